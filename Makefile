@@ -1,0 +1,70 @@
+# Everything a person types. Needs only Python >= 3.11 and make; each target brings its own tools into .venv.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+# The system's certificates, so that uv works behind the same proxies as pip does.
+export UV_SYSTEM_CERTS := 1
+export UV_PYTHON := $(BIN)/python
+export VIRTUAL_ENV :=
+
+.PHONY: help up stop test test-long lint format bench lock docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: $(VENV)/.runtime ## start Octavo: database, storage and web on this machine
+	@exec $(BIN)/octavo up
+
+stop: $(VENV)/.runtime ## stop what `make up` started
+	@$(BIN)/octavo stop
+
+test: $(VENV)/.dev ## run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+test-long: $(VENV)/.dev ## run the long forms of the reliability tests
+	$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
+
+lint: $(VENV)/.dev ## check style, types and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## rewrite the sources in the project's style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.dev ## write the reference pages that are made from the code
+	$(BIN)/python -m octavo.cli.reference docs/reference
+	$(BIN)/python -m tests.support.schema src/octavo/database/schema.sql
+
+lock: $(VENV)/.uv ## pin all dependencies with their hashes
+	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" requirements/uv.in -o requirements/uv.txt
+	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" pyproject.toml -o requirements/runtime.txt
+	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+
+clean: ## remove the virtual environment and caches; documents are kept
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# A stamp is written last, so an interrupted install is done again.
+$(VENV)/.uv: requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Octavo needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "This Python cannot make virtual environments; install its venv package (Debian: python3-venv)." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.uv requirements/runtime.txt pyproject.toml
+	@$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements/runtime.txt
+	@$(UV) pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
+	@$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""Words that every other package shares: ids, errors, settings. It imports nothing of ours."""

@@ -1,0 +1,290 @@
+"""Every failure Octavo names: a stable code, the class that decides about retries, and a line a person can act on.
+
+The docstring of an error is its message. `BadInput` is what somebody outside can put right; `Defect` is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from inspect import cleandoc
+from typing import ClassVar
+
+
+class ErrorClass(StrEnum):
+    """Decides whether and when a failed attempt is made again."""
+
+    TRANSIENT = "transient"
+    TIMEOUT = "timeout"
+    NETWORK = "network"
+    RATE_LIMIT = "rate_limit"
+    AI_QUOTA = "ai_quota"
+    VALIDATION = "validation"
+    UNSUPPORTED = "unsupported"
+    CONTENT_BLOCKED = "content_blocked"
+    PERMANENT = "permanent"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRule:
+    """`charged`: whether the attempt counts against the limit; waiting for somebody else's recovery does not."""
+
+    first_delay_seconds: int
+    charged: bool
+    factor: int = 5
+
+
+RETRY_RULES: dict[ErrorClass, RetryRule | None] = {
+    ErrorClass.TRANSIENT: RetryRule(5, charged=True),
+    ErrorClass.TIMEOUT: RetryRule(5, charged=True),
+    ErrorClass.NETWORK: RetryRule(5, charged=False),
+    ErrorClass.RATE_LIMIT: RetryRule(30, charged=False),
+    ErrorClass.AI_QUOTA: RetryRule(60, charged=False),
+    ErrorClass.VALIDATION: None,
+    ErrorClass.UNSUPPORTED: None,
+    ErrorClass.CONTENT_BLOCKED: None,
+    ErrorClass.PERMANENT: None,
+}
+
+
+class OctavoError(Exception):
+    """Something went wrong that Octavo has no better name for."""
+
+    code: ClassVar[str] = "UNKNOWN"
+    error_class: ClassVar[ErrorClass] = ErrorClass.PERMANENT
+    status: ClassVar[int] = 500
+
+    def __init__(self, detail: str | None = None) -> None:
+        self.title = cleandoc(type(self).__doc__ or "").splitlines()[0]
+        self.detail = detail
+        super().__init__(self.line)
+
+    @property
+    def line(self) -> str:
+        """What happened and what to do, as one line."""
+        return f"{self.title} {self.detail}" if self.detail else self.title
+
+
+class BadInput(OctavoError):
+    """What was given cannot be used."""
+
+    code = "VALIDATION"
+    error_class = ErrorClass.VALIDATION
+    status = 422
+
+
+class Defect(OctavoError):
+    """Octavo made a mistake. It has been logged; nothing of yours was changed."""
+
+
+# Documents that cannot be read
+
+
+class NotPdf(BadInput):
+    """This is not a PDF, although its name or type says so."""
+
+    code = "NOT_PDF"
+    error_class = ErrorClass.UNSUPPORTED
+    status = 415
+
+
+class NotSupported(BadInput):
+    """Octavo does not read this type of file. It is kept and can be downloaded."""
+
+    code = "NOT_SUPPORTED"
+    error_class = ErrorClass.UNSUPPORTED
+    status = 415
+
+
+class TooLarge(BadInput):
+    """This is larger than the limit."""
+
+    code = "TOO_LARGE"
+    status = 413
+
+
+class Encrypted(BadInput):
+    """The file is protected by a password. Add it again together with its password."""
+
+    code = "ENCRYPTED"
+
+
+class Empty(BadInput):
+    """There is nothing in it."""
+
+    code = "EMPTY"
+
+
+class ContentBlocked(OctavoError):
+    """The model refused this content because of its own rules."""
+
+    code = "AI_CONTENT_BLOCKED"
+    error_class = ErrorClass.CONTENT_BLOCKED
+    status = 422
+
+
+# Waiting for somebody else
+
+
+class TimedOut(OctavoError):
+    """It took longer than it may. It is tried again by itself."""
+
+    code = "TIMEOUT"
+    error_class = ErrorClass.TIMEOUT
+    status = 504
+
+
+class NetworkFailed(OctavoError):
+    """The other side could not be reached. It is tried again by itself."""
+
+    code = "NETWORK"
+    error_class = ErrorClass.NETWORK
+    status = 502
+
+
+class RateLimited(OctavoError):
+    """Too many requests in a short time. It goes on by itself in a few minutes."""
+
+    code = "RATE_LIMIT"
+    error_class = ErrorClass.RATE_LIMIT
+    status = 429
+
+
+class QuotaExhausted(OctavoError):
+    """The model provider's quota is used up. It goes on when the provider allows it."""
+
+    code = "AI_QUOTA"
+    error_class = ErrorClass.AI_QUOTA
+    status = 429
+
+
+class TokenLimit(OctavoError):
+    """The text is too long for one call of this model."""
+
+    code = "AI_TOKEN_LIMIT"
+    status = 422
+
+
+class OverBudget(OctavoError):
+    """The budget is used up. It goes on as soon as the budget is raised."""
+
+    code = "OVER_BUDGET"
+    status = 402
+
+
+# The conversion gateway
+
+
+class GatewayRefused(OctavoError):
+    """The conversion service refused the document."""
+
+    code = "GW_4XX"
+    status = 502
+
+
+class GatewayFailed(OctavoError):
+    """The conversion service failed. It is tried again by itself."""
+
+    code = "GW_5XX"
+    error_class = ErrorClass.TRANSIENT
+    status = 502
+
+
+class GatewayTimedOut(OctavoError):
+    """The conversion service did not answer in time. It is tried again by itself."""
+
+    code = "GW_TIMEOUT"
+    error_class = ErrorClass.TIMEOUT
+    status = 504
+
+
+# The machine
+
+
+class StorageFailed(OctavoError):
+    """A file could not be read or written."""
+
+    code = "IO_ERROR"
+    error_class = ErrorClass.TRANSIENT
+    status = 503
+
+
+class Crashed(OctavoError):
+    """The part that reads files crashed on this one. Nothing else was affected."""
+
+    code = "CRASHED"
+    error_class = ErrorClass.TRANSIENT
+    status = 500
+
+
+class Cancelled(OctavoError):
+    """Stopped by you."""
+
+    code = "CANCELLED"
+    status = 409
+
+
+# The codes that a job can carry end here; what follows is answered to callers and operators, never stored on a job.
+
+
+class NotFound(BadInput):
+    """There is no such thing, or it is not yours."""
+
+    code = "NOT_FOUND"
+    error_class = ErrorClass.PERMANENT
+    status = 404
+
+
+class SignInRefused(BadInput):
+    """This sign-in link was used before, is too old, or was never made. Get a new one with `octavo up`."""
+
+    code = "SIGN_IN_REFUSED"
+    error_class = ErrorClass.PERMANENT
+    status = 403
+
+
+class BadSetting(BadInput):
+    """A setting is wrong."""
+
+    code = "BAD_SETTING"
+
+
+class NotPossibleHere(BadInput):
+    """This machine does not allow it."""
+
+    code = "NOT_POSSIBLE_HERE"
+
+
+class AlreadyRunning(BadInput):
+    """Octavo is running already."""
+
+    code = "ALREADY_RUNNING"
+    status = 409
+
+
+class NotRunning(BadInput):
+    """Octavo is not running. Start it with `octavo up`."""
+
+    code = "NOT_RUNNING"
+    status = 409
+
+
+class DatabaseUnavailable(OctavoError):
+    """The database does not answer."""
+
+    code = "DATABASE_UNAVAILABLE"
+    error_class = ErrorClass.TRANSIENT
+    status = 503
+
+
+class WrongDatabase(BadInput):
+    """This database cannot be used."""
+
+    code = "WRONG_DATABASE"
+
+
+class AlreadyStored(Defect):
+    """An object is written once, and there is one under this key already."""
+
+    code = "ALREADY_STORED"
+    error_class = ErrorClass.PERMANENT

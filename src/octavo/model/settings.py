@@ -1,0 +1,183 @@
+"""All settings in one typed table: environment variables `OCTAVO_…`, over an optional `octavo.toml`.
+
+The reference page is made from this table, and an unknown name is refused instead of ignored.
+"""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from octavo.model.errors import BadSetting
+
+PREFIX = "OCTAVO_"
+CONFIG_VARIABLE = "OCTAVO_CONFIG"
+MEBIBYTE = 1 << 20
+
+
+def default_data_dir() -> Path:
+    """Root's database runs under another account, which could not enter root's home."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/octavo")
+    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "octavo"
+
+
+class Settings(BaseSettings):
+    """One field for each setting; the description is its entry in the reference page."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    data_dir: Annotated[
+        Path, Field(description="Folder for everything Octavo keeps on this machine.")
+    ] = Field(default_factory=default_data_dir)
+    host: Annotated[str, Field(min_length=1, description="Address the web server listens on.")] = "127.0.0.1"
+    port: Annotated[
+        int, Field(ge=0, le=65535, description="Port the web server listens on; 0 takes any free one.")
+    ] = 8400
+    database_url: Annotated[
+        SecretStr | None,
+        Field(
+            description="`postgresql://…` of a shared PostgreSQL (16 or newer, with pgvector 0.8 or newer). "
+            "Unset: a PostgreSQL that came with the installation, in the data folder."
+        ),
+    ] = None
+    database_connections: Annotated[
+        int, Field(ge=2, le=500, description="Most connections that one process opens to the database.")
+    ] = 10
+    postgres_account: Annotated[
+        str | None,
+        Field(
+            description="Account that the built-in PostgreSQL runs under when Octavo is started by root. "
+            "Unset: the first of `octavo`, `postgres`, `nobody` that exists."
+        ),
+    ] = None
+    storage_url: Annotated[
+        str | None,
+        Field(
+            description="Where documents are kept: `s3://bucket/prefix` or `file:///folder`. "
+            "Unset: the folder `objects` in the data folder."
+        ),
+    ] = None
+    s3_endpoint: Annotated[
+        str | None, Field(description="Address of an S3 server other than Amazon's, as `http://host:port`.")
+    ] = None
+    s3_region: Annotated[str, Field(min_length=1, description="Region of the S3 bucket.")] = "us-east-1"
+    s3_access_key: Annotated[
+        SecretStr | None, Field(description="S3 access key. Unset: found as Amazon's own tools find it.")
+    ] = None
+    s3_secret_key: Annotated[SecretStr | None, Field(description="S3 secret key that belongs to it.")] = None
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Field(description="Least important log lines that are written.")
+    ] = "info"
+    log_format: Annotated[
+        Literal["auto", "console", "json"],
+        Field(description="Form of log lines; `auto` is `console` on a terminal and `json` elsewhere."),
+    ] = "auto"
+    sandbox_memory_bytes: Annotated[
+        int, Field(ge=64 * MEBIBYTE, description="Most memory that reading one file may take.")
+    ] = 2048 * MEBIBYTE
+    sandbox_cpu_seconds: Annotated[
+        int, Field(ge=1, description="Processor time that reading one file may take, beside that for its pages.")
+    ] = 30
+    sandbox_cpu_seconds_per_page: Annotated[
+        float, Field(ge=0, description="Processor time added for each page of the file.")
+    ] = 1.0
+
+    @field_validator("data_dir")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - links stay as they were given
+
+    @field_validator("database_url")
+    @classmethod
+    def _postgres_url(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and urlsplit(value.get_secret_value()).scheme not in {"postgresql", "postgres"}:
+            raise ValueError("must look like postgresql://user:password@host/database")
+        return value
+
+    @field_validator("storage_url")
+    @classmethod
+    def _storage_url(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if (parts.scheme == "s3" and parts.netloc) or (parts.scheme == "file" and parts.path.startswith("/")):
+            return value
+        raise ValueError("must look like s3://bucket/prefix or file:///folder")
+
+    @field_validator("s3_endpoint")
+    @classmethod
+    def _endpoint(cls, value: str | None) -> str | None:
+        if value and not (urlsplit(value).scheme in {"http", "https"} and urlsplit(value).netloc):
+            raise ValueError("must look like http://host:port")
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What was passed, then the environment, then the file."""
+        del dotenv_settings, file_secret_settings
+        file = Path(os.environ.get(CONFIG_VARIABLE) or "octavo.toml")
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
+
+
+def variable_name(field: str) -> str:
+    """The environment variable of a field of the table."""
+    return PREFIX + field.upper()
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the settings once, at the edge of a process; everything below gets plain values."""
+    _refuse_unknown_variables()
+    _refuse_missing_file()
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        raise BadSetting(_explain(error)) from None
+    except ValueError as error:  # a file that is no TOML
+        raise BadSetting(f"octavo.toml cannot be read: {error}") from None
+
+
+def _refuse_unknown_variables() -> None:
+    known = {variable_name(field) for field in Settings.model_fields} | {CONFIG_VARIABLE}
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in known:
+            near = get_close_matches(name, known, n=1)
+            advice = f"Did you mean {near[0]}?" if near else "`octavo settings` lists all."
+            raise BadSetting(f"There is no setting {name}. {advice}")
+
+
+def _refuse_missing_file() -> None:
+    file = os.environ.get(CONFIG_VARIABLE)
+    if file and not Path(file).is_file():
+        raise BadSetting(f"{CONFIG_VARIABLE} names {file}, which is not a file.")
+
+
+def _explain(error: ValidationError) -> str:
+    lines: list[str] = []
+    for problem in error.errors():
+        field = str(problem["loc"][0]) if problem["loc"] else ""
+        if problem["type"] == "extra_forbidden":
+            near = get_close_matches(field, Settings.model_fields, n=1)
+            advice = f"did you mean {near[0]}?" if near else "`octavo settings` lists all"
+            lines.append(f"There is no setting {field} in octavo.toml; {advice}.")
+        else:
+            lines.append(f"{variable_name(field)}: {problem['msg'].removeprefix('Value error, ')}.")
+    return " ".join(lines)
