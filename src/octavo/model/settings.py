@@ -159,9 +159,13 @@ def _refuse_unknown_variables() -> None:
     known = {variable_name(field) for field in Settings.model_fields} | {CONFIG_VARIABLE}
     for name in sorted(os.environ):
         if name.startswith(PREFIX) and name not in known:
-            near = get_close_matches(name, known, n=1)
-            advice = f"Did you mean {near[0]}?" if near else "`octavo settings` lists all."
-            raise BadSetting(f"There is no setting {name}. {advice}")
+            raise BadSetting(f"There is no setting {name}. {_advise(name, known)}")
+
+
+def _advise(name: str, known: set[str]) -> str:
+    by_bare_name = {one.removeprefix(PREFIX): one for one in known}
+    near = get_close_matches(name.removeprefix(PREFIX), by_bare_name, n=1)
+    return f"Did you mean {by_bare_name[near[0]]}?" if near else "`octavo settings` lists all."
 
 
 def _refuse_missing_file() -> None:
@@ -175,9 +179,8 @@ def _explain(error: ValidationError) -> str:
     for problem in error.errors():
         field = str(problem["loc"][0]) if problem["loc"] else ""
         if problem["type"] == "extra_forbidden":
-            near = get_close_matches(field, Settings.model_fields, n=1)
-            advice = f"did you mean {near[0]}?" if near else "`octavo settings` lists all"
-            lines.append(f"There is no setting {field} in octavo.toml; {advice}.")
+            advice = _advise(field, set(Settings.model_fields))
+            lines.append(f"There is no setting {field} in octavo.toml. {advice}")
         else:
             lines.append(f"{variable_name(field)}: {problem['msg'].removeprefix('Value error, ')}.")
     return " ".join(lines)

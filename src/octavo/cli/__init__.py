@@ -1,0 +1,21 @@
+"""The command line: thin, starts fast, and turns every known error into one line."""
+
+from __future__ import annotations
+
+import sys
+
+from octavo.cli.app import app
+from octavo.model.errors import OctavoError
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run a command; a known error is one line on standard error and exit code 1."""
+    try:
+        app()
+    except OctavoError as error:
+        print(f"octavo: {error.line}", file=sys.stderr)  # noqa: T201 - the command line talks to a person
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

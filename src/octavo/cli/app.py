@@ -1,0 +1,169 @@
+"""The commands that start, stop and look after an installation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from typing import Annotated, Any
+
+import typer
+
+from octavo import __version__
+from octavo.model.errors import NotRunning
+from octavo.model.settings import Settings, load_settings, variable_name
+
+NOT_RUNNING = 3
+MEBIBYTE = 1 << 20
+
+app = typer.Typer(
+    name="octavo",
+    help="Takes documents in, never loses one, and makes each useful.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
+Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this process ends.")]
+
+
+def show_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callbacks take the value alone
+    if wanted:
+        typer.echo(f"octavo {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def everything(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Takes documents in, never loses one, and makes each useful."""
+    del version
+
+
+def begin(process: str, parent: int | None = None) -> Settings:
+    """What every long-running process does first."""
+    from octavo.ops.logs import configure_logs
+    from octavo.ops.parent import end_with_parent
+
+    if parent is not None:
+        end_with_parent(parent)
+    settings = load_settings()
+    configure_logs(settings.log_level, settings.log_format, process=process)
+    return settings
+
+
+@app.command()
+def up() -> None:
+    """Start everything on this machine: database, storage, web server. Ctrl-C stops it."""
+    from octavo.ops.supervise import Supervisor
+
+    settings = begin("up")
+
+    async def supervise() -> None:
+        await Supervisor(settings, typer.echo).run()
+
+    asyncio.run(supervise())
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """Show what runs, and whether it is ready. Exit code 3 when nothing runs."""
+    from octavo.ops.status import read_status
+
+    try:
+        found = read_status(load_settings())
+    except NotRunning as error:
+        typer.echo(json.dumps({"running": False}) if as_json else error.line)
+        raise typer.Exit(NOT_RUNNING) from None
+    if as_json:
+        return typer.echo(json.dumps({"running": True, **found.as_json()}, indent=2))
+    typer.echo(f"Octavo is {'ready' if found.ready else 'not ready yet'} at {found.address}")
+    typer.echo(f"Data folder: {found.data_dir}")
+    for process in found.processes:
+        state = f"process {process.pid}, {process.memory_bytes // MEBIBYTE} MiB" if process.running else "not running"
+        again = f", started again {process.restarts} times" if process.restarts else ""
+        typer.echo(f"  {process.name:<10} {state}{again}")
+    return None
+
+
+@app.command()
+def stop() -> None:
+    """Stop what `octavo up` started, and wait until it is gone."""
+    from octavo.ops.status import stop as stop_everything
+
+    typer.echo("Stopped." if stop_everything(load_settings()) else "Nothing was running.")
+
+
+@app.command()
+def web(
+    fd: Annotated[int | None, typer.Option(hidden=True, help="Serve on this open socket.")] = None,
+    parent: Parent = None,
+) -> None:
+    """Run one web server; `octavo up` does that for you on one machine."""
+    from octavo.ops.supervise import address_of, listen
+    from octavo.web.serve import serve
+
+    settings = begin("web", parent)
+    listener = socket.socket(fileno=fd) if fd is not None else listen(settings.host, settings.port)
+    if fd is None:
+        typer.echo(f"Octavo's web server listens at {address_of(listener)}")
+    with listener:
+        serve(settings, listener)
+
+
+@app.command()
+def migrate(as_json: AsJson = False) -> None:
+    """Bring the database to the schema of this version. Safe to run at any time and from several machines at once."""
+    from octavo.database import migrate as apply_migrations
+    from octavo.ops.instance import embedded_server, start_database
+
+    settings = load_settings()
+
+    async def run() -> int:
+        server = embedded_server(settings)
+        try:
+            state = await apply_migrations(await start_database(settings, server))
+        finally:
+            if server:
+                server.release()
+        return state.applied
+
+    applied = asyncio.run(run())
+    typer.echo(json.dumps({"applied": applied}) if as_json else f"The schema is up to date ({applied} migrations).")
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check everything the installation stands on. Exit code 0 only when nothing is wrong."""
+    from octavo.ops.doctor import examine
+
+    checks = asyncio.run(examine(load_settings()))
+    healthy = all(one.ok for one in checks)
+    if as_json:
+        found: list[dict[str, Any]] = [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks]
+        typer.echo(json.dumps({"healthy": healthy, "checks": found}, indent=2))
+    else:
+        for one in checks:
+            typer.echo(f"{'ok  ' if one.ok else 'BAD '} {one.name:<12} {one.detail}")
+        typer.echo("Nothing is wrong." if healthy else "Something is wrong; see above.")
+    raise typer.Exit(0 if healthy else 1)
+
+
+@app.command()
+def settings(as_json: AsJson = False) -> None:
+    """List all settings with their meaning and their value here; secrets are not shown."""
+    values = load_settings()
+    rows = [
+        {"name": variable_name(name), "value": str(getattr(values, name)), "help": field.description}
+        for name, field in Settings.model_fields.items()
+    ]
+    if as_json:
+        return typer.echo(json.dumps(rows, indent=2))
+    for row in rows:
+        typer.echo(f"{row['name']}={row['value']}\n    {row['help']}")
+    return None

@@ -1,0 +1,67 @@
+"""Writes the reference pages that are made from the code: `make docs`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from octavo.model.errors import OctavoError
+from octavo.model.settings import Settings, variable_name
+
+SETTINGS_HEAD = """# Settings
+
+Each is an environment variable; the same names in lower case without `OCTAVO_` stand in an optional `octavo.toml`
+in the working folder, or in the file that `OCTAVO_CONFIG` names. The environment wins. An unknown name is refused.
+
+| Variable | Default | Meaning |
+|---|---|---|
+"""
+ERRORS_HEAD = """# Error codes
+
+Stable: programs may rely on them. The API answers them as `application/problem+json` with this `code`.
+
+| Code | HTTP status | Tried again by itself | What it says |
+|---|---|---|---|
+"""
+DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
+
+
+def settings_page() -> str:
+    rows = [
+        f"| `{variable_name(name)}` | {_default(name, field)} | {field.description} |"
+        for name, field in Settings.model_fields.items()
+    ]
+    return SETTINGS_HEAD + "\n".join(rows) + "\n"
+
+
+def errors_page() -> str:
+    from octavo.model.errors import RETRY_RULES
+
+    rows: dict[str, str] = {}
+    for error in _all_errors(OctavoError):
+        again = "yes" if RETRY_RULES[error.error_class] else "no"
+        rows.setdefault(error.code, f"| `{error.code}` | {error.status} | {again} | {error().title} |")
+    return ERRORS_HEAD + "\n".join(rows[code] for code in sorted(rows)) + "\n"
+
+
+PAGES = {"settings.md": settings_page, "errors.md": errors_page}
+
+
+def _default(name: str, field: Any) -> str:
+    if name == "data_dir":
+        return DATA_DIR_DEFAULT
+    return "" if field.default is None else f"`{field.default}`"
+
+
+def _all_errors(base: type[OctavoError]) -> list[type[OctavoError]]:
+    found = [base]
+    for error in base.__subclasses__():
+        if error.__module__ == OctavoError.__module__:
+            found += _all_errors(error)
+    return found
+
+
+if __name__ == "__main__":
+    for file_name, page in PAGES.items():
+        Path(sys.argv[1], file_name).write_text(page())

@@ -1,0 +1,73 @@
+"""The account that PostgreSQL runs under: our own, or an unprivileged one when we are root."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from octavo.model.errors import BadSetting, NotPossibleHere
+
+CANDIDATES = ("octavo", "postgres", "nobody")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def is_ours(self) -> bool:
+        return self.uid == os.geteuid()
+
+
+def database_account(wanted: str | None) -> Account:
+    """PostgreSQL refuses to run as root, so root borrows an account that exists."""
+    if os.geteuid() != 0:
+        return _named(pwd.getpwuid(os.geteuid()).pw_name)
+    if wanted:
+        return _wanted(wanted)
+    for name in CANDIDATES:
+        try:
+            return _named(name)
+        except KeyError:
+            continue
+    raise NotPossibleHere("PostgreSQL needs an account other than root; set OCTAVO_POSTGRES_ACCOUNT.")
+
+
+def _wanted(name: str) -> Account:
+    try:
+        account = _named(name)
+    except KeyError:
+        raise BadSetting(f"OCTAVO_POSTGRES_ACCOUNT: there is no account {name} on this machine.") from None
+    if account.uid == 0:
+        raise BadSetting("OCTAVO_POSTGRES_ACCOUNT: PostgreSQL does not run as root; name another account.")
+    return account
+
+
+def _named(name: str) -> Account:
+    entry = pwd.getpwnam(name)
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
+def first_closed_folder(path: Path, account: Account) -> Path | None:
+    """The folder on the way to `path` that the account cannot pass through, if any."""
+    resolved = path.resolve()
+    for folder in [*reversed(resolved.parents), resolved]:
+        if folder.is_dir() and not _may(folder.stat(), account, stat.S_IXOTH):
+            return folder
+    return None
+
+
+def can_run(file: Path, account: Account) -> bool:
+    """Whether the account can reach and execute a file."""
+    wanted = stat.S_IROTH | stat.S_IXOTH
+    return first_closed_folder(file.parent, account) is None and _may(file.stat(), account, wanted)
+
+
+def _may(info: os.stat_result, account: Account, wanted: int) -> bool:
+    shift = 6 if info.st_uid == account.uid else 3 if info.st_gid == account.gid else 0
+    return (info.st_mode >> shift) & wanted == wanted

@@ -1,0 +1,121 @@
+"""Makes the data directory of the built-in PostgreSQL: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from pathlib import Path
+
+from octavo.database.embedded.account import Account
+from octavo.database.embedded.binaries import NEWEST, Binaries
+from octavo.database.embedded.layout import PRIVATE, DataFolder, explain
+from octavo.model.errors import NotPossibleHere, StorageFailed, WrongDatabase
+
+SUPERUSER = "octavo"
+DATABASE = "octavo"
+FIRST_MAJOR_WITH_BUILTIN_LOCALE = 17
+
+
+def recorded_major(folder: DataFolder) -> int | None:
+    """The major version that made the data directory; None when there is none yet."""
+    file = folder.cluster / "PG_VERSION"
+    try:
+        return int(file.read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise WrongDatabase(f"{file} is damaged; restore the data folder from a backup.") from None
+    except OSError as error:
+        raise NotPossibleHere(explain(error, file)) from error
+
+
+def read_password(folder: DataFolder) -> str:
+    """The superuser's password, made once and readable by us only."""
+    return _password_file(folder).read_text()
+
+
+def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> None:
+    """Build it beside its place and rename it there, so that a kill leaves nothing half-made."""
+    fresh = folder.cluster.with_name("postgres.new")
+    password_copy = fresh.with_suffix(".password")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        fresh.mkdir(PRIVATE)
+        os.chown(fresh, account.uid, account.gid)
+        _write_private(_password_file(folder), secrets.token_urlsafe(32))
+        _write_private(password_copy, read_password(folder))
+        os.chown(password_copy, account.uid, account.gid)
+        _initialise(fresh, password_copy, binaries, account)
+        _create_database(fresh, binaries, account)
+        fresh.rename(folder.cluster)
+        _sync_folder(folder.root)
+    except OSError as error:
+        raise NotPossibleHere(explain(error, fresh)) from error
+    finally:
+        password_copy.unlink(missing_ok=True)
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _initialise(fresh: Path, password: Path, binaries: Binaries, account: Account) -> None:
+    builtin = binaries.major >= FIRST_MAJOR_WITH_BUILTIN_LOCALE
+    locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if builtin else []
+    command = [
+        *(binaries.program("initdb"), "-D", fresh, "-U", SUPERUSER, "-E", "UTF8", "--no-locale", *locale),
+        *("--auth=scram-sha-256", f"--pwfile={password}", "--no-instructions", "--data-checksums"),
+    ]
+    _run(command, account)
+
+
+def _create_database(fresh: Path, binaries: Binaries, account: Account) -> None:
+    _run(
+        [binaries.program("postgres"), "--single", "-D", fresh, "-c", "log_min_messages=error", "postgres"],
+        account,
+        statement=f"CREATE DATABASE {DATABASE};\n",
+    )
+
+
+def _run(command: list[str | Path], account: Account, statement: str = "") -> None:
+    borrowed = {} if account.is_ours else {"user": account.uid, "group": account.gid, "extra_groups": []}
+    result = subprocess.run(
+        command,
+        input=statement,
+        text=True,
+        capture_output=True,
+        check=False,
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+        **borrowed,
+    )
+    said = (result.stderr + result.stdout).strip()
+    if "No space left on device" in said:
+        raise NotPossibleHere("The disk is full: the database cannot be made. Free some space, or set OCTAVO_DATA_DIR.")
+    if result.returncode:
+        reason = said.splitlines()[-1] if said else f"exit code {result.returncode}"
+        raise StorageFailed(f"The database could not be made: {reason}")
+
+
+def _password_file(folder: DataFolder) -> Path:
+    return folder.secrets / "postgres-password"
+
+
+def _write_private(file: Path, text: str) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def choose_major(folder: DataFolder, wanted: int | None) -> int:
+    """The data directory decides; a new one gets what was asked for, or the newest."""
+    return recorded_major(folder) or wanted or NEWEST

@@ -1,0 +1,105 @@
+"""The process around the built-in PostgreSQL: it ends the server when nobody uses it any more.
+
+Users hold a shared lock; the kernel lets go of it however they end, so waiting for the exclusive lock is waiting for
+the last of them. Run as a script with the standard library only, so that it starts in a moment and stays small.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+# A fast shutdown rolls back what runs and writes a checkpoint; after this long it becomes an immediate one.
+PATIENCE_SECONDS = 60
+RUNNING, STOPPING = "running", "stopping"
+# Others ask for a moment whether the lock is free, which makes a single try fail by chance.
+LOCK_TRIES, LOCK_PAUSE_SECONDS = 200, 0.01
+
+
+def main(order: dict[str, Any]) -> int:
+    """Take the lock, go into the background with it, and answer when whoever asks can find us."""
+    held = os.open(order["keeper_lock"], os.O_RDWR | os.O_CREAT, 0o600)
+    if not take(held):
+        return 1
+    pid = os.fork()  # the lock belongs to the open file, so the child holds it too
+    if pid:
+        write_state(held, pid, RUNNING)
+        return 0
+    return keep(order, held)
+
+
+def take(descriptor: int) -> bool:
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE_SECONDS)
+        else:
+            return True
+    return False
+
+
+def write_state(descriptor: int, pid: int, state: str) -> None:
+    """Who holds the lock and whether it may still be relied on, for those who find the lock taken."""
+    os.pwrite(descriptor, f"{pid:>10} {state:<8}\n".encode(), 0)
+
+
+def keep(order: dict[str, Any], held: int) -> int:
+    """Run the server until its users are gone, somebody asks, or it ends by itself."""
+    users = os.open(order["users_lock"], os.O_RDWR | os.O_CREAT, 0o600)
+    server = start_server(order)
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        write_state(held, os.getpid(), STOPPING)
+        server.send_signal(signal.SIGINT)
+        signal.alarm(PATIENCE_SECONDS)
+
+    def hurry(_signal: int, _frame: FrameType | None) -> None:
+        server.send_signal(signal.SIGQUIT)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGALRM, hurry)
+    for ignored in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
+    threading.Thread(target=end_after_last_user, args=(users,), daemon=True).start()
+    return server.wait()
+
+
+def start_server(order: dict[str, Any]) -> subprocess.Popen[bytes]:
+    with Path(order["log"]).open("ab") as log:
+        return subprocess.Popen(
+            order["command"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env=order["environment"],
+            preexec_fn=end_with_keeper,  # noqa: PLW1509 - no thread runs yet
+            **order["account"],
+        )
+
+
+def end_with_keeper() -> None:
+    """PostgreSQL shuts down in good order when the keeper is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+
+
+def end_after_last_user(users: int) -> None:
+    fcntl.flock(users, fcntl.LOCK_EX)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    os._exit(main(json.loads(sys.argv[1])) and 1)  # the waiting thread must not hold the process

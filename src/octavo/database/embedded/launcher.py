@@ -1,0 +1,219 @@
+"""Starts the built-in PostgreSQL once for all processes of this data folder, and finds it again.
+
+Any number of processes call `start` at the same time: the first makes and starts the server, the others wait and use
+it. Each holds a shared lock as long as it lives; the keeper ends the server after the last one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from psycopg.conninfo import make_conninfo
+
+from octavo.database.embedded import keeper
+from octavo.database.embedded.account import Account, database_account, first_closed_folder
+from octavo.database.embedded.binaries import Binaries, readable_binaries
+from octavo.database.embedded.cluster import DATABASE, SUPERUSER, choose_major, make_cluster, read_password, recorded_major
+from octavo.database.embedded.layout import PRIVATE, DataFolder, explain
+from octavo.database.embedded.locks import POLL_SECONDS, FileLock, is_locked
+from octavo.database.embedded.postmaster import end_orphan, read_postmaster, remove_stale_file
+from octavo.model.errors import DatabaseUnavailable, NotPossibleHere
+
+# Recovery after a crash replays the log since the last checkpoint, which takes seconds to a few minutes.
+START_SECONDS = 300
+STOP_SECONDS = 90
+START_TRIES, RETRY_SECONDS = 10, 0.2
+# PostgreSQL's own limit for the path of a socket, less the name of the file in it.
+LONGEST_SOCKET_FOLDER = 107 - len("/.s.PGSQL.5432.lock")
+LARGEST_LOG_BYTES = 16 << 20
+
+SERVER_SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "max_wal_size": "2GB",
+    "wal_compression": "on",
+    "jit": "off",  # compiling costs more than it saves on the short queries of a queue
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] ",
+}
+
+
+class EmbeddedPostgres:
+    """A handle on the server of one data folder; `start` makes this process one of its users."""
+
+    def __init__(self, folder: DataFolder, *, account: str | None = None, major: int | None = None) -> None:
+        self._folder = folder
+        self._account_name = account
+        self._major = major
+        self._users: FileLock | None = None
+
+    def start(self) -> str:
+        """Make sure that the server runs, and answer how to connect to it."""
+        self._folder.prepare()
+        if self._users is None:
+            users = FileLock(self._folder.run / "postgres.users.lock")
+            users.lock(shared=True, seconds=STOP_SECONDS)  # the keeper holds it while it stops the server
+            self._users = users
+        starting = FileLock(self._folder.run / "postgres.start.lock")
+        try:
+            starting.lock(seconds=START_SECONDS)
+            self._start_alone()
+        finally:
+            starting.close()
+        return self.connection_info()
+
+    def connection_info(self) -> str:
+        """How a process of this machine connects; the password is in the data folder, readable by us only."""
+        return make_conninfo(
+            host=str(self.socket_folder()),
+            user=SUPERUSER,
+            dbname=DATABASE,
+            password=read_password(self._folder),
+            application_name="octavo",
+        )
+
+    def is_running(self) -> bool:
+        """Whether the server accepts connections and has a keeper; reads two files, so it may be asked often."""
+        postmaster = read_postmaster(self._folder.cluster)
+        return postmaster is not None and postmaster.is_ready and self._kept()
+
+    def pid(self) -> int | None:
+        """The server's process, if it runs."""
+        postmaster = read_postmaster(self._folder.cluster)
+        return postmaster.pid if postmaster else None
+
+    def release(self) -> None:
+        """Stop being a user; the server ends when no other is left."""
+        if self._users:
+            self._users.close()
+            self._users = None
+
+    def stop(self) -> None:
+        """End the server for everybody and wait until it is gone."""
+        self.release()
+        if is_locked(self._keeper_lock):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._keeper_state()[0], signal.SIGTERM)
+            self._wait_for_keeper()
+        end_orphan(self._folder.cluster, STOP_SECONDS)
+
+    def socket_folder(self) -> Path:
+        """In the data folder where its path is short enough for a socket, else a private one named after it."""
+        if len(os.fsencode(self._folder.socket)) <= LONGEST_SOCKET_FOLDER:
+            return self._folder.socket
+        name = hashlib.sha256(os.fsencode(self._folder.root)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"octavo-{os.geteuid()}-{name}"
+
+    @property
+    def log_file(self) -> Path:
+        return self._folder.logs / "postgres.log"
+
+    @property
+    def _keeper_lock(self) -> Path:
+        return self._folder.run / "postgres.keeper.lock"
+
+    def _start_alone(self) -> None:
+        account = database_account(self._account_name)
+        if self._kept() and self._wait_until_ready():
+            return
+        self._wait_for_keeper()
+        self._refuse_closed_folder(account)
+        binaries = readable_binaries(choose_major(self._folder, self._major), account, self._folder.binaries)
+        if recorded_major(self._folder) is None:
+            make_cluster(self._folder, binaries, account)
+        end_orphan(self._folder.cluster, STOP_SECONDS)
+        remove_stale_file(self._folder.cluster)
+        self._make_socket_folder(account)
+        self._start_server(binaries, account)
+
+    def _start_server(self, binaries: Binaries, account: Account) -> None:
+        """Workers of a killed server hold its shared memory for a moment, and a new one does not start before."""
+        for _ in range(START_TRIES):
+            self._spawn_keeper(binaries, account)
+            if self._wait_until_ready():
+                return
+            time.sleep(RETRY_SECONDS)
+        raise DatabaseUnavailable(f"PostgreSQL does not start. {self._last_words()}")
+
+    def _refuse_closed_folder(self, account: Account) -> None:
+        closed = None if account.is_ours else first_closed_folder(self._folder.root, account)
+        if closed:
+            raise NotPossibleHere(
+                f"PostgreSQL runs as {account.name}, which cannot enter {closed}. "
+                "Set OCTAVO_DATA_DIR to a folder that any account may enter, such as /var/lib/octavo."
+            )
+
+    def _make_socket_folder(self, account: Account) -> None:
+        folder = self.socket_folder()
+        try:
+            folder.mkdir(PRIVATE, exist_ok=True)
+            if folder.is_symlink() or folder.stat().st_uid not in {os.geteuid(), account.uid}:
+                raise NotPossibleHere(f"{folder} belongs to somebody else. Set OCTAVO_DATA_DIR to a shorter path.")
+            folder.chmod(PRIVATE)
+            os.chown(folder, account.uid, account.gid)
+        except OSError as error:
+            raise NotPossibleHere(explain(error, folder)) from error
+
+    def _spawn_keeper(self, binaries: Binaries, account: Account) -> None:
+        settings = {**SERVER_SETTINGS, "unix_socket_directories": str(self.socket_folder())}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        order = {
+            "keeper_lock": str(self._keeper_lock),
+            "users_lock": str(self._folder.run / "postgres.users.lock"),
+            "log": str(self.log_file),
+            "command": [str(binaries.program("postgres")), "-D", str(self._folder.cluster), *options],
+            "environment": {"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+            "account": {} if account.is_ours else {"user": account.uid, "group": account.gid, "extra_groups": []},
+        }
+        if self.log_file.exists() and self.log_file.stat().st_size > LARGEST_LOG_BYTES:
+            self.log_file.replace(self.log_file.with_suffix(".log.old"))
+        subprocess.run(
+            [sys.executable, "-I", "-S", keeper.__file__, json.dumps(order)],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # Ctrl-C in a terminal must not reach the server before its users
+        )
+
+    def _keeper_state(self) -> tuple[int, str]:
+        pid, state = self._keeper_lock.read_text().split()
+        return int(pid), state
+
+    def _kept(self) -> bool:
+        return is_locked(self._keeper_lock) and self._keeper_state()[1] == keeper.RUNNING
+
+    def _wait_for_keeper(self) -> None:
+        deadline = time.monotonic() + STOP_SECONDS
+        while is_locked(self._keeper_lock):
+            if time.monotonic() > deadline:
+                raise DatabaseUnavailable(f"PostgreSQL does not stop. See {self.log_file}.")
+            time.sleep(POLL_SECONDS)
+
+    def _wait_until_ready(self) -> bool:
+        """False when the server ended instead."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self.is_running():
+            if not self._kept():
+                return False
+            if time.monotonic() > deadline:
+                raise DatabaseUnavailable(f"PostgreSQL does not become ready. {self._last_words()}")
+            time.sleep(POLL_SECONDS)
+        return True
+
+    def _last_words(self) -> str:
+        lines = self.log_file.read_text(errors="replace").splitlines() if self.log_file.exists() else []
+        return f"It said: {lines[-1]}" if lines else f"See {self.log_file}."

@@ -1,0 +1,75 @@
+"""What lies where in the data folder, and who may enter it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from octavo.model.errors import NotPossibleHere
+
+PRIVATE = 0o700
+# Root's database runs under another account, which has to pass through the folder but need not list it.
+PASSABLE = 0o711
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """Paths only; `prepare` makes what every process needs."""
+
+    root: Path
+
+    @property
+    def cluster(self) -> Path:
+        return self.root / "postgres"
+
+    @property
+    def binaries(self) -> Path:
+        return self.root / "postgres-binaries"
+
+    @property
+    def socket(self) -> Path:
+        return self.root / "socket"
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def secrets(self) -> Path:
+        return self.root / "secrets"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def objects(self) -> Path:
+        return self.root / "objects"
+
+    def prepare(self) -> None:
+        """Make the folder and its private parts, or say in one line why that is not possible."""
+        make_folder(self.root, PASSABLE if os.geteuid() == 0 else PRIVATE)
+        for folder in (self.run, self.secrets, self.logs):
+            make_folder(folder, PRIVATE)
+
+
+def make_folder(path: Path, mode: int) -> None:
+    """Make a folder with this mode; one that is there keeps its mode, and parents are never changed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=mode, exist_ok=True)
+    except OSError as error:
+        raise NotPossibleHere(explain(error, path)) from error
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise NotPossibleHere(f"The folder {path} cannot be written. Set OCTAVO_DATA_DIR to one that you may write.")
+
+
+def explain(error: OSError, path: Path) -> str:
+    """One line that says what to do about a failed file operation."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return f"The disk is full: {path} cannot be written. Free some space, or set OCTAVO_DATA_DIR."
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return f"No permission to write {path}. Set OCTAVO_DATA_DIR to a folder that you may write."
+    return f"{path} cannot be used as a folder: {error.strerror}. Set OCTAVO_DATA_DIR to another one."

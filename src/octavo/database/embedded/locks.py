@@ -1,0 +1,51 @@
+"""File locks between processes; the kernel frees them however a process ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from octavo.model.errors import DatabaseUnavailable
+
+POLL_SECONDS = 0.01
+
+
+class FileLock:
+    """One open lock file, locked shared or exclusive until closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+    def try_lock(self, *, shared: bool = False) -> bool:
+        try:
+            fcntl.flock(self._descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def lock(self, *, shared: bool = False, seconds: float) -> None:
+        """Wait for the lock; somebody who never lets go is an error, not a hang."""
+        deadline = time.monotonic() + seconds
+        while not self.try_lock(shared=shared):
+            if time.monotonic() > deadline:
+                raise DatabaseUnavailable(f"Another process has held {self.path} for {seconds:.0f} seconds.")
+            time.sleep(POLL_SECONDS)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a live process holds the lock exclusively."""
+    if not path.exists():
+        return False
+    lock = FileLock(path)
+    try:
+        return not lock.try_lock(shared=True)
+    finally:
+        lock.close()

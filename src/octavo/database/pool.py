@@ -1,0 +1,91 @@
+"""Connections to the database that come back by themselves when it was away."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from octavo.model.errors import DatabaseUnavailable
+
+Connection = psycopg.AsyncConnection[TupleRow]
+
+CONNECT_SECONDS = 10
+# A short patience makes the pool try again at once for the next caller, instead of backing off for minutes.
+RECONNECT_SECONDS = 2
+WAIT_SECONDS = 30
+
+
+class Database:
+    """A pool of connections; each is checked before it is handed out, so a restart of the server is not noticed."""
+
+    def __init__(self, connection_info: str, *, connections: int = 10) -> None:
+        self._pool = AsyncConnectionPool(
+            connection_info,
+            min_size=1,
+            max_size=connections,
+            open=False,
+            timeout=WAIT_SECONDS,
+            reconnect_timeout=RECONNECT_SECONDS,
+            check=AsyncConnectionPool.check_connection,
+            kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
+        )
+        self._place = describe(connection_info)
+
+    async def __aenter__(self) -> Database:
+        await self._pool.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
+        """A connection on which every statement commits by itself."""
+        try:
+            connection = await self._pool.getconn(timeout=wait_seconds)
+        except PoolTimeout:
+            raise DatabaseUnavailable(f"No answer from {self._place} for {wait_seconds:.0f} seconds.") from None
+        try:
+            yield connection
+        except psycopg.OperationalError as error:
+            if connection.broken:
+                raise DatabaseUnavailable(f"The connection to {self._place} was lost.") from error
+            raise
+        finally:
+            await self._pool.putconn(connection)
+
+    @asynccontextmanager
+    async def transaction(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
+        """A connection inside a transaction that commits at the end and rolls back on any error."""
+        async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
+            yield connection
+
+
+async def connect(connection_info: str) -> Connection:
+    """One connection outside the pool, for migrations and checks."""
+    try:
+        return await psycopg.AsyncConnection.connect(
+            connection_info, autocommit=True, connect_timeout=CONNECT_SECONDS
+        )
+    except psycopg.OperationalError as error:
+        reason = str(error).strip().splitlines()[-1].removeprefix("connection failed: ")
+        raise DatabaseUnavailable(f"Cannot connect to {describe(connection_info)}: {reason}") from None
+    except psycopg.ProgrammingError as error:
+        raise DatabaseUnavailable(f"The address of the database cannot be read: {error}") from None
+
+
+def describe(connection_info: str) -> str:
+    """Where the database is, without its password."""
+    try:
+        parts: dict[str, Any] = conninfo_to_dict(connection_info)
+    except psycopg.ProgrammingError:
+        return "the database"
+    host = parts.get("host") or "localhost"
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"{parts.get('dbname') or 'the database'} on {host}{port}"

@@ -1,0 +1,27 @@
+"""Identifiers: UUID version 7, so that rows made one after another lie beside each other in an index."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from uuid import UUID
+
+_SEQUENCE_BITS = 74
+_lock = threading.Lock()
+_last = 0
+
+
+def new_id() -> UUID:
+    """A new id, greater than every earlier one of this process even within a millisecond or a step back of the clock.
+
+    The time only orders ids; nothing reads it as a clock.
+    """
+    global _last  # noqa: PLW0603 - the order of ids is a property of the process
+    fresh = time.time_ns() // 1_000_000 << _SEQUENCE_BITS | int.from_bytes(os.urandom(9)) << 1
+    with _lock:
+        _last = fresh if fresh > _last else _last + 1 + (int.from_bytes(os.urandom(4)) << 1)
+        value = _last
+    milliseconds, sequence = value >> _SEQUENCE_BITS, value & ((1 << _SEQUENCE_BITS) - 1)
+    high, low = sequence >> 62, sequence & ((1 << 62) - 1)
+    return UUID(int=milliseconds << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low)

@@ -1,0 +1,1 @@
+"""Running Octavo: logs, start and supervision, health, and the doctor."""

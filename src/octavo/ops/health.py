@@ -1,0 +1,55 @@
+"""Whether this process can serve: asked by load balancers and by people, so it is quick and changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from octavo.database import Database, read_state
+from octavo.model.errors import OctavoError
+from octavo.storage import Bucket
+
+PATIENCE_SECONDS = 3
+PROBE_KEY = "probe/readiness"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+
+
+async def check_readiness(database: Database, bucket: Bucket) -> list[Check]:
+    """Both parts at the same time, each with a limit."""
+    return list(
+        await asyncio.gather(
+            _limited("database", _check_database(database)),
+            _limited("storage", _check_storage(bucket)),
+        )
+    )
+
+
+async def _limited(name: str, answer: Awaitable[str]) -> Check:
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return Check(name, ok=True, detail=await answer)
+    except OctavoError as error:
+        return Check(name, ok=False, detail=error.line)
+    except TimeoutError:
+        return Check(name, ok=False, detail=f"No answer within {PATIENCE_SECONDS} seconds.")
+
+
+async def _check_database(database: Database) -> str:
+    async with database.connection(wait_seconds=PATIENCE_SECONDS) as connection:
+        state = await read_state(connection)
+        if state.missing:
+            raise OctavoError(f"The schema is not up to date; `octavo migrate` adds {', '.join(state.missing)}.")
+        version = connection.info.server_version
+        return f"PostgreSQL {version // 10000}.{version % 10000}, schema {state.applied}"
+
+
+async def _check_storage(bucket: Bucket) -> str:
+    await bucket.stat(PROBE_KEY)
+    return bucket.describe()

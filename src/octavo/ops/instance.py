@@ -1,0 +1,75 @@
+"""Opens the parts of an installation from its settings: the same way for every command and process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from octavo.database import Database
+from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.model.errors import OctavoError
+from octavo.model.settings import Settings
+from octavo.storage import Bucket, open_bucket
+
+log = structlog.get_logger()
+WATCH_SECONDS = 0.5
+
+
+def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
+    """The built-in PostgreSQL, unless the settings name another one."""
+    if settings.database_url:
+        return None
+    return EmbeddedPostgres(DataFolder(settings.data_dir), account=settings.postgres_account)
+
+
+async def start_database(settings: Settings, server: EmbeddedPostgres | None) -> str:
+    """How to connect, after starting the built-in server where it is ours to start."""
+    if settings.database_url:
+        return settings.database_url.get_secret_value()
+    if server is None:
+        raise AssertionError("without an address there is a built-in server")
+    return await asyncio.to_thread(server.start)
+
+
+@asynccontextmanager
+async def open_database(settings: Settings) -> AsyncGenerator[Database]:
+    """A pool on the right server; the built-in one is kept running as long as this process needs it."""
+    server = embedded_server(settings)
+    connection_info = await start_database(settings, server)
+    watch = asyncio.create_task(keep_running(server)) if server else None
+    try:
+        async with Database(connection_info, connections=settings.database_connections) as database:
+            yield database
+    finally:
+        if watch:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+        if server:
+            server.release()
+
+
+async def keep_running(server: EmbeddedPostgres) -> None:
+    """Start the built-in server again whenever it ended although somebody still needs it."""
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        if server.is_running():
+            continue
+        log.warning("database ended, starting it again")
+        try:
+            await asyncio.to_thread(server.start)
+        except OctavoError as error:
+            log.error("database does not start", code=error.code, reason=error.line)  # noqa: TRY400 - expected
+
+
+def bucket_of(settings: Settings) -> Bucket:
+    """The bucket that the settings name; the data folder's own by default."""
+    return open_bucket(
+        settings.storage_url or DataFolder(settings.data_dir).objects.as_uri(),
+        s3_endpoint=settings.s3_endpoint,
+        s3_region=settings.s3_region,
+        s3_access_key=settings.s3_access_key,
+        s3_secret_key=settings.s3_secret_key,
+    )

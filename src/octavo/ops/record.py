@@ -1,0 +1,72 @@
+"""The running installation's record in the data folder: how `status` and `stop` find what `up` started."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+
+from octavo.database.embedded import DataFolder
+from octavo.database.embedded.layout import explain
+from octavo.database.embedded.locks import FileLock, is_locked
+from octavo.model.errors import AlreadyRunning, NotPossibleHere
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    name: str
+    pid: int | None
+    restarts: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpRecord:
+    pid: int
+    address: str
+    processes: list[ProcessRecord] = field(default_factory=list[ProcessRecord])
+
+
+class RecordFile:
+    """Valid only while its lock is held; the kernel frees the lock when the supervisor ends."""
+
+    def __init__(self, folder: DataFolder) -> None:
+        self._lock_path = folder.run / "up.lock"
+        self._path = folder.run / "up.json"
+        self._lock: FileLock | None = None
+
+    def claim(self) -> None:
+        """Become the one supervisor of this data folder."""
+        try:
+            lock = FileLock(self._lock_path)
+        except OSError as error:
+            raise NotPossibleHere(explain(error, self._lock_path)) from error
+        if not lock.try_lock():
+            lock.close()
+            running = self.read()
+            where = f"It answers at {running.address} (process {running.pid}). " if running else ""
+            raise AlreadyRunning(f"{where}Stop it with `octavo stop`, or set OCTAVO_DATA_DIR to start another.")
+        self._lock = lock
+
+    def write(self, record: UpRecord) -> None:
+        temporary = self._path.with_suffix(".new")
+        temporary.write_text(json.dumps(asdict(record)))
+        temporary.replace(self._path)
+
+    def read(self) -> UpRecord | None:
+        """The record of a live supervisor; None when none runs or it has just begun."""
+        if not is_locked(self._lock_path):
+            return None
+        try:
+            stored = json.loads(self._path.read_text())
+        except (OSError, ValueError):
+            return None
+        processes = [ProcessRecord(**process) for process in stored.pop("processes")]
+        return UpRecord(**stored, processes=processes)
+
+    def is_claimed(self) -> bool:
+        return is_locked(self._lock_path)
+
+    def release(self) -> None:
+        self._path.unlink(missing_ok=True)
+        if self._lock:
+            self._lock.close()
+

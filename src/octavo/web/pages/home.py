@@ -1,0 +1,23 @@
+"""The first page: that Octavo runs, and for the owner of this machine how its parts are."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from octavo.ops.health import check_readiness
+from octavo.web.pages import templates
+from octavo.web.parts import CurrentOwner, PartsOf
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def home(request: Request, parts: PartsOf, owner: CurrentOwner) -> Response:
+    admin = owner is not None and owner.is_admin
+    checks = await check_readiness(parts.database, parts.bucket) if admin else []
+    return templates.TemplateResponse(
+        request,
+        "home.html",
+        {"admin": admin, "checks": checks, "data_dir": parts.settings.data_dir},
+        headers={"cache-control": "no-store"},
+    )

@@ -1,0 +1,32 @@
+"""Opens the one-time link that `octavo up` prints: this browser becomes the owner's."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from octavo.model.errors import SignInRefused
+from octavo.owners import SESSION_SECONDS, use_sign_in_link
+from octavo.web.pages import templates
+from octavo.web.parts import SESSION_COOKIE, PartsOf
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/sign-in")
+async def sign_in(request: Request, parts: PartsOf, token: str = "") -> Response:
+    try:
+        async with parts.database.transaction() as connection:
+            secret = await use_sign_in_link(connection, token)
+    except SignInRefused as error:
+        return templates.TemplateResponse(request, "sign_in_refused.html", {"error": error}, error.status)
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(
+        SESSION_COOKIE,
+        secret,
+        max_age=SESSION_SECONDS,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return answer

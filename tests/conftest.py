@@ -1,0 +1,54 @@
+"""Fixtures that every test may use: a real database, a folder that any account may enter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.postgres import Server, open_folder, run_server
+
+
+@pytest.fixture(scope="session")
+def newest_server() -> Iterator[Server]:
+    with run_server(18) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=[16, 18], ids=lambda major: f"postgresql{major}")
+def any_server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """For what depends on the server itself: such tests run on every major version that we bring."""
+    if request.param == 18:
+        yield request.getfixturevalue("newest_server")
+        return
+    with run_server(request.param) as server:
+        yield server
+
+
+@pytest.fixture
+def database_info(newest_server: Server) -> Iterator[str]:
+    with newest_server.database() as info:
+        yield info
+
+
+@pytest.fixture
+def any_database_info(any_server: Server) -> Iterator[str]:
+    with any_server.database() as info:
+        yield info
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with open_folder() as root:
+        yield root
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests say what they set; the shell they are started from does not."""
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("OCTAVO_"):
+            monkeypatch.delenv(name)

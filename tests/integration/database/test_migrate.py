@@ -1,0 +1,100 @@
+"""Migrations on a real server: once, in order, whoever else migrates at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+
+from octavo.database import connect, migrate, read_state
+from octavo.database.migrator import Migration, known_migrations
+from octavo.model.errors import DatabaseUnavailable, WrongDatabase
+from tests.support.postgres import Server
+from tests.support.schema import dump_schema
+from tests.support.tree import SOURCE
+
+
+async def test_the_schema_is_the_sum_of_the_migrations(any_server: Server) -> None:
+    """On every server that we bring; the newest one's program writes both."""
+    written = (SOURCE / "octavo/database/schema.sql").read_text()
+    with any_server.database(migrated=False) as info:
+        await migrate(info)
+        assert dump_schema(info) == written
+
+
+async def test_an_empty_database_is_migrated_and_then_left_alone(any_server: Server) -> None:
+    with any_server.database(migrated=False) as info:
+        async with await connect(info) as connection:
+            assert len((await read_state(connection)).missing) == len(known_migrations())
+            assert (await migrate(info)).applied == len(known_migrations())
+            before = await (await connection.execute(b"SELECT * FROM schema_migrations")).fetchall()
+            await migrate(info)
+            assert await (await connection.execute(b"SELECT * FROM schema_migrations")).fetchall() == before
+            assert (await read_state(connection)).missing == ()
+
+
+async def test_ten_at_once_apply_each_migration_once(any_server: Server) -> None:
+    with any_server.database(migrated=False) as info:
+        await asyncio.gather(*(migrate(info) for _ in range(10)))
+        async with await connect(info) as connection:
+            rows = await (await connection.execute(b"SELECT number FROM schema_migrations ORDER BY 1")).fetchall()
+    assert [row[0] for row in rows] == [one.number for one in known_migrations()]
+
+
+async def test_a_migration_that_fails_leaves_nothing_of_itself(
+    newest_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Migration(len(known_migrations()) + 1, "broken", "CREATE TABLE half (); SELECT 1 / 0;")
+    versions = (*known_migrations(), broken)
+    monkeypatch.setattr("octavo.database.migrator.known_migrations", lambda: versions)
+    with newest_server.database(migrated=False) as info:
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await migrate(info)
+        async with await connect(info) as connection:
+            assert (await read_state(connection)).missing == ("broken",)
+            row = await (await connection.execute(b"SELECT to_regclass('half')")).fetchone()
+    assert row == (None,)
+
+
+async def test_a_database_of_a_newer_version_is_not_touched(database_info: str) -> None:
+    async with await connect(database_info) as connection:
+        await connection.execute(
+            b"INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later', repeat('0', 64))"
+        )
+    with pytest.raises(WrongDatabase, match="newer Octavo"):
+        await migrate(database_info)
+
+
+async def test_a_user_who_may_not_make_tables_is_told_so(newest_server: Server) -> None:
+    with newest_server.database(migrated=False) as info:
+        async with await connect(info) as connection:
+            await connection.execute(b"CREATE ROLE weak LOGIN PASSWORD 'weak'")
+        try:
+            with pytest.raises(WrongDatabase, match="may not set up the schema"):
+                await migrate(psycopg.conninfo.make_conninfo(info, user="weak", password="weak"))
+        finally:
+            async with await connect(info) as connection:
+                await connection.execute(b"DROP ROLE weak")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://nobody@127.0.0.1:1/none",  # nobody listens there
+        "postgresql://nobody@host.invalid/none",  # no such host
+        "postgresql://nobody@127.0.0.1:port/none",  # no port
+    ],
+)
+async def test_a_database_that_is_not_there_is_one_clear_line(address: str) -> None:
+    with pytest.raises(DatabaseUnavailable) as away:
+        await migrate(address)
+    assert "\n" not in away.value.line
+
+
+async def test_a_wrong_password_is_said_and_not_shown(newest_server: Server) -> None:
+    wrong = psycopg.conninfo.make_conninfo(newest_server.template, password="canary")
+    with pytest.raises(DatabaseUnavailable, match="password authentication failed") as refused:
+        await migrate(wrong)
+    assert "canary" not in refused.value.line
+

@@ -1,0 +1,75 @@
+"""Connections come back by themselves; what is half done is never there."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import psycopg
+import pytest
+
+from octavo.database import Database, connect
+from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.model.errors import DatabaseUnavailable
+from tests.support.postgres import open_folder
+
+
+async def test_a_restart_of_the_server_is_not_noticed_by_the_next_caller() -> None:
+    with open_folder() as root:
+        server = EmbeddedPostgres(DataFolder(root / "data"))
+        try:
+            async with Database(await asyncio.to_thread(server.start), connections=3) as database:
+                async with database.transaction() as connection:
+                    await connection.execute(b"CREATE TABLE kept (n int); INSERT INTO kept VALUES (1)")
+                for _ in range(3):
+                    await asyncio.to_thread(server.stop)
+                    await asyncio.to_thread(server.start)
+                    async with database.connection() as connection:
+                        row = await (await connection.execute(b"SELECT n FROM kept")).fetchone()
+                        assert row == (1,)
+        finally:
+            await asyncio.to_thread(server.stop)
+
+
+async def test_a_server_that_was_away_is_used_again_soon_after_it_is_back() -> None:
+    with open_folder() as root:
+        server = EmbeddedPostgres(DataFolder(root / "data"))
+        try:
+            async with Database(await asyncio.to_thread(server.start)) as database:
+                async with database.connection() as connection:
+                    await connection.execute(b"SELECT 1")
+                await asyncio.to_thread(server.stop)
+                with pytest.raises(DatabaseUnavailable, match="No answer"):
+                    async with database.connection(wait_seconds=5):
+                        pass
+                await asyncio.to_thread(server.start)
+                back = time.monotonic()
+                async with database.connection() as connection:
+                    await connection.execute(b"SELECT 1")
+                assert time.monotonic() - back < 5
+        finally:
+            await asyncio.to_thread(server.stop)
+
+
+async def test_an_error_inside_a_transaction_undoes_all_of_it(database_info: str) -> None:
+    async with Database(database_info) as database:
+        async with database.connection() as connection:
+            await connection.execute(b"CREATE TABLE things (n int)")
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            async with database.transaction() as connection:
+                await connection.execute(b"INSERT INTO things VALUES (1)")
+                await connection.execute(b"SELECT 1 / 0")
+        async with database.connection() as connection:
+            row = await (await connection.execute(b"SELECT count(*) FROM things")).fetchone()
+    assert row == (0,)
+
+
+async def test_a_connection_that_is_cut_is_reported_as_such(database_info: str) -> None:
+    async with Database(database_info, connections=2) as database, await connect(database_info) as other:
+        with pytest.raises(DatabaseUnavailable, match="was lost"):
+            async with database.transaction() as connection:
+                pid = connection.info.backend_pid
+                await other.execute(b"SELECT pg_terminate_backend(%s)", [pid])
+                await connection.execute(b"SELECT 1")
+        async with database.connection() as connection:
+            assert await (await connection.execute(b"SELECT 1")).fetchone() == (1,)

@@ -1,0 +1,63 @@
+"""Real PostgreSQL servers for tests: one per major version and session, one fresh database per test."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from octavo.database import migrate
+from octavo.database.embedded import DataFolder, EmbeddedPostgres
+
+_numbers = itertools.count()
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A temporary folder that any account may enter, because root's PostgreSQL runs under another one."""
+    root = Path(tempfile.mkdtemp(prefix="octavo-test-"))
+    root.chmod(0o755)
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+class Server:
+    """A running server whose database `octavo` is migrated and serves as the template of all others."""
+
+    def __init__(self, connection_info: str) -> None:
+        self.template = connection_info
+
+    @contextmanager
+    def database(self, *, migrated: bool = True) -> Iterator[str]:
+        name = f"test_{next(_numbers)}"
+        template = "octavo" if migrated else "template0"
+        self._administer(f"CREATE DATABASE {name} TEMPLATE {template}")
+        try:
+            yield make_conninfo(self.template, dbname=name)
+        finally:
+            self._administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _administer(self, statement: str) -> None:
+        with psycopg.connect(make_conninfo(self.template, dbname="postgres"), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+@contextmanager
+def run_server(major: int) -> Iterator[Server]:
+    with open_folder() as root:
+        server = EmbeddedPostgres(DataFolder(root / "data"), major=major)
+        try:
+            connection_info = server.start()
+            asyncio.run(migrate(connection_info))
+            yield Server(connection_info)
+        finally:
+            server.stop()

@@ -1,0 +1,53 @@
+"""Which migrations are missing, and which databases are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from octavo.database.migrator import Applied, Migration, known_migrations, missing_migrations, why_unfit
+from octavo.model.errors import WrongDatabase
+
+ONE = Migration(1, "one", "SELECT 1")
+TWO = Migration(2, "two", "SELECT 2")
+
+
+def applied(*migrations: Migration) -> dict[int, Applied]:
+    return {one.number: Applied(one.number, one.name, one.digest) for one in migrations}
+
+
+def test_what_was_not_applied_is_missing_in_order() -> None:
+    assert missing_migrations([ONE, TWO], {}) == [ONE, TWO]
+    assert missing_migrations([ONE, TWO], applied(ONE)) == [TWO]
+    assert missing_migrations([ONE, TWO], applied(ONE, TWO)) == []
+
+
+def test_a_database_of_a_newer_version_is_refused() -> None:
+    with pytest.raises(WrongDatabase, match="newer Octavo"):
+        missing_migrations([ONE], applied(ONE, TWO))
+
+
+def test_a_migration_that_was_changed_after_it_was_applied_is_refused() -> None:
+    with pytest.raises(WrongDatabase, match="another form"):
+        missing_migrations([replace(ONE, statements="SELECT 9")], applied(ONE))
+
+
+def test_the_files_of_this_version_are_numbered_without_gaps() -> None:
+    assert [one.number for one in known_migrations()] == list(range(1, len(known_migrations()) + 1))
+
+
+@pytest.mark.parametrize(
+    ("major", "vector", "said"),
+    [
+        (15, "0.8.5", "PostgreSQL 15; Octavo needs 16"),
+        (18, None, "no pgvector"),
+        (18, "0.7.4", "pgvector 0.7.4; Octavo needs 0.8"),
+        (16, "0.8.0", None),
+        (18, "0.8.5", None),
+        (19, "1.0", None),
+    ],
+)
+def test_a_server_that_is_too_old_is_refused_with_what_to_do(major: int, vector: str | None, said: str | None) -> None:
+    reason = why_unfit(major, vector)
+    assert (said is None and reason is None) or (said is not None and reason is not None and said in reason)
