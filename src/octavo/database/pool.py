@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,6 +21,9 @@ CONNECT_SECONDS = 10
 # A short patience makes the pool try again at once for the next caller, instead of backing off for minutes.
 RECONNECT_SECONDS = 2
 WAIT_SECONDS = 30
+RETRY_SECONDS = 0.05
+# What is said while a server starts, recovers or shuts down; libpq gives no code for it.
+NOT_YET = ("the database system is", "server closed the connection unexpectedly")
 
 
 class Database:
@@ -68,16 +73,21 @@ class Database:
 
 
 async def connect(connection_info: str) -> Connection:
-    """One connection outside the pool, for migrations and checks."""
-    try:
-        return await psycopg.AsyncConnection.connect(
-            connection_info, autocommit=True, connect_timeout=CONNECT_SECONDS
-        )
-    except psycopg.OperationalError as error:
-        reason = str(error).strip().splitlines()[-1].removeprefix("connection failed: ")
-        raise DatabaseUnavailable(f"Cannot connect to {describe(connection_info)}: {reason}") from None
-    except psycopg.ProgrammingError as error:
-        raise DatabaseUnavailable(f"The address of the database cannot be read: {error}") from None
+    """One connection outside the pool, for migrations and checks; a server that is just starting is waited for."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return await psycopg.AsyncConnection.connect(
+                connection_info, autocommit=True, connect_timeout=CONNECT_SECONDS
+            )
+        except psycopg.OperationalError as error:
+            if any(said in str(error) for said in NOT_YET) and time.monotonic() < deadline:
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            reason = str(error).strip().splitlines()[-1].removeprefix("connection failed: ")
+            raise DatabaseUnavailable(f"Cannot connect to {describe(connection_info)}: {reason}") from None
+        except psycopg.ProgrammingError as error:
+            raise DatabaseUnavailable(f"The address of the database cannot be read: {error}") from None
 
 
 def describe(connection_info: str) -> str:

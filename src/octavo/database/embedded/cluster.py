@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
 import subprocess
+import time
 from pathlib import Path
+
+import psutil
 
 from octavo.database.embedded.account import Account
 from octavo.database.embedded.binaries import NEWEST, Binaries
@@ -15,6 +19,7 @@ from octavo.model.errors import NotPossibleHere, StorageFailed, WrongDatabase
 
 SUPERUSER = "octavo"
 DATABASE = "octavo"
+LEFTOVER_SECONDS = 10
 FIRST_MAJOR_WITH_BUILTIN_LOCALE = 17
 
 
@@ -40,7 +45,7 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
     """Build it beside its place and rename it there, so that a kill leaves nothing half-made."""
     fresh = folder.cluster.with_name("postgres.new")
     password_copy = fresh.with_suffix(".password")
-    shutil.rmtree(fresh, ignore_errors=True)
+    _remove_attempt(fresh)
     try:
         fresh.mkdir(PRIVATE)
         os.chown(fresh, account.uid, account.gid)
@@ -55,6 +60,17 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
         raise NotPossibleHere(explain(error, fresh)) from error
     finally:
         password_copy.unlink(missing_ok=True)
+        _remove_attempt(fresh)
+
+
+def _remove_attempt(fresh: Path) -> None:
+    """Programs of a killed attempt outlive it and go on writing; we hold the start lock, so they are no one else's."""
+    deadline = time.monotonic() + LEFTOVER_SECONDS
+    while fresh.exists() and time.monotonic() < deadline:
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if str(fresh) in process.cmdline():
+                    process.kill()
         shutil.rmtree(fresh, ignore_errors=True)
 
 

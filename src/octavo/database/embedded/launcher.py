@@ -25,12 +25,12 @@ from octavo.database.embedded.binaries import Binaries, readable_binaries
 from octavo.database.embedded.cluster import DATABASE, SUPERUSER, choose_major, make_cluster, read_password, recorded_major
 from octavo.database.embedded.layout import PRIVATE, DataFolder, explain
 from octavo.database.embedded.locks import POLL_SECONDS, FileLock, is_locked
-from octavo.database.embedded.postmaster import end_orphan, read_postmaster, remove_stale_file
+from octavo.database.embedded.postmaster import end_orphan, read_postmaster, remove_stale_files
 from octavo.model.errors import DatabaseUnavailable, NotPossibleHere
 
 # Recovery after a crash replays the log since the last checkpoint, which takes seconds to a few minutes.
 START_SECONDS = 300
-STOP_SECONDS = 90
+STOP_SECONDS = 30
 START_TRIES, RETRY_SECONDS = 10, 0.2
 # PostgreSQL's own limit for the path of a socket, less the name of the file in it.
 LONGEST_SOCKET_FOLDER = 107 - len("/.s.PGSQL.5432.lock")
@@ -107,7 +107,7 @@ class EmbeddedPostgres:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._keeper_state()[0], signal.SIGTERM)
             self._wait_for_keeper()
-        end_orphan(self._folder.cluster, STOP_SECONDS)
+        end_orphan(self._folder.cluster, keeper.PATIENCE_SECONDS)
 
     def socket_folder(self) -> Path:
         """In the data folder where its path is short enough for a socket, else a private one named after it."""
@@ -133,9 +133,9 @@ class EmbeddedPostgres:
         binaries = readable_binaries(choose_major(self._folder, self._major), account, self._folder.binaries)
         if recorded_major(self._folder) is None:
             make_cluster(self._folder, binaries, account)
-        end_orphan(self._folder.cluster, STOP_SECONDS)
-        remove_stale_file(self._folder.cluster)
+        end_orphan(self._folder.cluster, keeper.PATIENCE_SECONDS)
         self._make_socket_folder(account)
+        remove_stale_files(self._folder.cluster, self.socket_folder())
         self._start_server(binaries, account)
 
     def _start_server(self, binaries: Binaries, account: Account) -> None:

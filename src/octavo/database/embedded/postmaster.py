@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import time
 from dataclasses import dataclass
@@ -41,19 +42,22 @@ def _serves(process: psutil.Process, cluster: Path) -> bool:
     return bool(command) and Path(command[0]).name == "postgres" and str(cluster) in command
 
 
-def remove_stale_file(cluster: Path) -> None:
-    """PostgreSQL itself refuses to start when another program has got the old number."""
+def remove_stale_files(cluster: Path, socket_folder: Path) -> None:
+    """PostgreSQL refuses to start when another program has got the old number, or a zombie still has it."""
     (cluster / "postmaster.pid").unlink(missing_ok=True)
+    for file in socket_folder.glob(".s.PGSQL.*"):
+        file.unlink(missing_ok=True)
 
 
 def end_orphan(cluster: Path, patience_seconds: float) -> None:
     """End a server whose keeper is gone; committed rows stay, it recovers at its next start."""
-    deadline = time.monotonic() + patience_seconds
-    wanted = signal.SIGINT
+    started = time.monotonic()
+    signalled: dict[int, signal.Signals] = {}
     while postmaster := read_postmaster(cluster):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            psutil.Process(postmaster.pid).send_signal(wanted)
-            psutil.wait_procs([psutil.Process(postmaster.pid)], timeout=1)
-        if time.monotonic() > deadline:
-            wanted = signal.SIGQUIT
+        patient = time.monotonic() - started < patience_seconds
+        wanted = signal.SIGINT if patient else signal.SIGQUIT
+        if signalled.get(postmaster.pid) != wanted:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(postmaster.pid, wanted)
+            signalled[postmaster.pid] = wanted
         time.sleep(POLL_SECONDS)

@@ -1,0 +1,75 @@
+"""Real processes for tests: started, watched, and never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+
+def wait_until(condition: Callable[[], object], seconds: float, what: str) -> None:
+    """Poll for something another process does; the limit is only for a test that fails."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:.0f} s: {what}")
+        time.sleep(0.01)
+
+
+def processes_mentioning(text: str) -> list[psutil.Process]:
+    """Live processes with this text among their arguments, such as a test's own folder."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if any(text in part for part in process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return [process for process in found if process.pid != os.getpid()]
+
+
+def octavo_environment(data_dir: Path, **settings: object) -> dict[str, str]:
+    """The environment of a command under test: nothing of the shell's own settings."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OCTAVO_")}
+    chosen = {f"OCTAVO_{name.upper()}": str(value) for name, value in settings.items()}
+    return {**clean, "OCTAVO_DATA_DIR": str(data_dir), **chosen}
+
+
+def run_octavo(
+    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, seconds: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """One command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "octavo", *arguments],
+        env=dict(environment),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+@contextmanager
+def running(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that is gone when the test is."""
+    process = subprocess.Popen(
+        command,
+        env=dict(environment) if environment is not None else None,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

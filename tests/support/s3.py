@@ -1,0 +1,109 @@
+"""A real S3 server (SeaweedFS) for the tests, because only a real one refuses wrong signatures and second writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+START_SECONDS = 20
+START_ATTEMPTS = 3
+
+# The server must not outlive the tests, even when they are killed. A parent that died before the call is noticed too.
+_DIE_WITH_PARENT = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class S3Server:
+    """What a client needs to reach the server."""
+
+    endpoint: str
+    bucket: str
+    region: str
+    access_key: str
+    secret_key: str
+
+
+@contextmanager
+def running_s3_server() -> Iterator[S3Server]:
+    """Start a server in a folder of its own, and remove both at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="octavo-s3-"))
+    try:
+        process, server = _start(folder)
+        try:
+            yield server
+        finally:
+            process.kill()
+            process.wait()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(folder: Path) -> tuple[subprocess.Popen[bytes], S3Server]:
+    """Free ports can be taken by others before the server binds them, hence the attempts."""
+    for attempt in range(START_ATTEMPTS):
+        ports = _free_ports(8)
+        server = S3Server(f"http://127.0.0.1:{ports[0]}", "octavo", "us-east-1", "test-access", "test-secret")
+        data = folder / str(attempt)
+        data.mkdir()
+        process = _launch(data, ports, server)
+        if _answers(process, ports[0]):
+            return process, server
+        process.kill()
+        process.wait()
+    log = (folder / str(START_ATTEMPTS - 1) / "log").read_text(errors="replace")
+    raise RuntimeError(f"The S3 server did not start:\n{log[-2000:]}")
+
+
+def _launch(data: Path, ports: list[int], server: S3Server) -> subprocess.Popen[bytes]:
+    identity = {
+        "name": "octavo",
+        "credentials": [{"accessKey": server.access_key, "secretKey": server.secret_key}],
+        "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+    }
+    config = data / "identities.json"
+    config.write_text(json.dumps({"identities": [identity]}))
+    services = ("s3.port", "s3.port.grpc", "master.port", "master.port.grpc")
+    services += ("volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
+    options = [f"-{name}={port}" for name, port in zip(services, ports, strict=True)]
+    options += [f"-s3.config={config}", f"-bucket={server.bucket}", f"-dir={data}", "-ip=127.0.0.1"]
+    options += ["-ip.bind=127.0.0.1", f"-s3.localSocket={data}/s3.sock", f"-filer.localSocket={data}/filer.sock"]
+    options += ["-webdav=false", "-admin.ui=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+    options += ["-master.telemetry=false", "-s3.autoCreateBucket=false"]
+    weed = str(Path(sys.executable).parent / "weed")
+    command = [sys.executable, "-c", _DIE_WITH_PARENT, str(os.getpid()), weed, "mini", *options]
+    with (data / "log").open("wb") as log:
+        return subprocess.Popen(command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def _free_ports(count: int) -> list[int]:
+    """All are held at once, so that no port is given twice."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return True
+        time.sleep(0.05)
+    return False
