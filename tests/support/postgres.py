@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ _numbers = itertools.count()
 
 
 @contextmanager
-def open_folder() -> Iterator[Path]:
+def open_folder() -> Generator[Path]:
     """A temporary folder that any account may enter, because root's PostgreSQL runs under another one."""
     root = Path(tempfile.mkdtemp(prefix="octavo-test-"))
     root.chmod(0o755)
@@ -37,7 +37,7 @@ class Server:
         self.template = connection_info
 
     @contextmanager
-    def database(self, *, migrated: bool = True) -> Iterator[str]:
+    def database(self, *, migrated: bool = True) -> Generator[str]:
         name = f"test_{next(_numbers)}"
         template = "octavo" if migrated else "template0"
         self._administer(f"CREATE DATABASE {name} TEMPLATE {template}")
@@ -52,7 +52,7 @@ class Server:
 
 
 @contextmanager
-def run_server(major: int) -> Iterator[Server]:
+def run_server(major: int) -> Generator[Server]:
     with open_folder() as root:
         server = EmbeddedPostgres(DataFolder(root / "data"), major=major)
         try:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,9 +56,7 @@ def run_octavo(
 
 
 @contextmanager
-def running(
-    command: Sequence[str], environment: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[str]]:
+def running(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Generator[subprocess.Popen[str]]:
     """A process that is gone when the test is."""
     process = subprocess.Popen(
         command,

@@ -1,4 +1,4 @@
-"""A real S3 server (SeaweedFS) for the tests, because only a real one refuses wrong signatures and second writes."""
+"""A real S3 server (SeaweedFS): only a real one refuses wrong signatures and second writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 START_SECONDS = 20
 START_ATTEMPTS = 3
 
-# The server must not outlive the tests, even when they are killed. A parent that died before the call is noticed too.
+# The server must not outlive the tests, even when they are killed, be it before the call.
 _DIE_WITH_PARENT = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -39,7 +39,7 @@ class S3Server:
 
 
 @contextmanager
-def running_s3_server() -> Iterator[S3Server]:
+def running_s3_server() -> Generator[S3Server]:
     """Start a server in a folder of its own, and remove both at the end."""
     folder = Path(tempfile.mkdtemp(prefix="octavo-s3-"))
     try:
@@ -81,7 +81,11 @@ def _launch(data: Path, ports: list[int], server: S3Server) -> subprocess.Popen[
     services += ("volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
     options = [f"-{name}={port}" for name, port in zip(services, ports, strict=True)]
     options += [f"-s3.config={config}", f"-bucket={server.bucket}", f"-dir={data}", "-ip=127.0.0.1"]
-    options += ["-ip.bind=127.0.0.1", f"-s3.localSocket={data}/s3.sock", f"-filer.localSocket={data}/filer.sock"]
+    options += [
+        "-ip.bind=127.0.0.1",
+        f"-s3.localSocket={data}/s3.sock",
+        f"-filer.localSocket={data}/filer.sock",
+    ]
     options += ["-webdav=false", "-admin.ui=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
     options += ["-master.telemetry=false", "-s3.autoCreateBucket=false"]
     weed = str(Path(sys.executable).parent / "weed")

@@ -29,7 +29,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")
 Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this process ends.")]
 
 
-def show_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callbacks take the value alone
+def show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"octavo {__version__}")
         raise typer.Exit

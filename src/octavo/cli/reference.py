@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+
+from pydantic.fields import FieldInfo
 
 from octavo.model.errors import OctavoError
 from octavo.model.settings import Settings, variable_name
@@ -48,7 +49,7 @@ def errors_page() -> str:
 PAGES = {"settings.md": settings_page, "errors.md": errors_page}
 
 
-def _default(name: str, field: Any) -> str:
+def _default(name: str, field: FieldInfo) -> str:
     if name == "data_dir":
         return DATA_DIR_DEFAULT
     return "" if field.default is None else f"`{field.default}`"

@@ -1,4 +1,4 @@
-"""Brings a database to the schema of this version: numbered SQL files, each applied once, in order, in a transaction."""
+"""Brings a database to the schema of this version: numbered SQL files, each applied once, in its own transaction."""
 
 from __future__ import annotations
 
@@ -53,10 +53,9 @@ class MigrationState:
 @cache
 def known_migrations() -> tuple[Migration, ...]:
     """The files of this version, without gaps or doubled numbers."""
-    found: list[Migration] = []
-    for file in files("octavo.database").joinpath("migrations").iterdir():
-        if match := NAME.fullmatch(file.name):
-            found.append(Migration(int(match["number"]), match["name"], file.read_text()))
+    folder = files("octavo.database").joinpath("migrations")
+    named = [(NAME.fullmatch(file.name), file) for file in folder.iterdir()]
+    found = [Migration(int(match["number"]), match["name"], file.read_text()) for match, file in named if match]
     found.sort(key=lambda migration: migration.number)
     if [migration.number for migration in found] != list(range(1, len(found) + 1)):
         raise Defect("The migration files are not numbered 1, 2, 3, … without gaps.")

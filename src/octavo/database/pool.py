@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -42,7 +42,7 @@ class Database:
         )
         self._place = describe(connection_info)
 
-    async def __aenter__(self) -> Database:
+    async def __aenter__(self) -> Self:
         await self._pool.open()
         return self
 

@@ -29,6 +29,6 @@ class Queries:
 def load_queries(file: str) -> Queries:
     """Read `queries/<file>.sql`; aiosql refuses doubled names and turns `:name` into psycopg's form."""
     text = files("octavo.database").joinpath("queries", f"{file}.sql").read_text()
-    loaded = aiosql.from_str(text, "apsycopg")
+    loaded = aiosql.from_str(text, "apsycopg")  # pyright: ignore[reportUnknownMemberType]
     statements = {name: str(getattr(loaded, name).sql).encode() for name in loaded.available_queries}
     return Queries(file, statements)

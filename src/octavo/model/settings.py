@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
@@ -38,13 +38,13 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    data_dir: Annotated[
-        Path, Field(description="Folder for everything Octavo keeps on this machine.")
-    ] = Field(default_factory=default_data_dir)
+    data_dir: Annotated[Path, Field(description="Folder for everything Octavo keeps on this machine.")] = Field(
+        default_factory=default_data_dir
+    )
     host: Annotated[str, Field(min_length=1, description="Address the web server listens on.")] = "127.0.0.1"
-    port: Annotated[
-        int, Field(ge=0, le=65535, description="Port the web server listens on; 0 takes any free one.")
-    ] = 8400
+    port: Annotated[int, Field(ge=0, le=65535, description="Port the web server listens on; 0 takes any free one.")] = (
+        8400
+    )
     database_url: Annotated[
         SecretStr | None,
         Field(
@@ -78,7 +78,8 @@ class Settings(BaseSettings):
     ] = None
     s3_secret_key: Annotated[SecretStr | None, Field(description="S3 secret key that belongs to it.")] = None
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Field(description="Least important log lines that are written.")
+        Literal["debug", "info", "warning", "error"],
+        Field(description="Least important log lines that are written."),
     ] = "info"
     log_format: Annotated[
         Literal["auto", "console", "json"],
@@ -88,7 +89,8 @@ class Settings(BaseSettings):
         int, Field(ge=64 * MEBIBYTE, description="Most memory that reading one file may take.")
     ] = 2048 * MEBIBYTE
     sandbox_cpu_seconds: Annotated[
-        int, Field(ge=1, description="Processor time that reading one file may take, beside that for its pages.")
+        int,
+        Field(ge=1, description="Processor time that reading one file may take, beside that for its pages."),
     ] = 30
     sandbox_cpu_seconds_per_page: Annotated[
         float, Field(ge=0, description="Processor time added for each page of the file.")
@@ -143,12 +145,12 @@ def variable_name(field: str) -> str:
     return PREFIX + field.upper()
 
 
-def load_settings(**overrides: Any) -> Settings:
+def load_settings() -> Settings:
     """Read the settings once, at the edge of a process; everything below gets plain values."""
     _refuse_unknown_variables()
     _refuse_missing_file()
     try:
-        return Settings(**overrides)
+        return Settings()
     except ValidationError as error:
         raise BadSetting(_explain(error)) from None
     except ValueError as error:  # a file that is no TOML

@@ -18,7 +18,7 @@ from octavo.database.migrator import refuse_unfit_server
 from octavo.model.errors import NotPossibleHere, OctavoError, WrongDatabase
 from octavo.model.settings import Settings
 from octavo.ops.health import Check
-from octavo.ops.instance import bucket_of, embedded_server, start_database
+from octavo.ops.instance import bucket_of, embedded_server, start_database, storage_place
 from octavo.sandbox import Sandbox
 
 LEAST_FREE_BYTES = 1 << 30
@@ -104,7 +104,7 @@ async def schema(patient: Patient) -> str:
 async def storage(patient: Patient) -> str:
     async with aclosing(bucket_of(patient.settings)) as bucket:
         await bucket.check()
-        return f"{bucket.describe()}: written, read back and deleted"
+        return f"{storage_place(patient.settings)}: written, read back and deleted"
 
 
 @check("sandbox")

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import structlog
+from pydantic import SecretStr
 
 from octavo.database import Database
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
@@ -64,12 +65,21 @@ async def keep_running(server: EmbeddedPostgres) -> None:
             log.error("database does not start", code=error.code, reason=error.line)  # noqa: TRY400 - expected
 
 
+def storage_place(settings: Settings) -> str:
+    """Where documents are kept, for people."""
+    return settings.storage_url or str(DataFolder(settings.data_dir).objects)
+
+
 def bucket_of(settings: Settings) -> Bucket:
     """The bucket that the settings name; the data folder's own by default."""
     return open_bucket(
         settings.storage_url or DataFolder(settings.data_dir).objects.as_uri(),
-        s3_endpoint=settings.s3_endpoint,
-        s3_region=settings.s3_region,
-        s3_access_key=settings.s3_access_key,
-        s3_secret_key=settings.s3_secret_key,
+        endpoint=settings.s3_endpoint,
+        region=settings.s3_region,
+        access_key=_reveal(settings.s3_access_key),
+        secret_key=_reveal(settings.s3_secret_key),
     )
+
+
+def _reveal(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None

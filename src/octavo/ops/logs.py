@@ -1,4 +1,4 @@
-"""Structured logs: readable lines on a terminal, one JSON object a line elsewhere; other libraries' lines in the same form."""
+"""Structured logs: readable on a terminal, one JSON object a line elsewhere; other libraries' lines look the same."""
 
 from __future__ import annotations
 

@@ -69,4 +69,3 @@ class RecordFile:
         self._path.unlink(missing_ok=True)
         if self._lock:
             self._lock.close()
-

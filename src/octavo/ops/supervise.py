@@ -76,8 +76,7 @@ class Supervisor:
         server = embedded_server(self._settings)
         tasks: list[asyncio.Task[None]] = []
         try:
-            async with contextlib.AsyncExitStack() as stack:
-                bucket = await stack.enter_async_context(contextlib.aclosing(bucket_of(self._settings)))
+            async with contextlib.aclosing(bucket_of(self._settings)) as bucket:
                 await bucket.check()
             web = Child("web", ("web", "--fd", str(listener.fileno())), (listener.fileno(),))
             tasks.append(asyncio.create_task(self._keep_child(web)))
@@ -162,7 +161,8 @@ def explain_address(error: OSError, host: str, port: int) -> str:
         return f"Port {port} on {host} is used by another program. Stop that one, or set OCTAVO_PORT."
     if error.errno == errno.EACCES:
         return f"Port {port} needs more rights. Set OCTAVO_PORT to one above 1023."
-    return f"Cannot listen on {host} port {port}: {error.strerror or error}. Set OCTAVO_HOST to an address of this machine."
+    reason = error.strerror or error
+    return f"Cannot listen on {host} port {port}: {reason}. Set OCTAVO_HOST to an address of this machine."
 
 
 def address_of(listener: socket.socket) -> str:

@@ -1,4 +1,4 @@
-"""One-time sign-in links and the sessions they open. The database keeps hashes only, so a leaked dump signs nobody in."""
+"""One-time sign-in links and the sessions they open. Only hashes are kept, so a leaked dump signs nobody in."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from octavo.ops.health import check_readiness
 from octavo.web.parts import PartsOf
 
 router = APIRouter(tags=["health"])
@@ -20,7 +19,7 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz")
 async def readyz(parts: PartsOf, response: Response) -> dict[str, Any]:
-    checks = await check_readiness(parts.database, parts.bucket)
+    checks = await parts.readiness()
     ready = all(check.ok for check in checks)
     response.status_code = 200 if ready else 503
     return {"status": "ready" if ready else "not ready", "checks": [asdict(check) for check in checks]}

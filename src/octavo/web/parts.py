@@ -9,6 +9,8 @@ from fastapi import Cookie, Depends, Request
 
 from octavo.database import Database
 from octavo.model.settings import Settings
+from octavo.ops.health import Check, check_readiness
+from octavo.ops.instance import storage_place
 from octavo.owners import Owner, read_session
 from octavo.storage import Bucket
 
@@ -20,6 +22,9 @@ class Parts:
     settings: Settings
     database: Database
     bucket: Bucket
+
+    async def readiness(self) -> list[Check]:
+        return await check_readiness(self.database, self.bucket, storage_place(self.settings))
 
 
 def parts_of(request: Request) -> Parts:

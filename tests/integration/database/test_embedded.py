@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.database.embedded.account import Account
 from octavo.model.errors import DatabaseUnavailable, NotPossibleHere, WrongDatabase
 from tests.support.postgres import open_folder
 from tests.support.processes import processes_mentioning, running, wait_until
@@ -194,7 +195,7 @@ def test_a_zombie_is_not_taken_for_a_server(stopped: EmbeddedPostgres, data: Pat
 
 def test_a_kill_while_the_data_directory_is_made_leaves_nothing_half_made(data: Path) -> None:
     with running(user_of(data)) as process:
-        wait_until(lambda: (data / "postgres.new").exists(), 20, "it began")
+        wait_until((data / "postgres.new").exists, 20, "it began")
         process.kill()
         process.wait()
     assert not (data / "postgres").exists()
@@ -257,7 +258,10 @@ def test_root_is_told_about_a_folder_that_the_database_cannot_enter(folder: Path
 def test_programs_are_copied_when_the_account_cannot_reach_the_installation(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("octavo.database.embedded.binaries.can_run", lambda *_: False)
+    def closed(_file: Path, _account: Account) -> bool:
+        return False
+
+    monkeypatch.setattr("octavo.database.embedded.binaries.can_run", closed)
     server = EmbeddedPostgres(DataFolder(data))
     assert query(server.start(), "SELECT extname FROM pg_extension") == ("plpgsql",)
     pid = server.pid()
@@ -269,7 +273,13 @@ def test_programs_are_copied_when_the_account_cannot_reach_the_installation(
 def test_a_full_disk_is_one_clear_line_and_leaves_nothing_half_made(folder: Path) -> None:
     """On a file system of 8 MB of its own, in a name space of its own."""
     script = f"mount -t tmpfs -o size=8m,mode=755 tmpfs {folder} && {sys.executable} -m octavo migrate; code=$?"
-    command = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "sh", "-c"]
+    command = [
+        "unshare",
+        "--mount",
+        *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]),
+        "sh",
+        "-c",
+    ]
     result = subprocess.run(
         [*command, f"{script}; ls -A {folder}/data; exit $code"],
         env={**os.environ, "OCTAVO_DATA_DIR": str(folder / "data")},

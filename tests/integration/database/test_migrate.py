@@ -6,6 +6,7 @@ import asyncio
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from octavo.database import connect, migrate, read_state
 from octavo.database.migrator import Migration, known_migrations
@@ -72,7 +73,7 @@ async def test_a_user_who_may_not_make_tables_is_told_so(newest_server: Server) 
             await connection.execute(b"CREATE ROLE weak LOGIN PASSWORD 'weak'")
         try:
             with pytest.raises(WrongDatabase, match="may not set up the schema"):
-                await migrate(psycopg.conninfo.make_conninfo(info, user="weak", password="weak"))
+                await migrate(make_conninfo(info, user="weak", password="weak"))
         finally:
             async with await connect(info) as connection:
                 await connection.execute(b"DROP ROLE weak")
@@ -93,8 +94,7 @@ async def test_a_database_that_is_not_there_is_one_clear_line(address: str) -> N
 
 
 async def test_a_wrong_password_is_said_and_not_shown(newest_server: Server) -> None:
-    wrong = psycopg.conninfo.make_conninfo(newest_server.template, password="canary")
+    wrong = make_conninfo(newest_server.template, password="canary")
     with pytest.raises(DatabaseUnavailable, match="password authentication failed") as refused:
         await migrate(wrong)
     assert "canary" not in refused.value.line
-

@@ -7,12 +7,38 @@ import inspect
 import pytest
 
 from octavo.model import errors
-from octavo.model.errors import RETRY_RULES, BadInput, Defect, ErrorClass, OctavoError, StorageFailed, TooLarge
-
-JOB_CODES = set(
-    "NOT_PDF NOT_SUPPORTED TOO_LARGE ENCRYPTED EMPTY TIMEOUT NETWORK RATE_LIMIT AI_QUOTA AI_CONTENT_BLOCKED "
-    "AI_TOKEN_LIMIT VALIDATION GW_4XX GW_5XX GW_TIMEOUT IO_ERROR CRASHED OVER_BUDGET CANCELLED UNKNOWN".split()
+from octavo.model.errors import (
+    RETRY_RULES,
+    BadInput,
+    Defect,
+    ErrorClass,
+    OctavoError,
+    StorageFailed,
+    TooLarge,
 )
+
+JOB_CODES = {
+    "NOT_PDF",
+    "NOT_SUPPORTED",
+    "TOO_LARGE",
+    "ENCRYPTED",
+    "EMPTY",
+    "TIMEOUT",
+    "NETWORK",
+    "RATE_LIMIT",
+    "AI_QUOTA",
+    "AI_CONTENT_BLOCKED",
+    "AI_TOKEN_LIMIT",
+    "VALIDATION",
+    "GW_4XX",
+    "GW_5XX",
+    "GW_TIMEOUT",
+    "IO_ERROR",
+    "CRASHED",
+    "OVER_BUDGET",
+    "CANCELLED",
+    "UNKNOWN",
+}
 ALL = [one for one in vars(errors).values() if inspect.isclass(one) and issubclass(one, OctavoError)]
 
 

@@ -7,10 +7,17 @@ import pwd
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from octavo.model.errors import BadSetting, NotPossibleHere
 
 CANDIDATES = ("octavo", "postgres", "nobody")
+
+
+class Borrowed(TypedDict):
+    user: int | None
+    group: int | None
+    extra_groups: list[int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +25,12 @@ class Account:
     name: str
     uid: int
     gid: int
+
+    def borrow(self) -> Borrowed:
+        """How a program is started under this account; nothing changes when it is our own."""
+        if self.is_ours:
+            return Borrowed(user=None, group=None, extra_groups=None)
+        return Borrowed(user=self.uid, group=self.gid, extra_groups=[])
 
     @property
     def is_ours(self) -> bool:

@@ -93,7 +93,6 @@ def _create_database(fresh: Path, binaries: Binaries, account: Account) -> None:
 
 
 def _run(command: list[str | Path], account: Account, statement: str = "") -> None:
-    borrowed = {} if account.is_ours else {"user": account.uid, "group": account.gid, "extra_groups": []}
     result = subprocess.run(
         command,
         input=statement,
@@ -102,7 +101,7 @@ def _run(command: list[str | Path], account: Account, statement: str = "") -> No
         check=False,
         cwd="/",
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
-        **borrowed,
+        **account.borrow(),
     )
     said = (result.stderr + result.stdout).strip()
     if "No space left on device" in said:

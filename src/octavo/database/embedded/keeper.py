@@ -87,7 +87,9 @@ def start_server(order: dict[str, Any]) -> subprocess.Popen[bytes]:
             cwd="/",
             env=order["environment"],
             preexec_fn=end_with_keeper,  # noqa: PLW1509 - no thread runs yet
-            **order["account"],
+            user=order["account"]["user"],
+            group=order["account"]["group"],
+            extra_groups=order["account"]["extra_groups"],
         )
 
 

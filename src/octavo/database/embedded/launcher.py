@@ -22,7 +22,14 @@ from psycopg.conninfo import make_conninfo
 from octavo.database.embedded import keeper
 from octavo.database.embedded.account import Account, database_account, first_closed_folder
 from octavo.database.embedded.binaries import Binaries, readable_binaries
-from octavo.database.embedded.cluster import DATABASE, SUPERUSER, choose_major, make_cluster, read_password, recorded_major
+from octavo.database.embedded.cluster import (
+    DATABASE,
+    SUPERUSER,
+    choose_major,
+    make_cluster,
+    read_password,
+    recorded_major,
+)
 from octavo.database.embedded.layout import PRIVATE, DataFolder, explain
 from octavo.database.embedded.locks import POLL_SECONDS, FileLock, is_locked
 from octavo.database.embedded.postmaster import end_orphan, read_postmaster, remove_stale_files
@@ -175,7 +182,7 @@ class EmbeddedPostgres:
             "log": str(self.log_file),
             "command": [str(binaries.program("postgres")), "-D", str(self._folder.cluster), *options],
             "environment": {"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
-            "account": {} if account.is_ours else {"user": account.uid, "group": account.gid, "extra_groups": []},
+            "account": account.borrow(),
         }
         if self.log_file.exists() and self.log_file.stat().st_size > LARGEST_LOG_BYTES:
             self.log_file.replace(self.log_file.with_suffix(".log.old"))

@@ -2,9 +2,15 @@
 
 from pathlib import Path
 
+from fastapi import Request
 from fastapi.templating import Jinja2Templates
 
 from octavo import __version__
 
-templates = Jinja2Templates(Path(__file__).parent.parent / "templates")
-templates.env.globals["version"] = __version__  # pyright: ignore[reportUnknownMemberType]
+
+def common_values(_request: Request) -> dict[str, str]:
+    """What every page shows."""
+    return {"version": __version__}
+
+
+templates = Jinja2Templates(Path(__file__).parent.parent / "templates", context_processors=[common_values])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from octavo.ops.health import check_readiness
 from octavo.web.pages import templates
 from octavo.web.parts import CurrentOwner, PartsOf
 
@@ -14,7 +13,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 async def home(request: Request, parts: PartsOf, owner: CurrentOwner) -> Response:
     admin = owner is not None and owner.is_admin
-    checks = await check_readiness(parts.database, parts.bucket) if admin else []
+    checks = await parts.readiness() if admin else []
     return templates.TemplateResponse(
         request,
         "home.html",

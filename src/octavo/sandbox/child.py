@@ -1,0 +1,118 @@
+"""The life of one child: lock itself up, call one function, say how it went, end. It is never used twice."""
+
+from __future__ import annotations
+
+import errno
+import faulthandler
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn, cast
+
+from octavo.model import errors
+from octavo.sandbox import kernel, protocol
+from octavo.sandbox.confinement import Confinement
+from octavo.sandbox.limits import JSON
+from octavo.sandbox.protocol import ChildFiles, Failure
+from octavo.sandbox.task import Task
+
+Function = Callable[[Task], JSON]
+
+# Made beforehand: when memory is gone there is none left to make it with.
+_OUT_OF_MEMORY = protocol.frame(
+    protocol.ERROR, Failure(kind=protocol.FAILURE_MEMORY, name="MemoryError", detail=None)
+)
+_STORAGE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+
+
+def live(files: ChildFiles, confinement: Confinement, warm_parent: int) -> NoReturn:
+    """Called right after the fork. Nothing may return into the warm parent's code."""
+    status = os.EX_SOFTWARE
+    try:
+        status = _work(files, confinement, warm_parent)
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else os.EX_SOFTWARE
+    except BaseException:  # noqa: BLE001 - whatever it is, it must not reach the warm parent's loop
+        traceback.print_exc()
+    finally:
+        os._exit(status & 0xFF)
+
+
+def _work(files: ChildFiles, confinement: Confinement, warm_parent: int) -> int:
+    os.setsid()
+    kernel.die_with(warm_parent)
+    _redirect_standard_files(files.log)
+    function, arguments, limits = protocol.read_request(files.request)
+    keep = (files.input, files.output, files.channel)
+    confinement.enter(limits, input_file=files.input, keep=keep)
+    task = Task(
+        input=os.fdopen(files.input, "rb"),
+        output=os.fdopen(files.output, "wb"),
+        arguments=arguments,
+        channel=files.channel,
+    )
+    _write_all(files.channel, _call(function, task))
+    return os.EX_OK
+
+
+def _redirect_standard_files(log: int) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    os.dup2(log, 2)
+    faulthandler.enable(file=2)
+    sys.dont_write_bytecode = True
+
+
+def _call(name: str, task: Task) -> bytes:
+    try:
+        value = _find(name)(task)
+        if not task.output.closed:
+            task.output.flush()
+        return _value_frame(value)
+    except SystemExit:
+        raise
+    except MemoryError:
+        return _OUT_OF_MEMORY
+    except BaseException as error:  # noqa: BLE001 - a panic in a Rust extension is a BaseException
+        return protocol.frame(protocol.ERROR, _failure(error))
+
+
+def _find(name: str) -> Function:
+    module, _, attribute = name.partition(":")
+    return cast("Function", getattr(importlib.import_module(module), attribute))
+
+
+def _value_frame(value: JSON) -> bytes:
+    line = protocol.frame(protocol.VALUE, value)
+    if len(line) > protocol.MAX_VALUE_BYTES:
+        return protocol.frame(protocol.ERROR, Failure(kind=protocol.FAILURE_OUTPUT, name="", detail=None))
+    return line
+
+
+def _failure(error: BaseException) -> Failure:
+    if isinstance(error, OSError) and error.errno == errno.EFBIG:
+        return Failure(kind=protocol.FAILURE_OUTPUT, name="OSError", detail=None)
+    if isinstance(error, OSError) and error.errno in _STORAGE_ERRNOS:
+        return Failure(kind=protocol.FAILURE_NAMED, name=errors.StorageFailed.__name__, detail=error.strerror)
+    if isinstance(error, errors.OctavoError):
+        return Failure(kind=protocol.FAILURE_NAMED, name=_known_name(error), detail=_shortened(error.detail))
+    traceback.print_exception(error)
+    return Failure(kind=protocol.FAILURE_OTHER, name=type(error).__name__, detail=_shortened(str(error)))
+
+
+def _known_name(error: errors.OctavoError) -> str:
+    """The nearest class that the worker knows; a function may have made a subclass of its own."""
+    return next(known.__name__ for known in type(error).__mro__ if known.__module__ == errors.__name__)
+
+
+def _shortened(text: str | None) -> str | None:
+    return text[: protocol.MAX_TEXT] if text else None
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -1,0 +1,141 @@
+"""All layers together: what the warm parent gives up, and each child before it sees its input."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import site
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+from octavo.sandbox import kernel, landlock, seccomp
+from octavo.sandbox.limits import MIB, Limits
+
+# What Python and native libraries read besides their own folders. Not /dev/zero: a shared mapping of it is
+# memory that no limit counts.
+_SYSTEM_FILES = (
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/share/fonts",
+    "/usr/local/share/fonts",
+    "/usr/share/fontconfig",
+    "/usr/share/zoneinfo",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/dev/null",
+    "/dev/random",
+    "/dev/urandom",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/sys/devices/system/cpu",
+)
+
+_STACK_BYTES = 8 * MIB
+# Counts all threads of the user, so it only stops a flood of them; for root the kernel ignores it.
+_USER_THREADS = 16_384
+
+
+def _python_folders() -> Iterator[Path]:
+    yield from (Path(entry) for entry in sys.path if entry)
+    for prefix in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix):
+        yield from (Path(prefix) / name for name in ("lib", sys.platlibdir, "pyvenv.cfg"))
+    yield from map(Path, site.getsitepackages())
+
+
+def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
+    existing = {path.resolve() for path in paths if path.exists()} - {Path("/")}
+    return tuple(os.open(path, os.O_PATH | os.O_CLOEXEC) for path in sorted(existing))
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """Prepared in the warm parent, so that `enter` costs a child about a millisecond.
+
+    A layer that this system lacks is left out, and `Sandbox.layers` says so. A layer that it has and that
+    fails stops the child before it touches its input.
+    """
+
+    landlock_abi: int
+    readable: tuple[int, ...]
+    system_calls: seccomp.Filter | None
+
+    @classmethod
+    def prepare(cls, readable: Sequence[Path]) -> Confinement:
+        """Opens what children may read, and builds the system call filter."""
+        landlock_abi = landlock.abi()
+        paths = [*_python_folders(), *map(Path, _SYSTEM_FILES), *readable]
+        return cls(
+            landlock_abi=landlock_abi,
+            readable=_open_all(paths) if landlock_abi else (),
+            system_calls=seccomp.filter_for(platform.machine()),
+        )
+
+    def enter(self, limits: Limits, *, input_file: int, keep: Iterable[int]) -> None:
+        """Locks this process up, for good. Only `keep` and the standard three descriptors stay open."""
+        limit_resources(limits)
+        if self.landlock_abi:
+            own_process = os.open("/proc/self", os.O_PATH)
+            landlock.restrict(self.landlock_abi, [*self.readable, own_process, input_file])
+        close_all_except(keep)
+        if self.system_calls:
+            seccomp.install(self.system_calls)
+
+
+def shed_privileges() -> None:
+    """What the warm parent does not need either; every child inherits the loss."""
+    _lower(resource.RLIMIT_STACK, _STACK_BYTES)
+    _lower(resource.RLIMIT_NPROC, _USER_THREADS)
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_MEMLOCK, 0)
+    if not kernel.IS_LINUX:
+        return
+    # The kernel takes these first when memory is short. Some containers do not let anybody write there.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    kernel.drop_capabilities()
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    # No process of this user can look into this one's memory, which matters most between two children.
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+
+
+def limit_resources(limits: Limits) -> None:
+    """Memory is bounded by RLIMIT_DATA: it counts writable private memory, which is what a bomb fills.
+
+    RLIMIT_AS would also count address space that is only reserved, of which allocators take gigabytes. The
+    kinds of memory that RLIMIT_DATA does not count are refused by the system call filter.
+    """
+    # Beyond the first of these the kernel sends a signal that can be ignored, beyond the second SIGKILL.
+    cpu_seconds = ceil(limits.cpu_seconds)
+    _lower(resource.RLIMIT_CPU, cpu_seconds, cpu_seconds + 1)
+    _lower(resource.RLIMIT_DATA, limits.memory_bytes)
+    _lower(resource.RLIMIT_NOFILE, limits.open_files)
+    # One byte more, so that an output of exactly the limit can be told from one that was cut off.
+    _lower(resource.RLIMIT_FSIZE, limits.output_bytes + 1)
+
+
+def _lower(kind: int, soft: int, hard: int | None = None) -> None:
+    _, present = resource.getrlimit(kind)
+    ceiling = sys.maxsize if present == resource.RLIM_INFINITY else present
+    hard = min(soft if hard is None else hard, ceiling)
+    resource.setrlimit(kind, (min(soft, hard), hard))
+
+
+def close_all_except(keep: Iterable[int]) -> None:
+    """Closes every descriptor behind the standard three, except these."""
+    start = 3
+    for descriptor in sorted(keep):
+        os.closerange(start, descriptor)
+        start = descriptor + 1
+    os.closerange(start, os.sysconf("SC_OPEN_MAX"))

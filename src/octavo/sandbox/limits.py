@@ -1,0 +1,43 @@
+"""What a task may use and what it did use: the two records every caller meets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`memory_bytes` includes what the warm parent preloaded, about 20 MiB without any preloading."""
+
+    memory_bytes: int = 2 * GIB
+    cpu_seconds: int = 30
+    wall_seconds: float = 60
+    output_bytes: int = 256 * MIB
+    open_files: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a task is; `total` is None while nobody can know."""
+
+    done: int
+    total: int | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a task returned and what it cost."""
+
+    value: JSON
+    output_bytes: int
+    cpu_seconds: float
+    wall_seconds: float
+    peak_memory_bytes: int

@@ -1,0 +1,137 @@
+"""The warm parent: a small process that has imported what parsers need and forks a child for each task.
+
+It runs as `python -m octavo.sandbox.parent` with an empty environment, never reads a document, and alone
+signals children: it alone reaps them, so their numbers cannot have been given to somebody else.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from resource import struct_rusage
+
+from octavo.sandbox import child, kernel
+from octavo.sandbox.confinement import Confinement, shed_privileges
+from octavo.sandbox.limits import KIB
+from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Notice, Order
+
+_CHILD_FILES = len(ChildFiles.__dataclass_fields__)
+
+
+@dataclass(slots=True)
+class WarmParent:
+    """`tasks` has the task of each child that is not reaped yet."""
+
+    control: socket.socket
+    confinement: Confinement
+    tasks: dict[int, int] = field(default_factory=dict[int, int])
+
+    def serve(self) -> None:
+        """Until the worker closes its end."""
+        child_ended = _wake_on_child_end()
+        poll = select.poll()
+        poll.register(self.control, select.POLLIN)
+        poll.register(child_ended, select.POLLIN)
+        self._tell(Notice.READY)
+        while True:
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if child_ended in ready:
+                os.read(child_ended, 4 * KIB)
+                self._reap()
+            if self.control.fileno() in ready and not self._obey():
+                return
+
+    def _obey(self) -> bool:
+        message, descriptors, _, _ = socket.recv_fds(
+            self.control, ORDER.size, _CHILD_FILES, socket.MSG_WAITALL
+        )
+        if not message:
+            return False
+        order, task = ORDER.unpack(message)
+        if order == Order.RUN:
+            self._fork(task, ChildFiles(*descriptors))
+        else:
+            self._kill(task)
+        return True
+
+    def _fork(self, task: int, files: ChildFiles) -> None:
+        warm_parent = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError:
+            self._tell(Notice.EXITED, task, NOT_STARTED)
+        else:
+            if pid == 0:
+                _forget_signals()
+                child.live(files, self.confinement, warm_parent)
+            self.tasks[pid] = task
+        for descriptor in (files.request, files.input, files.output, files.channel, files.log):
+            os.close(descriptor)
+
+    def _kill(self, wanted: int) -> None:
+        for pid, task in self.tasks.items():
+            if task == wanted:
+                os.kill(pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        while self.tasks:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            self._tell(Notice.EXITED, self.tasks.pop(pid), status, usage)
+
+    def _tell(
+        self, notice: Notice, task: int = 0, status: int = 0, usage: struct_rusage | None = None
+    ) -> None:
+        cpu_seconds = usage.ru_utime + usage.ru_stime if usage else 0.0
+        peak_memory = usage.ru_maxrss * KIB if usage else 0
+        self.control.sendall(NOTICE.pack(notice, task, status, cpu_seconds, peak_memory))
+
+    def end_children(self) -> None:
+        """So that none is left when this process has ended, also where the kernel does not see to it."""
+        for pid in self.tasks:
+            os.kill(pid, signal.SIGKILL)
+        for pid in self.tasks:
+            os.waitpid(pid, 0)
+
+
+def _wake_on_child_end() -> int:
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return reading
+
+
+def _forget_signals() -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def main(control: str, worker: str, preload: str, readable: str) -> None:
+    """All as texts from the command line: a descriptor, a process number, and two JSON lists."""
+    kernel.die_with(int(worker))
+    os.environ.clear()
+    folders = [Path(folder) for folder in json.loads(readable)]
+    sys.path += map(str, folders)
+    for module in json.loads(preload):
+        importlib.import_module(module)
+    parent = WarmParent(socket.socket(fileno=int(control)), Confinement.prepare(folders))
+    shed_privileges()
+    gc.collect()
+    gc.freeze()
+    with suppress(ConnectionError):  # the worker is gone
+        parent.serve()
+    parent.end_children()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

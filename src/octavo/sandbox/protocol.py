@@ -1,0 +1,118 @@
+"""What worker, warm parent and child say to each other.
+
+The warm parent only ever sees numbers and descriptors. The arguments, which may hold a password, go straight
+to the child, because a later child inherits whatever the warm parent has had in its memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import TypedDict, cast
+
+from octavo.sandbox.limits import JSON, KIB, MIB, Limits
+
+# Between worker and warm parent: messages of fixed size, so that the stream needs no framing.
+
+
+class Order(IntEnum):
+    """What the worker asks of the warm parent."""
+
+    RUN = 1
+    KILL = 2
+
+
+class Notice(IntEnum):
+    """What the warm parent tells the worker."""
+
+    READY = 1
+    EXITED = 2
+
+
+ORDER = struct.Struct("!BQ")  # order, task
+NOTICE = struct.Struct("!BQqdQ")  # notice, task, wait status, CPU seconds, peak memory in bytes
+
+# Instead of a wait status, which is never negative: the warm parent could not fork.
+NOT_STARTED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ChildFiles:
+    """The descriptors that travel with `Order.RUN`, in this order."""
+
+    request: int
+    input: int
+    output: int
+    channel: int
+    log: int
+
+
+# From child to worker: one JSON document per line, the first byte says what it is.
+
+PROGRESS = b"P"
+VALUE = b"V"
+ERROR = b"E"
+
+MAX_VALUE_BYTES = 1 * MIB
+MAX_PROGRESS_BYTES = 256
+MAX_REQUEST_BYTES = 1 * MIB
+MAX_TEXT = 500
+
+CHUNK_BYTES = 64 * KIB
+
+
+class Request(TypedDict):
+    """What the worker wants done."""
+
+    function: str
+    arguments: dict[str, JSON]
+    limits: dict[str, int | float]
+
+
+class Failure(TypedDict):
+    """Why the function did not return: `kind` is one of the constants below."""
+
+    kind: str
+    name: str
+    detail: str | None
+
+
+FAILURE_MEMORY = "memory"
+FAILURE_OUTPUT = "output"
+FAILURE_NAMED = "named"  # an error of octavo.model.errors
+FAILURE_OTHER = "other"
+
+
+def frame(kind: bytes, document: object) -> bytes:
+    """One line of the channel. Refuses NaN, which is not JSON."""
+    return kind + json.dumps(document, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def write_request(function: str, arguments: Mapping[str, JSON], limits: Limits) -> int:
+    """Puts the request in an unnamed file and returns its descriptor, placed at the start."""
+    request = Request(function=function, arguments=dict(arguments), limits=asdict(limits))
+    document = json.dumps(request, allow_nan=False).encode()
+    if len(document) > MAX_REQUEST_BYTES:
+        raise ValueError(f"the arguments take {len(document)} bytes; what is large belongs in the input")
+    descriptor = _unnamed_file()
+    os.pwrite(descriptor, document, 0)
+    return descriptor
+
+
+def _unnamed_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("request")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def read_request(descriptor: int) -> tuple[str, dict[str, JSON], Limits]:
+    """The other side of `write_request`; closes the descriptor."""
+    with os.fdopen(descriptor, "rb") as file:
+        request = cast("Request", json.load(file))
+    return request["function"], request["arguments"], Limits(**request["limits"])  # pyright: ignore[reportArgumentType]

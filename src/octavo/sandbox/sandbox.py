@@ -1,0 +1,97 @@
+"""Runs functions on untrusted files in processes that can do nothing else, and that can always be killed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from octavo.sandbox import files, protocol
+from octavo.sandbox.channel import ProgressCallback
+from octavo.sandbox.layers import PROBE, Layers, explain
+from octavo.sandbox.limits import JSON, Limits, Outcome
+from octavo.sandbox.link import ParentLink
+from octavo.sandbox.supervision import Supervision
+
+_log = structlog.stdlib.get_logger(__name__)
+
+
+class Sandbox:
+    """One per worker process, used as an async context manager.
+
+    `preload` names modules the warm parent imports, so that children need not; they should not start threads.
+    `readable` are further folders from which children may read and import.
+    """
+
+    def __init__(
+        self,
+        *,
+        preload: Sequence[str] = (),
+        readable: Sequence[Path] = (),
+        limits: Limits | None = None,
+    ) -> None:
+        self._preload = tuple(preload)
+        self._readable = tuple(readable)
+        self._limits = limits or Limits()
+        self._link: ParentLink | None = None
+        self._starting = asyncio.Lock()
+        self._tasks = count(1)
+
+    async def __aenter__(self) -> Self:
+        await self._ready_link()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Kills what still runs; returns when no process is left."""
+        if self._link:
+            await self._link.aclose()
+
+    async def run(
+        self,
+        function: str,
+        arguments: Mapping[str, JSON] | None = None,
+        *,
+        input_file: files.InputFile | None = None,
+        output_file: files.OutputFile | None = None,
+        limits: Limits | None = None,
+        on_progress: ProgressCallback | None = None,
+    ) -> Outcome:
+        """Calls `function` ("package.module:name") with a `Task` in a child of its own.
+
+        `output_file` is emptied first, and neither file's position moves. Leaves, also when cancelled, only
+        once the child is dead. Raises the errors of `octavo.sandbox.errors`, and those of
+        `octavo.model.errors` that the function raised.
+        """
+        limits = limits or self._limits
+        link = await self._ready_link()
+        request = protocol.write_request(function, arguments or {}, limits)
+        child_files, worker_files = files.open_all(request, input_file, output_file)
+        return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
+
+    async def layers(self) -> Layers:
+        """Which layers hold, found out by a child that tries to break them."""
+        outcome = await self.run(PROBE, {"memory_bytes": self._limits.memory_bytes})
+        return explain(outcome.value)
+
+    async def _ready_link(self) -> ParentLink:
+        async with self._starting:
+            if self._link and not self._link.is_usable():
+                await self._link.aclose()
+                _log.warning("sandbox.warm_parent_died", last_words=self._link.last_words)
+                self._link = None
+            if self._link is None:
+                self._link = await ParentLink.start(self._preload, self._readable)
+            return self._link

@@ -1,0 +1,139 @@
+"""Decides from a child's death and last words how its task ended. Trusts the kernel first, the child last."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from dataclasses import dataclass
+from typing import NoReturn
+
+from octavo.model import errors
+from octavo.sandbox import protocol
+from octavo.sandbox.channel import GarbledError, parse, printable
+from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
+from octavo.sandbox.limits import JSON, Limits, Outcome
+
+# What allocators, C++ and Rust say before they abort.
+_MEMORY_WORDS = re.compile(
+    r"bad_alloc|memory allocation of \d+|out of memory|cannot allocate memory|MemoryError", re.IGNORECASE
+)
+# A native library that runs out of memory dies by a signal, before it has touched all that it had asked for.
+_NEAR_MEMORY_LIMIT = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """What the warm parent learnt when it reaped the child."""
+
+    status: int
+    cpu_seconds: float
+    peak_memory_bytes: int
+
+    @property
+    def signal(self) -> int:
+        return os.WTERMSIG(self.status) if os.WIFSIGNALED(self.status) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """All that is known about one finished task."""
+
+    exit: Exit
+    limits: Limits
+    wall_seconds: float
+    over_wall: bool
+    output_bytes: int
+    answer: bytes | None
+    garbled: str | None
+    log: str
+
+
+def judge(ending: Ending) -> Outcome:
+    """The outcome, or the error that says why there is none."""
+    if ending.output_bytes > ending.limits.output_bytes:
+        raise OutputTooLarge(f"The limit is {ending.limits.output_bytes} bytes.")
+    if ending.garbled:
+        raise ChildCrashed(f"Broke the protocol: {ending.garbled}.", log=ending.log)
+    if ending.exit.status != 0 or ending.answer is None:
+        _raise_for_death(ending)
+    value = _value(ending, ending.answer)
+    return Outcome(
+        value=value,
+        output_bytes=ending.output_bytes,
+        cpu_seconds=ending.exit.cpu_seconds,
+        wall_seconds=ending.wall_seconds,
+        peak_memory_bytes=ending.exit.peak_memory_bytes,
+    )
+
+
+def _raise_for_death(ending: Ending) -> NoReturn:
+    if ending.over_wall:
+        raise OutOfTime(f"The limit is {ending.limits.wall_seconds:g} seconds.")
+    if _is_out_of_cpu(ending):
+        raise OutOfTime(f"The limit is {ending.limits.cpu_seconds:g} seconds of computing.")
+    if _is_out_of_memory(ending):
+        raise OutOfMemory(_memory_limit(ending), log=ending.log)
+    raise ChildCrashed(_cause(ending.exit), log=ending.log)
+
+
+def _is_out_of_cpu(ending: Ending) -> bool:
+    if ending.exit.signal == signal.SIGXCPU:
+        return True
+    return ending.exit.signal == signal.SIGKILL and ending.exit.cpu_seconds >= ending.limits.cpu_seconds
+
+
+def _is_out_of_memory(ending: Ending) -> bool:
+    near_limit = ending.exit.peak_memory_bytes >= _NEAR_MEMORY_LIMIT * ending.limits.memory_bytes
+    return near_limit or bool(_MEMORY_WORDS.search(ending.log))
+
+
+def _memory_limit(ending: Ending) -> str:
+    return f"The limit is {ending.limits.memory_bytes} bytes of memory."
+
+
+def _cause(exit_: Exit) -> str:
+    if exit_.status == protocol.NOT_STARTED:
+        return "No process could be started for it."
+    if exit_.signal == signal.SIGKILL:
+        return "Killed from outside (SIGKILL); the machine may be short of memory."
+    if exit_.signal:
+        return f"Signal {exit_.signal} ({signal.strsignal(exit_.signal)})."
+    return f"Exit status {os.waitstatus_to_exitcode(exit_.status)} without an answer."
+
+
+def _value(ending: Ending, answer: bytes) -> JSON:
+    try:
+        document = parse(answer[1:])
+        if answer.startswith(protocol.VALUE):
+            return document
+        match document:
+            case {"kind": str(kind), "name": str(name), "detail": str() | None as detail}:
+                _raise_failure(ending, kind, _clean(name), _clean(detail) if detail else None)
+            case _:
+                raise GarbledError("its error makes no sense")  # noqa: TRY301 - one way out for all garbage
+    except GarbledError as error:
+        raise ChildCrashed(f"Broke the protocol: {error}.", log=ending.log) from error
+
+
+def _raise_failure(ending: Ending, kind: str, name: str, detail: str | None) -> NoReturn:
+    if kind == protocol.FAILURE_MEMORY:
+        raise OutOfMemory(_memory_limit(ending), log=ending.log)
+    if kind == protocol.FAILURE_OUTPUT:
+        raise OutputTooLarge(f"The limit is {ending.limits.output_bytes} bytes.")
+    if kind == protocol.FAILURE_NAMED and (known := _believable_error(name)):
+        raise known(detail)
+    raise TaskFailed(name, detail or "", log=ending.log)
+
+
+def _believable_error(name: str) -> type[errors.OctavoError] | None:
+    """An error of octavo.model, unless it would have the task tried again for ever, free of charge."""
+    found = getattr(errors, name, None)
+    if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):
+        return None
+    rule = errors.RETRY_RULES[found.error_class]
+    return found if rule is None or rule.charged else None
+
+
+def _clean(text: str) -> str:
+    return printable(text[: protocol.MAX_TEXT])

@@ -1,0 +1,74 @@
+"""Turns what callers give to store into blocks of a useful size, and stops when it is more than allowed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable
+from contextlib import aclosing
+from hashlib import sha256
+from pathlib import Path
+
+from octavo.model.errors import TooLarge
+from octavo.storage.calls import Threads
+
+Body = bytes | Path | AsyncIterable[bytes]
+
+
+class Digest:
+    """Size and SHA-256 of what goes through."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._hash = sha256()
+
+    def update(self, block: bytes) -> None:
+        """Blocks while it hashes."""
+        self._hash.update(block)
+        self.bytes += len(block)
+
+    @property
+    def sha256(self) -> str:
+        """In hexadecimal, as everybody writes it."""
+        return self._hash.hexdigest()
+
+
+async def in_blocks(body: Body, size: int, limit: int | None, threads: Threads) -> AsyncGenerator[bytes]:
+    """Blocks of at most `size`, one when all fits. Small chunks are joined: each block costs a thread hop."""
+    pending: list[bytes] = []
+    held = total = 0
+    async with aclosing(_chunks(body, size, threads)) as chunks:
+        async for chunk in chunks:
+            total += len(chunk)
+            if limit is not None and total > limit:
+                raise TooLarge(f"At most {limit:,} bytes are allowed.")
+            for piece in _pieces(chunk, size):
+                if held + len(piece) > size:
+                    yield b"".join(pending)
+                    pending, held = [], 0
+                pending.append(piece)
+                held += len(piece)
+    if held:
+        yield b"".join(pending)
+
+
+def _pieces(chunk: bytes, size: int) -> list[bytes]:
+    return [chunk[start : start + size] for start in range(0, len(chunk), size)]
+
+
+async def _chunks(body: Body, size: int, threads: Threads) -> AsyncGenerator[bytes]:
+    if isinstance(body, bytes):
+        yield body
+    elif isinstance(body, Path):
+        position = 0
+        while chunk := await threads.run(_read_at, body, position, size):
+            position += len(chunk)
+            yield chunk
+    else:
+        async for chunk in body:
+            yield chunk
+
+
+def _read_at(path: Path, position: int, size: int) -> bytes:
+    """Opened each time, so that no cancel can leave a file open; it costs little beside a block."""
+    with path.open("rb", buffering=0) as file:
+        file.seek(position)
+        return file.read(size)

@@ -1,0 +1,201 @@
+"""The local bucket's files: durable before they are acknowledged, and never reached through links.
+
+Everything here blocks, raises plain OSErrors, and runs in threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+from stat import S_ISREG
+from uuid import uuid4
+
+from octavo.storage.bodies import Digest
+from octavo.storage.bucket import ObjectInfo
+from octavo.storage.keys import UNFINISHED
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_PUBLISH_ATTEMPTS = 20
+
+Names = Sequence[str]
+
+
+def make_root(root: Path) -> None:
+    """Make the bucket's folder, and those above it, so that they survive a power cut."""
+    missing = [folder for folder in (root, *root.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with opened_folder(folder.parent, ()) as parent:
+            os.fsync(parent)
+
+
+@contextmanager
+def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
+    """Walk down from the root one open folder at a time; a link on the way is an error, not a way out."""
+    folder = os.open(root, _FOLDER)
+    try:
+        for name in names:
+            if make:
+                _make_folder(name, folder)
+            below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _make_folder(name: str, parent: int) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o700, dir_fd=parent)
+    # Also when it was there: a neighbour may have made it a moment ago and not have come to this line.
+    os.fsync(parent)
+
+
+class UnfinishedFile:
+    """A file being written, hashed and measured on the way; nobody sees it before it is published."""
+
+    def __init__(self, root: Path) -> None:
+        self.digest = Digest()
+        self._root = root
+        self._name = uuid4().hex
+        self._file: int | None = None
+
+    def write(self, block: bytes) -> None:
+        """Hash and write in one go, since each hop to a thread costs as much as hashing 100 KB."""
+        file = self._open()
+        self.digest.update(block)
+        rest = memoryview(block)
+        while rest:
+            rest = rest[os.write(file, rest) :]
+
+    def publish(self, names: Names) -> None:
+        """Give it its name, for good; FileExistsError when that is taken."""
+        os.fsync(self._open())
+        with opened_folder(self._root, [UNFINISHED]) as folder:
+            _link(self._root, folder, self._name, names)
+
+    def discard(self) -> None:
+        """Remove the unfinished name. What was published stays."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+            with suppress(FileNotFoundError), opened_folder(self._root, [UNFINISHED]) as folder:
+                os.unlink(self._name, dir_fd=folder)
+
+    def _open(self) -> int:
+        if self._file is None:
+            with opened_folder(self._root, [UNFINISHED], make=True) as folder:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                self._file = os.open(self._name, flags, 0o600, dir_fd=folder)
+        return self._file
+
+
+def _link(root: Path, source_folder: int, source_name: str, names: Names) -> None:
+    """A hard link appears at once, for a whole file, and never replaces another: hence write-once."""
+    *folders, name = names
+    for attempt in range(_PUBLISH_ATTEMPTS):
+        try:
+            with opened_folder(root, folders, make=True) as folder:
+                os.link(source_name, name, src_dir_fd=source_folder, dst_dir_fd=folder, follow_symlinks=False)
+                _keep_name(folder, name)
+        except FileNotFoundError:  # a neighbour deleted the last object of this folder, and the folder with it
+            if attempt == _PUBLISH_ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def _keep_name(folder: int, name: str) -> None:
+    try:
+        os.fsync(folder)
+    except OSError:
+        os.unlink(name, dir_fd=folder)
+        raise
+
+
+def copy_file(root: Path, source: Names, target: Names) -> None:
+    """A copy is another name for the same file, because objects never change."""
+    *folders, name = source
+    with opened_folder(root, folders) as folder:
+        # The sweep spares young objects, and this one is young under its new key.
+        os.utime(name, dir_fd=folder, follow_symlinks=False)
+        _link(root, folder, name, target)
+
+
+def open_file(root: Path, names: Names) -> FileIO:
+    """Open for reading; what is no plain file is not there."""
+    *folders, name = names
+    with opened_folder(root, folders) as folder:
+        file = FileIO(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder))
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise FileNotFoundError("/".join(names))
+    return file
+
+
+def describe(key: str, status: os.stat_result) -> ObjectInfo:
+    """What the bucket tells of a file."""
+    return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def remove_file(root: Path, names: Names) -> None:
+    """Remove a file that may be gone already, and the folders that it leaves empty."""
+    *folders, name = names
+    with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        with opened_folder(root, folders) as folder:
+            os.unlink(name, dir_fd=folder)
+        with suppress(OSError):  # a folder that is not empty ends it
+            _remove_empty_folders(root, folders)
+
+
+def _remove_empty_folders(root: Path, folders: Names) -> None:
+    for depth in range(len(folders), 0, -1):
+        with opened_folder(root, folders[: depth - 1]) as parent:
+            os.rmdir(folders[depth - 1], dir_fd=parent)
+
+
+def walk_files(root: Path, names: Names) -> Generator[ObjectInfo]:
+    """Every object under some segments. Links, and names that begin with a dot, are not objects."""
+    with suppress(FileNotFoundError, NotADirectoryError), opened_folder(root, names) as folder:
+        yield from _walk(folder, "".join(f"{name}/" for name in names))
+
+
+def _walk(folder: int, prefix: str) -> Generator[ObjectInfo]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _walk_below(folder, entry.name, prefix)
+                elif entry.is_file(follow_symlinks=False):
+                    yield describe(prefix + entry.name, entry.stat(follow_symlinks=False))
+
+
+def _walk_below(folder: int, name: str, prefix: str) -> Generator[ObjectInfo]:
+    below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        yield from _walk(below, f"{prefix}{name}/")
+    finally:
+        os.close(below)
+
+
+def remove_unfinished(root: Path, before: float) -> int:
+    """Remove files that nobody has written to since `before`."""
+    removed = 0
+    with (
+        suppress(FileNotFoundError),
+        opened_folder(root, [UNFINISHED]) as folder,
+        os.scandir(folder) as entries,
+    ):
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                if entry.stat(follow_symlinks=False).st_mtime < before:
+                    os.unlink(entry.name, dir_fd=folder)
+                    removed += 1
+    return removed

@@ -1,0 +1,227 @@
+"""The bucket on one machine: a folder, which several processes may share."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from io import FileIO
+from itertools import islice
+from pathlib import Path
+from typing import ParamSpec, Self, TypeVar
+
+from octavo.model.errors import AlreadyStored, StorageFailed, TooLarge
+from octavo.storage import folder
+from octavo.storage.bodies import Body, in_blocks
+from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size
+from octavo.storage.calls import Threads, complete_or_undo
+from octavo.storage.errors import ObjectMissing
+from octavo.storage.keys import check_key, check_prefix, segments
+from octavo.storage.links import Link, sign_link, verify_link
+from octavo.storage.probe import probe
+
+BLOCK_BYTES = 1 << 20
+PAGE_KEYS = 1_000
+THREADS = 8
+
+_SIGNING_KEY = (".octavo", "signing-key")
+_SIGNING_KEY_BYTES = 32
+
+_ADVICE = {
+    errno.ENOSPC: "The disk is full: free some space in {root}, then it goes on by itself.",
+    errno.EDQUOT: "The disk quota is used up: free some space in {root}, then it goes on by itself.",
+    errno.EACCES: "Octavo may not use {root}: check who owns it.",
+    errno.EPERM: "Octavo may not do this in {root}: check its owner, and that its file system has hard links.",
+    errno.EROFS: "{root} can only be read: check how its file system is mounted.",
+    errno.ENOENT: "{root} has been removed or is not mounted.",
+    errno.ENOTDIR: "In {root} something that is no folder stands where a folder should be.",
+    errno.ELOOP: "In {root} a link stands where a file should be.",
+    errno.EIO: "The disk under {root} reports an error: check it.",
+    errno.EMFILE: "Too many files are open: raise the limit (ulimit -n).",
+}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class LocalBucket:
+    """See `Bucket`. Files are 0600 and folders 0700; names that begin with a dot are the bucket's own."""
+
+    def __init__(self, root: Path, *, clock: Callable[[], float] = time.time) -> None:
+        self._root = root
+        self._clock = clock
+        self._threads = Threads(THREADS)
+        self._signing_key: bytes | None = None
+
+    @classmethod
+    def open(cls, root: Path) -> Self:
+        """Make the folder now and never later: a disk that is not mounted must not go unnoticed."""
+        bucket = cls(root)
+        with bucket._named_failures():
+            folder.make_root(root)
+        return bucket
+
+    async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
+        """Write beside, make durable, then give the file its name."""
+        names = segments(key)
+        file = folder.UnfinishedFile(self._root)
+        try:
+            async with aclosing(in_blocks(body, BLOCK_BYTES, limit, self._threads)) as blocks:
+                async for block in blocks:
+                    await self._run(file.write, block)
+            publish = self._run(_once, key, file.publish, names)
+            await complete_or_undo(publish, lambda: self.delete([key]))
+        finally:
+            await self._run(file.discard)
+        return Stored(key, file.digest.bytes, file.digest.sha256)
+
+    async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
+        """The whole object in one call."""
+        return await self._run(self._read, key, limit)
+
+    def _read(self, key: str, limit: int) -> bytes:
+        with self._open(key) as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise TooLarge(f"{key} has more than the {limit:,} bytes that can be read at once.")
+        return content
+
+    async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
+        """Opened for each chunk: a reader that goes away leaves nothing open."""
+        info = await self._run(self._stat, key)
+        start, end = cut_to_size(start, end, info.bytes)
+        return ObjectStream(info, start, end, self._chunks(key, start, end))
+
+    async def _chunks(self, key: str, start: int, end: int) -> AsyncGenerator[bytes]:
+        while start < end:
+            chunk = await self._run(self._read_at, key, start, min(end - start, BLOCK_BYTES))
+            start += len(chunk)
+            yield chunk
+
+    def _read_at(self, key: str, start: int, size: int) -> bytes:
+        with self._open(key) as file:
+            chunk = os.pread(file.fileno(), size, start)
+        if not chunk:
+            raise StorageFailed(f"{key} was cut short: somebody changed it in {self._root}.")
+        return chunk
+
+    async def stat(self, key: str) -> ObjectInfo | None:
+        """Looked up anew each time."""
+        try:
+            return await self._run(self._stat, key)
+        except ObjectMissing:
+            return None
+
+    def _stat(self, key: str) -> ObjectInfo:
+        with self._open(key) as file:
+            return folder.describe(key, os.fstat(file.fileno()))
+
+    def _open(self, key: str) -> FileIO:
+        names = segments(key)
+        with self._missing(key):
+            return folder.open_file(self._root, names)
+
+    async def copy(self, source: str, target: str) -> None:
+        """Takes no time and no space, whatever the size."""
+        copy = self._run(self._copy, source, target)
+        await complete_or_undo(copy, lambda: self.delete([target]))
+
+    def _copy(self, source: str, target: str) -> None:
+        names = segments(source), segments(target)
+        with self._missing(source):
+            _once(target, folder.copy_file, self._root, *names)
+
+    async def delete(self, keys: Iterable[str]) -> None:
+        """A page of keys for each hop to a thread."""
+        remaining = iter(keys)
+        while page := [segments(key) for key in islice(remaining, PAGE_KEYS)]:
+            await self._run(self._delete, page)
+
+    def _delete(self, page: list[tuple[str, ...]]) -> None:
+        for names in page:
+            folder.remove_file(self._root, names)
+
+    async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
+        """A page of objects for each hop to a thread."""
+        names = segments(check_prefix(prefix)) if prefix else ()
+        files = folder.walk_files(self._root, names)
+        try:
+            while page := await self._run(lambda: [*islice(files, PAGE_KEYS)]):
+                for info in page:
+                    yield info
+        finally:
+            await self._run(files.close)
+
+    async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
+        """A path of our own web server."""
+        secret = await self._secret()
+        return sign_link(secret, Link("GET", check_key(key), int(self._clock()) + seconds, filename, content_type))
+
+    async def sign_put(self, key: str, *, seconds: int) -> None:
+        """Uploads go through our own web server."""
+
+    async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
+        """Every process on this folder has the same key, so any of them can check what another signed."""
+        return verify_link(await self._secret(), method, key, query, now=self._clock())
+
+    async def sweep_unfinished(self, older_than_seconds: float) -> int:
+        """Age is the time since the last write."""
+        return await self._run(folder.remove_unfinished, self._root, self._clock() - older_than_seconds)
+
+    async def check(self) -> None:
+        """See `probe`."""
+        await probe(self)
+
+    async def aclose(self) -> None:
+        """End the threads."""
+        await self._threads.aclose()
+
+    async def _secret(self) -> bytes:
+        if self._signing_key is None:
+            self._signing_key = await self._run(_signing_key, self._root)
+        return self._signing_key
+
+    async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._named_failures():
+            return await self._threads.run(call, *args, **kwargs)
+
+    @contextmanager
+    def _missing(self, key: str) -> Generator[None]:
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError):
+            if not self._root.is_dir():
+                raise
+            raise ObjectMissing(key) from None
+
+    @contextmanager
+    def _named_failures(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            advice = _ADVICE.get(error.errno or 0, "{error} in {root}.")
+            raise StorageFailed(advice.format(root=self._root, error=error.strerror or error)) from error
+
+
+def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    try:
+        call(*args, **kwargs)
+    except FileExistsError:
+        raise AlreadyStored(key) from None
+
+
+def _signing_key(root: Path) -> bytes:
+    """Made by whoever comes first, and kept in the bucket: the same for every process and in every backup."""
+    with suppress(FileNotFoundError), folder.open_file(root, _SIGNING_KEY) as file:
+        return file.read(_SIGNING_KEY_BYTES)
+    file = folder.UnfinishedFile(root)
+    try:
+        file.write(secrets.token_bytes(_SIGNING_KEY_BYTES))
+        with suppress(FileExistsError):
+            file.publish(_SIGNING_KEY)
+    finally:
+        file.discard()
+    return _signing_key(root)

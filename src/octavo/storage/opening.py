@@ -1,0 +1,40 @@
+"""Opens the bucket that the settings name; everything above this gets only a `Bucket`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from octavo.model.errors import BadSetting
+from octavo.storage.bucket import Bucket
+from octavo.storage.keys import check_prefix
+from octavo.storage.local import LocalBucket
+from octavo.storage.presign import AccessKeys
+from octavo.storage.s3 import S3Bucket
+from octavo.storage.s3_address import S3Address
+
+
+def open_bucket(
+    url: str,
+    *,
+    endpoint: str | None = None,
+    region: str = "us-east-1",
+    access_key: str | None = None,
+    secret_key: str | None = None,
+) -> Bucket:
+    """`file:///folder` or `s3://bucket/prefix`; the rest is for S3 only. Nothing is asked of S3 yet."""
+    parts = urlsplit(url)
+    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
+        return LocalBucket.open(Path(unquote(parts.path)))
+    if parts.scheme == "s3" and parts.netloc:
+        address = S3Address(parts.netloc, check_prefix(parts.path.strip("/")), endpoint, region)
+        return S3Bucket(address, _access_keys(access_key, secret_key))
+    raise BadSetting("OCTAVO_STORAGE_URL must look like s3://bucket/prefix or file:///folder.")
+
+
+def _access_keys(access_key: str | None, secret_key: str | None) -> AccessKeys | None:
+    if access_key and secret_key:
+        return AccessKeys(access_key, secret_key)
+    if access_key or secret_key:
+        raise BadSetting("OCTAVO_S3_ACCESS_KEY and OCTAVO_S3_SECRET_KEY must be given together.")
+    return None

@@ -1,0 +1,244 @@
+"""The bucket for many machines: S3, through obstore.
+
+docs/decisions/0002-storage.md tells why large objects take a detour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, TypeVar
+from uuid import uuid4
+
+import obstore
+import structlog
+from obstore.exceptions import AlreadyExistsError, BaseError
+
+from octavo.model.errors import AlreadyStored, StorageFailed, TooLarge
+from octavo.storage.bodies import Body, Digest, in_blocks
+from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size
+from octavo.storage.calls import Threads, complete_or_undo
+from octavo.storage.errors import LinkRefused, ObjectMissing
+from octavo.storage.keys import UNFINISHED, check_key, check_prefix
+from octavo.storage.links import Link, attachment_header
+from octavo.storage.presign import AccessKeys, presign
+from octavo.storage.probe import probe
+from octavo.storage.s3_address import S3Address, explain, is_missing_bucket
+from octavo.storage.s3_client import open_store
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+PART_BYTES = 8 << 20
+PARTS_IN_FLIGHT = 3
+PAGE_KEYS = 1_000
+THREADS = 4
+# Amazon copies no more than this in one call, and only that call can be refused because the key is taken.
+MOST_BYTES = 5 << 30
+
+_CLAIM_SECONDS = 15
+_CLAIM_POLL_SECONDS = 0.2
+
+T = TypeVar("T")
+log = structlog.stdlib.get_logger(__name__)
+
+
+class S3Bucket:
+    """See `Bucket`. Without keys of its own, it looks where Amazon's tools look."""
+
+    def __init__(self, address: S3Address, keys: AccessKeys | None, *, clock: Callable[[], float] = time.time) -> None:
+        self._address = address
+        self._keys = keys
+        self._clock = clock
+        self._threads = Threads(THREADS)
+        self._store = open_store(address, keys, timeout=timedelta(minutes=1))
+        self._copying_store = open_store(address, keys, timeout=timedelta(minutes=15))
+
+    async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
+        """What fits into one part is one conditional request; more goes to a key of its own first."""
+        check_key(key)
+        digest = Digest()
+        most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)
+        async with aclosing(in_blocks(body, PART_BYTES, most, self._threads)) as blocks:
+            first, second = await anext(blocks, b""), await anext(blocks, None)
+            if second is None:
+                await self._threads.run(digest.update, first)
+                await complete_or_undo(self._create(key, first), lambda: self.delete([key]))
+            else:
+                await self._put_large(key, self._hashed(digest, [first, second], blocks))
+        return Stored(key, digest.bytes, digest.sha256)
+
+    async def _create(self, key: str, content: bytes) -> None:
+        await self._ask(key, obstore.put_async(self._store, key, content, mode="create"))
+
+    async def _put_large(self, key: str, blocks: AsyncGenerator[bytes]) -> None:
+        temporary = f"{UNFINISHED}/{uuid4().hex}"
+        try:
+            async with aclosing(blocks):
+                await self._upload(temporary, blocks)
+            await self._place(temporary, key)
+        finally:
+            await self._clean_up(temporary)
+
+    async def _upload(self, name: str, blocks: AsyncIterator[bytes]) -> None:
+        writer = obstore.open_writer_async(self._store, name, buffer_size=PART_BYTES, max_concurrency=PARTS_IN_FLIGHT)
+        async with writer:  # aborts the upload when left by an exception or a cancel
+            async for block in blocks:
+                await self._ask(name, writer.write(block))
+            await self._ask(name, writer.close())
+
+    async def _hashed(self, digest: Digest, head: Iterable[bytes], rest: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+        for block in head:
+            await self._threads.run(digest.update, block)
+            yield block
+        async for block in rest:
+            await self._threads.run(digest.update, block)
+            yield block
+
+    async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
+        """The size comes with the answer, before the content is fetched."""
+        result = await self._ask(key, obstore.get_async(self._store, check_key(key)))
+        if result.meta["size"] > limit:
+            raise TooLarge(f"{key} has more than the {limit:,} bytes that can be read at once.")
+        return bytes(await self._ask(key, result.bytes_async()))
+
+    async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
+        """Part by part: one long answer is cut off when the reader is slow, and cannot be tried again."""
+        info = await self._head(check_key(key))
+        start, end = cut_to_size(start, end, info.bytes)
+        return ObjectStream(info, start, end, self._chunks(key, start, end))
+
+    async def _chunks(self, key: str, start: int, end: int) -> AsyncGenerator[bytes]:
+        while start < end:
+            stop = min(end, start + PART_BYTES)
+            chunk = await self._ask(key, obstore.get_range_async(self._store, key, start=start, end=stop))
+            start += len(chunk)
+            yield bytes(chunk)
+
+    async def stat(self, key: str) -> ObjectInfo | None:
+        """A missing bucket cannot be told from a missing object here: the answer has no body."""
+        try:
+            return await self._head(check_key(key))
+        except ObjectMissing:
+            return None
+
+    async def _head(self, key: str) -> ObjectInfo:
+        return _describe(await self._ask(key, obstore.head_async(self._store, key)))
+
+    async def copy(self, source: str, target: str) -> None:
+        """Done by the server."""
+        await self._place(check_key(source), check_key(target))
+
+    async def _place(self, source: str, target: str) -> None:
+        await complete_or_undo(self._copy(source, target), lambda: self.delete([target]))
+
+    async def _copy(self, source: str, target: str) -> None:
+        """Claimed first, because not every server looks for the target and finishes the copy in one step."""
+        claim = f"{UNFINISHED}/claims/{target}"
+        await self._take_claim(claim, target)
+        try:
+            copy = obstore.copy_async(self._copying_store, source, target, overwrite=False)
+            await self._ask(target, copy, missing=source)
+        finally:
+            await self._clean_up(claim)
+
+    async def _take_claim(self, claim: str, key: str) -> None:
+        deadline = time.monotonic() + _CLAIM_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                return await self._create(claim, b"")
+            except AlreadyStored:
+                if await self.stat(key):
+                    raise AlreadyStored(key) from None
+            await asyncio.sleep(_CLAIM_POLL_SECONDS)
+        raise StorageFailed(f"Another write of {key} is under way, or was cut off and waits for the sweep.")
+
+    async def delete(self, keys: Iterable[str]) -> None:
+        """As many in one request as S3 allows."""
+        remaining = iter(keys)
+        while page := [check_key(key) for key in islice(remaining, PAGE_KEYS)]:
+            await self._delete(page)
+
+    async def _delete(self, names: list[str]) -> None:
+        await self._ask(names[0], obstore.delete_async(self._store, names))
+
+    async def _clean_up(self, name: str) -> None:
+        try:
+            await self._delete([name])
+        except StorageFailed as error:  # the sweep removes it later; what was asked for is done or has its own error
+            log.warning("storage_left_unfinished", name=name, reason=error.line)
+
+    async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
+        """As many for each request as S3 allows."""
+        async for info in self._objects(check_prefix(prefix)):
+            if not info.key.startswith("."):
+                yield info
+
+    async def _objects(self, prefix: str) -> AsyncGenerator[ObjectInfo]:
+        pages = obstore.list(  # pyright: ignore[reportUnknownMemberType] - its other form needs arrow
+            self._store, prefix or None, chunk_size=PAGE_KEYS
+        )
+        while page := await self._ask(prefix, anext(pages, None)):
+            for meta in page:
+                yield _describe(meta)
+
+    async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
+        """With keys that obstore found, and keeps to itself, the browser names the file by the end of its key."""
+        check_key(key)
+        if self._keys is None:
+            return await self._sign("GET", key, seconds)
+        query = {
+            "response-content-disposition": attachment_header(filename),
+            "response-content-type": content_type,
+        }
+        url, region = self._address.object_url(key), self._address.region
+        now = datetime.fromtimestamp(self._clock(), UTC)
+        return presign("GET", url, query, self._keys, region=region, seconds=seconds, now=now)
+
+    async def sign_put(self, key: str, *, seconds: int) -> str:
+        """Whoever has the URL can write more than once: copy the object to another key before trusting it."""
+        return await self._sign("PUT", check_key(key), seconds)
+
+    async def _sign(self, method: Literal["GET", "PUT"], key: str, seconds: int) -> str:
+        return await self._ask(key, obstore.sign_async(self._store, method, key, timedelta(seconds=seconds)))
+
+    async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
+        """S3 checks its links itself, so none of them leads to our web server."""
+        del method, key, query
+        raise LinkRefused
+
+    async def sweep_unfinished(self, older_than_seconds: float) -> int:
+        """Parts of uploads that were cut off are not listed: a lifecycle rule of the bucket removes those."""
+        before = datetime.fromtimestamp(self._clock() - older_than_seconds, UTC)
+        old = [info.key async for info in self._objects(UNFINISHED) if info.last_modified < before]
+        for start in range(0, len(old), PAGE_KEYS):
+            await self._delete(old[start : start + PAGE_KEYS])
+        return len(old)
+
+    async def check(self) -> None:
+        """See `probe`."""
+        await probe(self)
+
+    async def aclose(self) -> None:
+        """End the threads; connections end with the bucket."""
+        await self._threads.aclose()
+
+    async def _ask(self, key: str, answer: Awaitable[T], *, missing: str | None = None) -> T:
+        try:
+            return await answer
+        except AlreadyExistsError:
+            raise AlreadyStored(key) from None
+        except FileNotFoundError as error:
+            if is_missing_bucket(error):
+                raise explain(error, self._address) from None
+            raise ObjectMissing(missing or key) from None
+        except BaseError as error:
+            raise explain(error, self._address) from None
+
+
+def _describe(meta: ObjectMeta) -> ObjectInfo:
+    return ObjectInfo(meta["path"], meta["size"], meta["last_modified"])

@@ -1,0 +1,24 @@
+"""Downloads by signed link, for buckets that cannot sign links of their own: streamed, saved and never shown."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+
+from octavo.storage import attachment_header
+from octavo.web.parts import PartsOf
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/objects/{key:path}")
+async def download(request: Request, key: str, parts: PartsOf) -> StreamingResponse:
+    link = await parts.bucket.verify_link(request.method, key, request.query_params)
+    stream = await parts.bucket.stream(link.key)
+    headers = {
+        "content-length": str(stream.info.bytes),
+        "content-disposition": attachment_header(link.filename),
+        "content-security-policy": "sandbox",
+        "cache-control": "private, no-store",
+    }
+    return StreamingResponse(stream, media_type=link.content_type, headers=headers)

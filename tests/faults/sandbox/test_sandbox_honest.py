@@ -1,0 +1,119 @@
+"""An honest parser notices nothing of the sandbox: threads, native libraries, late imports and paths work."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from pathlib import Path
+
+import pypdfium2
+import pytest
+from PIL import Image
+
+from octavo.model.errors import Defect
+from octavo.sandbox import Limits, Progress, Sandbox
+
+
+@pytest.fixture
+def pdf(tmp_path: Path) -> Path:
+    path = tmp_path / "two pages.pdf"
+    document = pypdfium2.PdfDocument.new()
+    for _ in range(2):
+        document.new_page(200, 100).close()
+    document.save(path)
+    document.close()
+    return path
+
+
+@pytest.mark.parametrize("function", ["use_threads", "read_twice"])
+async def test_ordinary_code_works(sandbox: Sandbox, pdf: Path, function: str) -> None:
+    assert (await sandbox.run(f"innocent:{function}", input_file=pdf)).value is True
+
+
+async def test_module_can_be_imported_late(sandbox: Sandbox) -> None:
+    outcome = await sandbox.run("innocent:import_late")
+    assert isinstance(outcome.value, list)
+    assert outcome.value[:2] == ["b", 2]
+
+
+async def test_pdf_opens_by_path(sandbox: Sandbox, pdf: Path) -> None:
+    assert (await sandbox.run("innocent:open_pdf_by_path", input_file=pdf)).value == 2
+
+
+async def test_pdf_opens_by_descriptor_and_renders(sandbox: Sandbox, pdf: Path) -> None:
+    with tempfile.TemporaryFile() as output, pdf.open("rb") as source:
+        outcome = await sandbox.run("innocent:render_pdf", input_file=source, output_file=output)
+        assert outcome.value == [200, 100]
+        with Image.open(output) as picture:
+            assert picture.size == (200, 100)
+
+
+async def test_picture_is_decoded(sandbox: Sandbox) -> None:
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output:
+        Image.new("RGB", (64, 64), "red").save(source, "PNG")
+        source.flush()
+        outcome = await sandbox.run("innocent:shrink_picture", input_file=source, output_file=output)
+        assert outcome.value == [8, 8]
+        assert outcome.output_bytes == os.fstat(output.fileno()).st_size > 0
+
+
+async def test_input_may_have_no_name_and_positions_stay(sandbox: Sandbox) -> None:
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output:
+        source.write(b"0123456789")
+        source.flush()
+        output.write(b"what an earlier attempt left behind")
+        output.flush()
+        output.seek(0)
+        outcome = await sandbox.run("innocent:copy", input_file=source.fileno(), output_file=output.fileno())
+        assert (outcome.value, outcome.output_bytes) == (10, 10)
+        assert output.read() == b"0123456789"
+        assert source.tell() == 10
+        assert (await sandbox.run("innocent:read_twice", input_file=source)).value is True
+
+
+async def test_arguments_arrive(sandbox: Sandbox) -> None:
+    arguments = {"text": "ä\ud800\0", "number": 1.5, "nested": [{"deep": None}], "long": "x" * 500_000}
+    assert (await sandbox.run("innocent:echo", arguments)).value == arguments
+
+
+async def test_arguments_are_limited(sandbox: Sandbox) -> None:
+    with pytest.raises(ValueError, match="belongs in the input"):
+        await sandbox.run("innocent:echo", {"long": "x" * (2 << 20)})
+
+
+async def test_only_regular_files_are_given(sandbox: Sandbox, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    before = len(os.listdir("/proc/self/fd"))
+    for odd in (tmp_path / "fifo", tmp_path):
+        with pytest.raises(ValueError, match="regular files"):
+            await sandbox.run("innocent:copy", input_file=odd)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_without_files_input_is_empty(sandbox: Sandbox) -> None:
+    assert (await sandbox.run("innocent:copy")).value == 0
+
+
+async def test_progress_arrives(sandbox: Sandbox) -> None:
+    heard: list[Progress] = []
+    await sandbox.run("innocent:count_up", on_progress=heard.append)
+    assert heard[-1] == Progress(3, 3, "pages")
+
+
+async def test_cost_is_measured(sandbox: Sandbox, tmp_path: Path) -> None:
+    picture = tmp_path / "large.png"
+    memory = io.BytesIO()
+    Image.new("L", (5000, 5000)).save(memory, "PNG")
+    picture.write_bytes(memory.getvalue())
+    with tempfile.TemporaryFile() as output:
+        outcome = await sandbox.run("innocent:shrink_picture", input_file=picture, output_file=output)
+    assert outcome.peak_memory_bytes > 25_000_000
+    assert 0 < outcome.cpu_seconds
+    assert 0 < outcome.wall_seconds < Limits().wall_seconds
+
+
+async def test_preload_that_fails_says_why() -> None:
+    with pytest.raises(Defect, match="No module named 'no_such_module'"):
+        async with Sandbox(preload=["no_such_module"]):
+            pass

@@ -1,0 +1,135 @@
+"""No process outlives its reason to be: not when a task is cancelled, not when the warm parent or worker is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from octavo.sandbox import ChildCrashed, Sandbox
+
+CHILDREN = Path(__file__).parent / "children"
+
+
+def warm_parents() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "octavo.sandbox.parent" in child.cmdline()]
+
+
+def has_memory(process: psutil.Process) -> bool:
+    """A process that was killed keeps its number until somebody reaps it."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+async def start_sleeper(sandbox: Sandbox) -> asyncio.Task[object]:
+    """Returns once the child has said that it is asleep."""
+    asleep = asyncio.Event()
+    task: asyncio.Task[object] = asyncio.create_task(
+        sandbox.run("deaths:sleep_for_ever", on_progress=lambda _progress: asleep.set())
+    )
+    await asyncio.wait_for(asleep.wait(), 20)
+    return task
+
+
+async def test_cancelled_task_leaves_no_process(sandbox: Sandbox) -> None:
+    task = await start_sleeper(sandbox)
+    [parent] = warm_parents()
+    assert len(parent.children()) == 1
+    started = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < 2
+    assert parent.children() == []
+
+
+async def test_second_cancellation_does_not_leave_a_process_either(sandbox: Sandbox) -> None:
+    task = await start_sleeper(sandbox)
+    [parent] = warm_parents()
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert parent.children() == []
+
+
+async def test_killed_warm_parent_is_a_crash_and_is_replaced(sandbox: Sandbox) -> None:
+    task = await start_sleeper(sandbox)
+    [parent] = warm_parents()
+    [child] = parent.children()
+    parent.kill()
+    with pytest.raises(ChildCrashed, match="forked from"):
+        await task
+    psutil.wait_procs([child], timeout=5)
+    assert not child.is_running()
+    assert (await sandbox.run("innocent:echo", {"again": True})).value == {"again": True}
+    [replacement] = warm_parents()
+    assert replacement.pid != parent.pid
+
+
+async def test_warm_parent_killed_while_idle_goes_unnoticed(sandbox: Sandbox) -> None:
+    [parent] = warm_parents()
+    parent.kill()
+    # Without giving the event loop a chance to notice.
+    while has_memory(parent):
+        time.sleep(0.001)
+    assert (await sandbox.run("innocent:echo", {"again": True})).value == {"again": True}
+
+
+async def test_killed_child_is_a_crash(sandbox: Sandbox) -> None:
+    task = await start_sleeper(sandbox)
+    [parent] = warm_parents()
+    [child] = parent.children()
+    child.kill()
+    with pytest.raises(ChildCrashed, match="SIGKILL"):
+        await task
+    assert parent.is_running()
+
+
+def test_killed_worker_takes_everything_with_it() -> None:
+    with subprocess.Popen([sys.executable, str(CHILDREN / "worker.py")], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout
+        processes = [psutil.Process(pid) for pid in json.loads(worker.stdout.readline())]
+        assert len(processes) == 3
+        worker.kill()
+        _, alive = psutil.wait_procs(processes, timeout=5)
+    assert alive == []
+
+
+async def test_closing_ends_running_tasks() -> None:
+    async with Sandbox(readable=[CHILDREN]) as sandbox:
+        task = await start_sleeper(sandbox)
+        [parent] = warm_parents()
+        family = [parent, *parent.children()]
+    with pytest.raises(ChildCrashed):
+        await task
+    assert not any(process.is_running() for process in family)
+
+
+async def test_fifty_tasks_at_once(sandbox: Sandbox) -> None:
+    started = [sandbox.run("innocent:echo", {"number": number}) for number in range(50)]
+    outcomes = await asyncio.gather(*started)
+    assert [outcome.value for outcome in outcomes] == [{"number": number} for number in range(50)]
+    [parent] = warm_parents()
+    assert parent.children() == []
+
+
+async def test_nothing_is_left_open(sandbox: Sandbox) -> None:
+    [parent] = warm_parents()
+    await sandbox.run("innocent:nothing")
+    before = psutil.Process().num_fds()
+    for _ in range(20):
+        await sandbox.run("innocent:nothing")
+        with pytest.raises(ChildCrashed):
+            await sandbox.run("deaths:exit_quietly")
+    assert psutil.Process().num_fds() == before
+    assert parent.children() == []
