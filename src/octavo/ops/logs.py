@@ -33,8 +33,9 @@ def configure_logs(level: str, form: Format, **bound: object) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(number)
-    # The pool repeats every failed attempt; ours says once that the database is away.
+    # The pool repeats every failed attempt, and the server tells of every start and stop; we say both once.
     logging.getLogger("psycopg.pool").setLevel(max(number, logging.ERROR))
+    logging.getLogger("uvicorn").setLevel(number if number < logging.INFO else max(number, logging.WARNING))
 
 
 def _rendering(form: Format) -> list[Processor]:

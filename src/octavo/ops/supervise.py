@@ -23,6 +23,7 @@ from octavo.ops.backoff import Backoff
 from octavo.ops.instance import bucket_of, embedded_server, keep_running, start_database
 from octavo.ops.record import ProcessRecord, RecordFile, UpRecord
 from octavo.owners import make_sign_in_link
+from octavo.sandbox import Sandbox
 
 log = structlog.get_logger()
 
@@ -95,6 +96,7 @@ class Supervisor:
         async with await connect(connection_info) as connection, connection.transaction():
             token = await make_sign_in_link(connection)
         if await self._wait_until_ready():
+            self._announce(await describe_sandbox())
             self._announce(f"Octavo is ready at {self._address}")
             self._announce(f"Sign in once with {self._address}/sign-in?token={token}")
             self._announce("Ctrl-C stops everything.")
@@ -135,6 +137,12 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stopping.set)
+
+
+async def describe_sandbox() -> str:
+    """Which layers hold on this machine; said at every start, because a missing one is a risk to know of."""
+    async with Sandbox() as sandbox:
+        return (await sandbox.layers()).summary
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -204,7 +212,7 @@ async def is_ready(address: str) -> bool:
         async with asyncio.timeout(5):
             reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
             try:
-                writer.write(f"GET /readyz HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n".encode())
+                writer.write(f"GET /readyz HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n".encode())
                 return b" 200 " in await reader.readline()
             finally:
                 writer.close()

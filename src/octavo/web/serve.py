@@ -8,6 +8,7 @@ import uvicorn
 
 from octavo.model.settings import Settings
 from octavo.web.app import create_app
+from octavo.web.protocol import PatientProtocol
 
 GRACE_SECONDS = 10
 
@@ -16,6 +17,7 @@ def serve(settings: Settings, listener: socket.socket) -> None:
     """Serve on a socket that already listens; the caller decides where that is."""
     config = uvicorn.Config(
         create_app(settings),
+        http=PatientProtocol,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -1,0 +1,73 @@
+"""Lets clients close connections first.
+
+Whoever closes first keeps the pair of ports for a minute (TIME_WAIT). When that is the server, another program cannot
+take the port right after a stop. A client that knows the length of an answer closes as soon as it has read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+LINGER_SECONDS = 1.0
+
+
+class PatientTransport:
+    """A transport that closes a moment later when asked by `close`; everything else is the transport's own."""
+
+    def __init__(self, transport: asyncio.Transport, may_wait: Callable[[], bool]) -> None:
+        self._transport = transport
+        self._may_wait = may_wait
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the transport has
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        return self._timer is not None or self._transport.is_closing()
+
+    def close(self) -> None:
+        if self.is_closing():
+            return
+        if self._may_wait():
+            self._timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._transport.close)
+        else:
+            self._transport.close()
+
+    def forget(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """HTTP/1.1 with a patient end; an HTTP/1.0 answer may end with the connection, so that one closes at once."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._patient = PatientTransport(transport, self._answer_is_framed)
+        super().connection_made(cast("asyncio.Transport", self._patient))
+
+    def data_received(self, data: bytes) -> None:
+        if not self._patient.is_closing():
+            super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._patient.forget()
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """An idle connection has nothing in flight, so it is dropped instead of closed."""
+        cycle = self._current()
+        if cycle is None or cycle.response_complete:
+            self.transport.abort()
+        else:
+            cycle.keep_alive = False
+
+    def _answer_is_framed(self) -> bool:
+        cycle = self._current()
+        return cycle is not None and cycle.response_complete and self.scope["http_version"] == "1.1"
+
+    def _current(self) -> RequestResponseCycle | None:
+        return self.cycle  # None before the first request, although its type does not say so
