@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -76,6 +77,7 @@ class Supervisor:
     async def _run_parts(self, listener: socket.socket) -> None:
         server = embedded_server(self._settings)
         tasks: list[asyncio.Task[None]] = []
+        probe = asyncio.create_task(describe_sandbox())
         try:
             async with contextlib.aclosing(bucket_of(self._settings)) as bucket:
                 await bucket.check()
@@ -85,18 +87,18 @@ class Supervisor:
             if server:
                 tasks.append(asyncio.create_task(keep_running(server)))
             await migrate(connection_info)
-            await self._welcome(connection_info)
+            await self._welcome(connection_info, probe)
             await self._stopping.wait()
         finally:
-            await end_tasks(tasks)
+            await end_tasks([*tasks, probe])
             if server:
                 await asyncio.to_thread(server.stop)
 
-    async def _welcome(self, connection_info: str) -> None:
+    async def _welcome(self, connection_info: str, probe: asyncio.Task[str]) -> None:
         async with await connect(connection_info) as connection, connection.transaction():
             token = await make_sign_in_link(connection)
         if await self._wait_until_ready():
-            self._announce(await describe_sandbox())
+            self._announce(await probe)
             self._announce(f"Octavo is ready at {self._address}")
             self._announce(f"Sign in once with {self._address}/sign-in?token={token}")
             self._announce("Ctrl-C stops everything.")
@@ -199,7 +201,7 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
             await process.wait()
 
 
-async def end_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,179 @@
+"""One command starts everything; whatever is killed, the next start works and committed rows are there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from octavo.database import connect
+from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.ops.record import RecordFile
+from tests.support.instance import Instance, fetch, instance_in
+from tests.support.processes import processes_mentioning, wait_until
+
+
+@pytest.fixture
+def instance(folder: Path) -> Iterator[Instance]:
+    with instance_in(folder) as one:
+        yield one
+
+
+def write_row(instance: Instance, number: int) -> None:
+    execute(instance, f"CREATE TABLE IF NOT EXISTS kept (n int); INSERT INTO kept VALUES ({number})")
+
+
+def count_rows(instance: Instance) -> int:
+    return execute(instance, "SELECT count(*) FROM kept")
+
+
+def execute(instance: Instance, statement: str) -> int:
+    info = EmbeddedPostgres(DataFolder(instance.data)).connection_info()
+
+    async def run() -> int:
+        async with await connect(info) as connection:
+            cursor = await connection.execute(statement.encode())
+            row = await cursor.fetchone() if cursor.description else None
+            return int(row[0]) if row else 0
+
+    return asyncio.run(run())
+
+
+def kill(pids: list[int | None]) -> None:
+    for pid in pids:
+        assert pid
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_a_signal_stops_everything_in_good_order(instance: Instance, number: signal.Signals) -> None:
+    instance.start()
+    assert len(instance.process_ids()) == 3
+    assert instance.stop(number) == 0
+    assert instance.everything() == []
+    with socket.socket() as other:  # the port is free at once, without any option
+        other.bind(("127.0.0.1", int(instance.environment["OCTAVO_PORT"])))
+    assert "database system is shut down" in (instance.data / "logs/postgres.log").read_text()
+
+
+def test_stop_ends_it_and_status_tells(instance: Instance) -> None:
+    assert instance.octavo("status").returncode == 3
+    assert instance.octavo("stop").stdout == "Nothing was running.\n"
+    instance.start()
+    assert instance.status()["ready"] is True
+    stopped = instance.octavo("stop")
+    assert (stopped.returncode, stopped.stdout) == (0, "Stopped.\n")
+    assert instance.process
+    assert instance.process.wait(10) == 0
+    assert instance.everything() == []
+
+
+def test_a_web_process_that_is_killed_is_started_again_and_no_caller_is_refused(instance: Instance) -> None:
+    instance.start()
+    for restarts in (1, 2, 3):
+        kill([instance.process_ids()["web"]])
+        # The port is the supervisor's, so a caller waits for the new process instead of being refused.
+        status, _, _ = fetch(f"{instance.address}/healthz")
+        assert status == 200
+        wait_until(lambda: web_restarts(instance) == restarts, 20, "the restart is counted")  # noqa: B023
+
+
+def web_restarts(instance: Instance) -> int:
+    record = RecordFile(DataFolder(instance.data)).read()
+    assert record
+    return record.processes[0].restarts
+
+
+def test_a_database_that_is_killed_comes_back_by_itself(instance: Instance) -> None:
+    instance.start()
+    write_row(instance, 1)
+    before = instance.process_ids()
+    kill([before["database"]])
+    wait_until(lambda: instance.process_ids()["database"] not in {None, before["database"]}, 20, "a new database")
+    wait_until(instance.is_ready, 20, "ready again")
+    assert count_rows(instance) == 1
+    assert instance.process_ids()["web"] == before["web"]
+
+
+def test_nothing_outlives_a_killed_supervisor(instance: Instance) -> None:
+    instance.start()
+    kill([instance.pid])
+    wait_until(lambda: not instance.everything(), 30, "web, keeper and database are gone")
+
+
+@pytest.mark.parametrize("rounds", [5, pytest.param(20, marks=pytest.mark.long)])
+def test_after_any_kills_the_next_start_works_and_committed_rows_are_there(instance: Instance, rounds: int) -> None:
+    chance = random.Random(rounds)
+    instance.start()
+    for number in range(rounds):
+        write_row(instance, number)
+        victims: list[int | None] = [process.pid for process in instance.everything()]
+        chance.shuffle(victims)
+        if number % 2:  # all at once, in any order; else some of them, and the supervisor last
+            kill(victims)
+        else:
+            kill([*victims[: chance.randrange(len(victims))], instance.pid])
+        assert instance.process
+        instance.process.wait()
+        instance.start()
+        assert count_rows(instance) == number + 1
+    assert instance.octavo("doctor").returncode == 0
+    assert instance.stop() == 0
+    assert instance.everything() == []
+
+
+def test_a_second_start_on_the_same_folder_is_refused_and_names_the_first(instance: Instance) -> None:
+    instance.start()
+    second = instance.octavo("up")
+    assert second.returncode == 1
+    assert second.stderr.strip().splitlines() == [second.stderr.strip()]
+    assert instance.address in second.stderr
+    assert instance.is_ready()
+
+
+def test_the_sign_in_link_works_once(instance: Instance) -> None:
+    instance.start()
+    link = instance.sign_in_link()
+    status, headers, page = fetch(link)  # follows the redirect to the first page
+    assert status == 200
+    status, headers, page = fetch(link)
+    assert status == 403
+    assert b"does not sign you in" in page
+    assert "content-security-policy" in headers
+
+
+def test_doctor_works_beside_a_running_instance_and_alone(instance: Instance) -> None:
+    instance.start()
+    assert instance.octavo("doctor").returncode == 0
+    instance.stop()
+    alone = instance.octavo("doctor", "--json")
+    assert alone.returncode == 0, alone
+    wait_until(lambda: not processes_mentioning(str(instance.data)), 20, "the doctor leaves no database behind")
+
+
+def test_four_supervisors_at_once_make_one_instance(instance: Instance) -> None:
+    command = [sys.executable, "-m", "octavo", "up"]
+    logs = [instance.log.with_name(f"{number}.log") for number in range(4)]
+    crowd: list[subprocess.Popen[bytes]] = []
+    for log in logs:
+        with log.open("wb") as stream:
+            crowd.append(subprocess.Popen(command, env=instance.environment, stdout=stream, stderr=stream))
+    try:
+        wait_until(lambda: sum(one.poll() is not None for one in crowd) == 3, 60, "all but one give up")
+        assert [one.returncode for one in crowd if one.poll() is not None] == [1, 1, 1]
+        wait_until(instance.is_ready, 60, "the one is ready")
+    finally:
+        for one in crowd:
+            one.terminate()
+            one.wait(40)
+    assert instance.everything() == []
