@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from octavo.database import migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
@@ -61,3 +62,10 @@ def run_server(major: int) -> Generator[Server]:
             yield Server(connection_info)
         finally:
             server.stop()
+
+
+def as_url(connection_info: str) -> str:
+    """The form in which the setting takes it."""
+    parts = {name: str(value) for name, value in conninfo_to_dict(connection_info).items()}
+    secret = quote(parts["password"], safe="")
+    return f"postgresql://{parts['user']}:{secret}@/{parts['dbname']}?host={quote(parts['host'], safe='')}"

@@ -10,10 +10,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+
+import httpx
+
+from octavo.storage.presign import AccessKeys, presign
 
 START_SECONDS = 20
 START_ATTEMPTS = 3
@@ -36,6 +41,13 @@ class S3Server:
     region: str
     access_key: str
     secret_key: str
+
+    def signed_url(self, method: str, key: str, query: Mapping[str, str] | None = None) -> str:
+        """For what the bucket under test has no call for."""
+        keys = AccessKeys(self.access_key, self.secret_key)
+        url = f"{self.endpoint}/{self.bucket}/{key}".rstrip("/")
+        now = datetime.now(UTC)
+        return presign(method, url, query or {}, keys, region=self.region, seconds=60, now=now)
 
 
 @contextmanager
@@ -61,7 +73,7 @@ def _start(folder: Path) -> tuple[subprocess.Popen[bytes], S3Server]:
         data = folder / str(attempt)
         data.mkdir()
         process = _launch(data, ports, server)
-        if _answers(process, ports[0]):
+        if _takes_objects(process, server):
             return process, server
         process.kill()
         process.wait()
@@ -103,11 +115,12 @@ def _free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
-def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
+def _takes_objects(process: subprocess.Popen[bytes], server: S3Server) -> bool:
+    """The port is open about a second before the bucket exists and has room."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+        with suppress(httpx.TransportError):
+            if httpx.put(server.signed_url("PUT", "started"), content=b"", timeout=START_SECONDS).is_success:
                 return True
         time.sleep(0.05)
     return False

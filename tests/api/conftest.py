@@ -1,0 +1,46 @@
+"""A real web server process on a real database."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.instance import fetch, free_port
+from tests.support.postgres import Server, as_url, open_folder
+from tests.support.processes import octavo_environment, wait_until
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    address: str
+    database_info: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def web(newest_server: Server) -> Iterator[Web]:
+    with open_folder() as folder, newest_server.database() as info:
+        port = free_port()
+        environment = octavo_environment(folder / "data", port=port, database_url=as_url(info))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "octavo", "web"], env=environment, stdout=subprocess.DEVNULL
+        )
+        address = f"http://127.0.0.1:{port}"
+        try:
+            wait_until(lambda: answers(address), 30, "the web server answers")
+            yield Web(address, info, folder)
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def answers(address: str) -> bool:
+    try:
+        return fetch(f"{address}/healthz")[0] == 200
+    except OSError:
+        return False

@@ -1,0 +1,198 @@
+"""The first routes over a real socket: health, readiness, the first page, sign-in, signed downloads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from octavo.database import connect
+from octavo.owners import make_sign_in_link
+from octavo.storage import open_bucket
+from tests.api.conftest import Web
+
+CONTENT = b"A document, as it came in. " * 50_000
+
+
+def new_link(web: Web) -> str:
+    async def make() -> str:
+        async with await connect(web.database_info) as connection:
+            return await make_sign_in_link(connection)
+
+    return f"{web.address}/sign-in?token={asyncio.run(make())}"
+
+
+def signed_path(web: Web, key: str, seconds: int = 60) -> str:
+    async def make() -> str:
+        bucket = open_bucket((web.folder / "data/objects").as_uri())
+        if await bucket.stat(key) is None:
+            await bucket.put(key, CONTENT)
+        link = await bucket.sign_get(key, seconds=seconds, filename="Ärger „1“.html", content_type="text/html")
+        await bucket.aclose()
+        return link
+
+    return asyncio.run(make())
+
+
+@pytest.fixture
+def client(web: Web) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=web.address, trust_env=False) as one:
+        yield one
+
+
+def test_it_is_alive_and_ready(client: httpx.Client) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    ready = client.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+    assert [check["name"] for check in ready.json()["checks"]] == ["database", "storage"]
+
+
+def test_it_is_not_ready_on_a_schema_that_is_behind(client: httpx.Client, web: Web) -> None:
+    async def rename(old: str, new: str) -> None:
+        async with await connect(web.database_info) as connection:
+            await connection.execute(f"ALTER TABLE {old} RENAME TO {new}".encode())
+
+    asyncio.run(rename("schema_migrations", "hidden"))
+    try:
+        answer = client.get("/readyz")
+        assert answer.status_code == 503
+        assert "octavo migrate" in json.dumps(answer.json())
+        assert client.get("/healthz").status_code == 200
+    finally:
+        asyncio.run(rename("hidden", "schema_migrations"))
+    assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/static/octavo.css", "/nowhere", "/api/openapi.json", "/sign-in"])
+def test_every_answer_carries_the_security_headers(client: httpx.Client, path: str) -> None:
+    headers = client.get(path).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "server" not in headers
+
+
+def test_the_first_page_needs_nothing_from_elsewhere(client: httpx.Client) -> None:
+    page = client.get("/").text
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert loaded
+    for address in loaded:
+        assert address.startswith(("/", "#"))
+        if address.startswith("/"):
+            assert client.get(address).status_code == 200, address
+    assert " style=" not in page
+    assert "<script" not in page
+
+
+def test_a_stranger_learns_nothing_about_the_machine(client: httpx.Client, web: Web) -> None:
+    page = client.get("/").text
+    assert str(web.folder) not in page
+    assert "PostgreSQL" not in page
+
+
+def test_a_link_signs_one_browser_in_once(web: Web) -> None:
+    link = new_link(web)
+    with httpx.Client(trust_env=False) as first, httpx.Client(trust_env=False) as second:
+        answer = first.get(link)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        cookie = answer.headers["set-cookie"]
+        assert all(part in cookie for part in ("octavo_session=", "HttpOnly", "SameSite=lax"))
+        assert "You are signed in" in first.get(web.address).text
+        refused = second.get(link)
+        assert refused.status_code == 403
+        assert "set-cookie" not in refused.headers
+        assert "You are signed in" not in second.get(web.address).text
+
+
+def test_twenty_browsers_race_for_one_link_and_one_wins(web: Web) -> None:
+    link = new_link(web)
+
+    async def race() -> list[int]:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return [answer.status_code for answer in await asyncio.gather(*(client.get(link) for _ in range(20)))]
+
+    assert sorted(asyncio.run(race())) == [303, *[403] * 19]
+
+
+@pytest.mark.parametrize("token", ["", "guess", "ä" * 3000])
+def test_a_guessed_link_is_refused(client: httpx.Client, token: str) -> None:
+    assert client.get("/sign-in", params={"token": token}).status_code == 403
+
+
+def test_a_link_that_is_too_old_is_refused(web: Web) -> None:
+    link = new_link(web)
+
+    async def age() -> None:
+        async with await connect(web.database_info) as connection:
+            await connection.execute(b"UPDATE sign_in_links SET expires_at = clock_timestamp()")
+
+    asyncio.run(age())
+    assert httpx.get(link, trust_env=False).status_code == 403
+
+
+def test_the_database_keeps_no_secret_that_signs_in(web: Web) -> None:
+    link = new_link(web)
+    with httpx.Client(trust_env=False) as browser:
+        secret = browser.get(link).cookies["octavo_session"]
+
+    async def rows() -> str:
+        async with await connect(web.database_info) as connection:
+            links = await (await connection.execute(b"SELECT * FROM sign_in_links")).fetchall()
+            return repr([links, await (await connection.execute(b"SELECT * FROM sessions")).fetchall()])
+
+    kept = asyncio.run(rows())
+    assert secret not in kept
+    assert urlsplit(link).query.removeprefix("token=") not in kept
+
+
+def test_a_signed_link_downloads_and_never_shows(client: httpx.Client, web: Web) -> None:
+    answer = client.get(signed_path(web, "sources/one"))
+    assert answer.content == CONTENT
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert answer.headers["content-security-policy"] == "sandbox"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_an_altered_or_old_signed_link_is_refused(client: httpx.Client, web: Web) -> None:
+    path = signed_path(web, "sources/one")
+    signed_path(web, "sources/two")
+    altered = [
+        path.replace("sources/one", "sources/two"),
+        path.replace("text%2Fhtml", "text%2Fplain"),
+        re.sub(r"expires=\d+", "expires=99999999999", path),
+        path.partition("?")[0],
+        path[:-2],
+        signed_path(web, "sources/one", seconds=0),
+        "/objects/../../etc/passwd",
+    ]
+    for one in altered:
+        assert client.get(one).status_code in {403, 404}, one
+
+
+def test_the_client_closes_first_so_that_the_port_is_not_held(web: Web) -> None:
+    """After an answer with a length the server waits for the client's end of the connection."""
+    parts = urlsplit(web.address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=5) as plain:
+        plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += plain.recv(4096)
+        plain.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            plain.recv(1)
+
+
+def test_an_old_client_that_reads_to_the_end_is_not_kept_waiting(web: Web) -> None:
+    parts = urlsplit(web.address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=0.9) as plain:
+        plain.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        answer = b""
+        while more := plain.recv(4096):
+            answer += more
+    assert answer.endswith(b"}")
