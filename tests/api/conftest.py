@@ -27,9 +27,7 @@ def web(newest_server: Server) -> Iterator[Web]:
     with open_folder() as folder, newest_server.database() as info:
         port = free_port()
         environment = octavo_environment(folder / "data", port=port, database_url=as_url(info))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "octavo", "web"], env=environment, stdout=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([sys.executable, "-m", "octavo", "web"], env=environment, stdout=subprocess.DEVNULL)
         address = f"http://127.0.0.1:{port}"
         try:
             wait_until(lambda: answers(address), 30, "the web server answers")

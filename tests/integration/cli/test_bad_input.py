@@ -130,4 +130,3 @@ def test_an_unknown_command_shows_the_way_to_help(folder: Path) -> None:
     assert result.returncode == 2
     assert "No such command" in result.stderr
     assert "Traceback" not in result.stderr
-
