@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from octavo import __version__
 from octavo.model.errors import NotRunning
 from octavo.model.settings import Settings, load_settings, variable_name
 
@@ -31,6 +30,8 @@ Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this pro
 
 def show_version(wanted: bool) -> None:
     if wanted:
+        from octavo import __version__
+
         typer.echo(f"octavo {__version__}")
         raise typer.Exit
 

@@ -21,9 +21,7 @@ from octavo.sandbox.task import Task
 Function = Callable[[Task], JSON]
 
 # Made beforehand: when memory is gone there is none left to make it with.
-_OUT_OF_MEMORY = protocol.frame(
-    protocol.ERROR, Failure(kind=protocol.FAILURE_MEMORY, name="MemoryError", detail=None)
-)
+_OUT_OF_MEMORY = protocol.frame(protocol.ERROR, Failure(kind=protocol.FAILURE_MEMORY, name="MemoryError", detail=None))
 _STORAGE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
@@ -43,6 +41,7 @@ def live(files: ChildFiles, confinement: Confinement, warm_parent: int) -> NoRet
 def _work(files: ChildFiles, confinement: Confinement, warm_parent: int) -> int:
     os.setsid()
     kernel.die_with(warm_parent)
+    sys.dont_write_bytecode = True
     _redirect_standard_files(files.log)
     function, arguments, limits = protocol.read_request(files.request)
     keep = (files.input, files.output, files.channel)
@@ -63,7 +62,6 @@ def _redirect_standard_files(log: int) -> None:
     os.dup2(nothing, 1)
     os.dup2(log, 2)
     faulthandler.enable(file=2)
-    sys.dont_write_bytecode = True
 
 
 def _call(name: str, task: Task) -> bytes:

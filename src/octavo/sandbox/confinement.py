@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import resource
-import site
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -50,8 +49,7 @@ _USER_THREADS = 16_384
 def _python_folders() -> Iterator[Path]:
     yield from (Path(entry) for entry in sys.path if entry)
     for prefix in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix):
-        yield from (Path(prefix) / name for name in ("lib", sys.platlibdir, "pyvenv.cfg"))
-    yield from map(Path, site.getsitepackages())
+        yield from (Path(prefix, name) for name in ("lib", sys.platlibdir))
 
 
 def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
@@ -106,8 +104,7 @@ def shed_privileges() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     kernel.drop_capabilities()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    # No process of this user can look into this one's memory, which matters most between two children.
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    kernel.hide_from_others()
 
 
 def limit_resources(limits: Limits) -> None:

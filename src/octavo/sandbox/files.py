@@ -34,15 +34,17 @@ def open_output(given: OutputFile | None) -> int:
 def _open_regular(given: InputFile | None, mode: int) -> int:
     if given is None:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    if isinstance(given, Path):
-        path = str(given)
-    else:
-        path = f"/dev/fd/{given if isinstance(given, int) else given.fileno()}"
-    descriptor = os.open(path, mode | _FLAGS)
+    descriptor = os.open(_path(given), mode | _FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ValueError("a task reads and writes regular files only")
     return descriptor
+
+
+def _path(given: InputFile) -> str:
+    if isinstance(given, Path):
+        return str(given)
+    return f"/dev/fd/{given if isinstance(given, int) else given.fileno()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,12 @@ def die_with(parent: int) -> None:
         os._exit(os.EX_UNAVAILABLE)
 
 
+def hide_from_others() -> None:
+    """Keeps other processes of this user, and children, from this one's memory, environment and open files."""
+    if IS_LINUX:
+        prctl(PR_SET_DUMPABLE, 0)
+
+
 def drop_capabilities() -> None:
     """Gives up every capability for good; an ordinary user has none, and may not touch the bounding set."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)

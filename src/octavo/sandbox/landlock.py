@@ -49,9 +49,7 @@ def abi() -> int:
     if not kernel.IS_LINUX:
         return 0
     try:
-        return kernel.syscall(
-            _CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_CREATE_RULESET_VERSION)
-        )
+        return kernel.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_CREATE_RULESET_VERSION))
     except OSError:
         return 0
 

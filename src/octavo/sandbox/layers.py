@@ -41,20 +41,6 @@ class Layers:
         return f"{line}; missing: {'; '.join(missing)}" if missing else line
 
 
-def _why_no_landlock() -> str:
-    return (
-        "this kernel has no Landlock: a parser could read the files of this user"
-        if not landlock.abi()
-        else ""
-    )
-
-
-def _why_no_seccomp() -> str:
-    if platform.machine() not in syscalls.ARCHITECTURES:
-        return f"no filter for {platform.machine()}: a parser could open sockets and start programs"
-    return ""
-
-
 _COVERS: dict[str, Callable[[], str]] = {
     "limits": lambda: "memory, CPU time, files and output",
     "environment": lambda: "empty",
@@ -63,8 +49,6 @@ _COVERS: dict[str, Callable[[], str]] = {
     "landlock": lambda: landlock.describe(landlock.abi()),
     "seccomp": lambda: "no sockets, processes, programs, signals or writing",
 }
-
-_WHY_MISSING: dict[str, Callable[[], str]] = {"landlock": _why_no_landlock, "seccomp": _why_no_seccomp}
 
 
 def explain(found: JSON) -> Layers:
@@ -77,5 +61,13 @@ def explain(found: JSON) -> Layers:
 def _layer(name: str, breaches: JSON) -> Layer:
     if breaches == []:
         return Layer(name, active=True, detail=_COVERS[name]())
-    reason = _WHY_MISSING[name]() if name in _WHY_MISSING else ""
-    return Layer(name, active=False, detail=reason or f"a parser could: {breaches}")
+    possible = ", ".join(map(str, breaches)) if isinstance(breaches, list) else str(breaches)
+    return Layer(name, active=False, detail=f"{_why_missing(name)}; a parser could {possible}")
+
+
+def _why_missing(name: str) -> str:
+    if name == "seccomp" and platform.machine() not in syscalls.ARCHITECTURES:
+        return f"not for {platform.machine()}"
+    if name in {"landlock", "seccomp"}:
+        return "not in this kernel"
+    return "it does not hold"

@@ -10,9 +10,8 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import astuple
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 from octavo.model.errors import Defect
 from octavo.sandbox.channel import printable
@@ -25,10 +24,6 @@ _CLOSE_SECONDS = 5
 _LOG_BYTES = 4 * KIB
 
 
-class ParentDiedError(Exception):
-    """The warm parent ended before its children."""
-
-
 class ParentLink:
     """One warm parent process, from its start to its end."""
 
@@ -39,7 +34,7 @@ class ParentLink:
         self._log = log
         self._received = b""
         self._unsent: deque[tuple[bytes, tuple[int, ...]]] = deque()
-        self._exits: dict[int, asyncio.Future[Exit]] = {}
+        self._exits: dict[int, asyncio.Future[Exit | None]] = {}
         self.started: asyncio.Future[None] = self._loop.create_future()
         self.is_lost = False
         self.last_words = ""
@@ -48,9 +43,7 @@ class ParentLink:
     @classmethod
     async def start(cls, preload: Sequence[str], readable: Sequence[Path]) -> ParentLink:
         """Returns when the warm parent has imported everything and takes orders."""
-        link = await cls._spawn(
-            json.dumps(list(preload)), json.dumps([str(path.resolve()) for path in readable])
-        )
+        link = await cls._spawn(json.dumps(list(preload)), json.dumps([str(path.resolve()) for path in readable]))
         try:
             done, _ = await asyncio.wait([link.started], timeout=_START_SECONDS)
         except asyncio.CancelledError:
@@ -67,6 +60,7 @@ class ParentLink:
         ours.setblocking(False)  # noqa: FBT003 - the standard library's signature
         log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         with theirs:
+            # It ends with the thread that starts it, not only with this process: so the kernel counts parents.
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-X", "utf8", "-m", "octavo.sandbox.parent"),
                 *(str(theirs.fileno()), str(os.getpid()), *arguments),
@@ -80,28 +74,25 @@ class ParentLink:
             )
         return cls(ours, process, log)
 
-    @property
-    def pid(self) -> int:
-        """The warm parent's process number."""
-        return self._process.pid
-
     def is_usable(self) -> bool:
         """Looks for itself: the event loop may not have got round to tell of the process's end."""
         if not self.is_lost:
             self._receive()
         return not self.is_lost
 
-    def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit]:
-        """Orders a child and takes over `files`; the answer comes when the child is dead and reaped."""
-        exited: asyncio.Future[Exit] = self._loop.create_future()
+    def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
+        """Orders a child and takes over `files`; done when the child is dead and reaped.
+
+        The result is None if the warm parent ended first.
+        """
+        exited: asyncio.Future[Exit | None] = self._loop.create_future()
         self._exits[task] = exited
-        self._send(Order.RUN, task, cast("tuple[int, ...]", astuple(files)))
+        self._send(Order.RUN, task, files)
         return exited
 
     def kill(self, task: int) -> None:
         """Orders a child's death; harmless if it is dead already."""
-        if not self.is_lost:
-            self._send(Order.KILL, task)
+        self._send(Order.KILL, task)
 
     def _send(self, order: Order, task: int, descriptors: tuple[int, ...] = ()) -> None:
         self._unsent.append((ORDER.pack(order, task), descriptors))
@@ -143,17 +134,15 @@ class ParentLink:
             self._exits.pop(task).set_result(exit_)
 
     def _lose(self) -> None:
-        if self.is_lost:
-            return
-        self.is_lost = True
-        self._loop.remove_reader(self._control)
-        self._loop.remove_writer(self._control)
-        self._control.close()
-        for _, descriptors in self._unsent:
-            _close_all(descriptors)
-        for exited in self._exits.values():
-            exited.set_exception(ParentDiedError())
-        self._exits.clear()
+        if not self.is_lost:
+            self.is_lost = True
+            self._loop.remove_reader(self._control)
+            self._loop.remove_writer(self._control)
+            self._control.close()
+        while self._unsent:
+            _close_all(self._unsent.pop()[1])
+        while self._exits:
+            self._exits.popitem()[1].set_result(None)
         if not self.started.done():
             self.started.set_result(None)
 

@@ -24,7 +24,8 @@ from octavo.sandbox.confinement import Confinement, shed_privileges
 from octavo.sandbox.limits import KIB
 from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Notice, Order
 
-_CHILD_FILES = len(ChildFiles.__dataclass_fields__)
+_MAXRSS_UNIT = KIB if kernel.IS_LINUX else 1
+_CHILD_FILES = len(ChildFiles._fields)
 
 
 @dataclass(slots=True)
@@ -51,9 +52,7 @@ class WarmParent:
                 return
 
     def _obey(self) -> bool:
-        message, descriptors, _, _ = socket.recv_fds(
-            self.control, ORDER.size, _CHILD_FILES, socket.MSG_WAITALL
-        )
+        message, descriptors, _, _ = socket.recv_fds(self.control, ORDER.size, _CHILD_FILES, socket.MSG_WAITALL)
         if not message:
             return False
         order, task = ORDER.unpack(message)
@@ -74,7 +73,7 @@ class WarmParent:
                 _forget_signals()
                 child.live(files, self.confinement, warm_parent)
             self.tasks[pid] = task
-        for descriptor in (files.request, files.input, files.output, files.channel, files.log):
+        for descriptor in files:
             os.close(descriptor)
 
     def _kill(self, wanted: int) -> None:
@@ -87,13 +86,12 @@ class WarmParent:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
             if pid == 0:
                 return
-            self._tell(Notice.EXITED, self.tasks.pop(pid), status, usage)
+            if (task := self.tasks.pop(pid, None)) is not None:  # else a preloaded module's own process
+                self._tell(Notice.EXITED, task, status, usage)
 
-    def _tell(
-        self, notice: Notice, task: int = 0, status: int = 0, usage: struct_rusage | None = None
-    ) -> None:
+    def _tell(self, notice: Notice, task: int = 0, status: int = 0, usage: struct_rusage | None = None) -> None:
         cpu_seconds = usage.ru_utime + usage.ru_stime if usage else 0.0
-        peak_memory = usage.ru_maxrss * KIB if usage else 0
+        peak_memory = usage.ru_maxrss * _MAXRSS_UNIT if usage else 0
         self.control.sendall(NOTICE.pack(notice, task, status, cpu_seconds, peak_memory))
 
     def end_children(self) -> None:
@@ -105,7 +103,8 @@ class WarmParent:
 
 
 def _wake_on_child_end() -> int:
-    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     return reading

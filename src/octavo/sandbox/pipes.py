@@ -10,6 +10,10 @@ from contextlib import suppress
 from octavo.sandbox.protocol import CHUNK_BYTES
 
 _PAUSE_SECONDS = 0.02
+# Who sends an answer byte by byte has to wait as well.
+_WORTHWHILE_BYTES = 4096
+# A pipe holds one chunk; a child that the filter does not hold back can make it a mebibyte.
+_MOST_LEFT_CHUNKS = 18
 
 
 class PacedReader:
@@ -40,13 +44,15 @@ class PacedReader:
         if not data:
             self.close()
             return False
-        return not self._feed(data)
+        wants_more = self._feed(data)
+        return not (wants_more and len(data) >= _WORTHWHILE_BYTES)
 
     def finish(self) -> None:
-        """Takes what is left in the pipe; when the child is dead that is at most what a pipe holds."""
+        """Takes what is left in the pipe, which is little: the child is dead."""
         with suppress(BlockingIOError):
-            while not self.ended.done():
-                self._take()
+            for _ in range(_MOST_LEFT_CHUNKS):
+                if not self.ended.done():
+                    self._take()
         self.close()
 
     def close(self) -> None:

@@ -22,20 +22,18 @@ def try_everything(task: Task) -> JSON:
     attempts: dict[str, dict[str, Attempt]] = {
         "limits": {
             "take more memory": lambda: bytearray(memory_bytes),
-            "raise a limit": lambda: resource.setrlimit(
-                resource.RLIMIT_NOFILE, _one_more(resource.RLIMIT_NOFILE)
-            ),
+            "raise a limit": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, _one_more(resource.RLIMIT_NOFILE)),
             "compute for ever": lambda: _require(resource.getrlimit(resource.RLIMIT_CPU)[1] < 0),
             "write for ever": lambda: _require(resource.getrlimit(resource.RLIMIT_FSIZE)[1] < 0),
         },
         "environment": {"read the environment": lambda: _require(bool(os.environ))},
-        "capabilities": {"use capabilities": lambda: _require(int(_status("CapPrm"), 16) != 0)},
+        "capabilities": {"use capabilities": lambda: _require(_status("CapPrm").strip("0") != "")},
         "no_new_privs": {"gain privileges": lambda: _require(_status("NoNewPrivs") != "1")},
         "landlock": {"read any file": lambda: list(Path("/").iterdir())},
         "seccomp": {
             "open a socket": lambda: socket.socket().close(),
             "start a process": _fork,
-            "run a program": _execute,
+            "call exec": _execute,
             "signal others": lambda: os.kill(os.getppid(), 0),
             "open a file for writing": lambda: os.close(os.open(os.devnull, os.O_WRONLY)),
         },
@@ -65,7 +63,11 @@ def _one_more(kind: int) -> tuple[int, int]:
 
 
 def _status(name: str) -> str:
-    lines = Path("/proc/self/status").read_text().splitlines()
+    """What cannot be read does not hold."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return "unknown"
     return next(line.split()[1] for line in lines if line.startswith(f"{name}:"))
 
 

@@ -11,9 +11,9 @@ import os
 import struct
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import IntEnum
-from typing import TypedDict, cast
+from typing import NamedTuple, TypedDict, cast
 
 from octavo.sandbox.limits import JSON, KIB, MIB, Limits
 
@@ -41,8 +41,7 @@ NOTICE = struct.Struct("!BQqdQ")  # notice, task, wait status, CPU seconds, peak
 NOT_STARTED = -1
 
 
-@dataclass(frozen=True, slots=True)
-class ChildFiles:
+class ChildFiles(NamedTuple):
     """The descriptors that travel with `Order.RUN`, in this order."""
 
     request: int

@@ -11,7 +11,7 @@ from typing import Self
 
 import structlog
 
-from octavo.sandbox import files, protocol
+from octavo.sandbox import files, kernel, landlock, protocol
 from octavo.sandbox.channel import ProgressCallback
 from octavo.sandbox.layers import PROBE, Layers, explain
 from octavo.sandbox.limits import JSON, Limits, Outcome
@@ -41,6 +41,7 @@ class Sandbox:
         self._link: ParentLink | None = None
         self._starting = asyncio.Lock()
         self._tasks = count(1)
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         await self._ready_link()
@@ -56,6 +57,7 @@ class Sandbox:
 
     async def aclose(self) -> None:
         """Kills what still runs; returns when no process is left."""
+        self._closed = True
         if self._link:
             await self._link.aclose()
 
@@ -88,10 +90,14 @@ class Sandbox:
 
     async def _ready_link(self) -> ParentLink:
         async with self._starting:
+            if self._closed:
+                raise RuntimeError("the sandbox is closed")
             if self._link and not self._link.is_usable():
                 await self._link.aclose()
                 _log.warning("sandbox.warm_parent_died", last_words=self._link.last_words)
                 self._link = None
             if self._link is None:
+                if not landlock.abi():  # which would keep children out of /proc
+                    kernel.hide_from_others()
                 self._link = await ParentLink.start(self._preload, self._readable)
             return self._link

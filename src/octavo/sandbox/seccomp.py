@@ -52,9 +52,7 @@ class Check:
     values: tuple[int, ...]
 
 
-_OPEN_FOR_WRITING = (
-    0x3 | 0x40 | 0x200 | 0x400000
-)  # write or read-write, create, truncate, unnamed temporary file
+_OPEN_FOR_WRITING = 0x3 | 0x40 | 0x200 | 0x400000  # write or read-write, create, truncate, unnamed temporary file
 _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020080
 _MAP_SHARED, _MAP_ANONYMOUS, _MAP_GROWS_DOWN = 0x01, 0x20, 0x100

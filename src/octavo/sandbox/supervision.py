@@ -11,7 +11,7 @@ from octavo.sandbox.channel import Channel, GarbledError, Log, ProgressCallback
 from octavo.sandbox.errors import ChildCrashed
 from octavo.sandbox.files import WorkerFiles
 from octavo.sandbox.limits import Limits, Outcome
-from octavo.sandbox.link import ParentDiedError, ParentLink
+from octavo.sandbox.link import ParentLink
 from octavo.sandbox.pipes import PacedReader
 from octavo.sandbox.protocol import ChildFiles
 from octavo.sandbox.verdict import Ending, Exit, judge
@@ -59,7 +59,7 @@ class Supervision:
             )
         )
 
-    async def _outlive(self, exited: asyncio.Future[Exit]) -> bool:
+    async def _outlive(self, exited: asyncio.Future[Exit | None]) -> bool:
         """Waits for the child's death, and brings it about when time is up or the caller gives up."""
         try:
             await asyncio.wait([exited], timeout=self.limits.wall_seconds)
@@ -71,7 +71,7 @@ class Supervision:
         return over_wall
 
 
-async def _wait_undisturbed(exited: asyncio.Future[Exit]) -> None:
+async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
     """A second cancellation must not leave a child behind; SIGKILL makes the wait short."""
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():
@@ -83,13 +83,12 @@ async def _wait_undisturbed(exited: asyncio.Future[Exit]) -> None:
         raise cancelled
 
 
-async def _exit_or_orphaned(exited: asyncio.Future[Exit], readers: list[PacedReader]) -> Exit:
-    try:
-        return exited.result()
-    except ParentDiedError:
-        # Nobody can tell us about the child any more, but its pipes end with it.
-        await asyncio.wait([reader.ended for reader in readers], timeout=_ORPHAN_SECONDS)
-        raise ChildCrashed("The process that it was forked from ended.") from None
+async def _exit_or_orphaned(exited: asyncio.Future[Exit | None], readers: list[PacedReader]) -> Exit:
+    if exit_ := exited.result():
+        return exit_
+    # Nobody can tell us about the child any more, but its pipes end with it.
+    await asyncio.wait([reader.ended for reader in readers], timeout=_ORPHAN_SECONDS)
+    raise ChildCrashed("The process that it was forked from ended.")
 
 
 def _garbled(failure: Exception | None) -> str | None:

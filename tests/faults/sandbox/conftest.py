@@ -12,7 +12,7 @@ from octavo.sandbox import Sandbox
 CHILDREN = Path(__file__).parent / "children"
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[Sandbox]:
     async with Sandbox(readable=[CHILDREN]) as started:
         yield started

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
+import time
 from dataclasses import replace
 
 import pytest
@@ -18,6 +20,8 @@ from octavo.sandbox import (
     Sandbox,
     TaskFailed,
 )
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MIB = 1 << 20
 LIMITS = Limits(memory_bytes=256 * MIB, cpu_seconds=10, wall_seconds=20, output_bytes=4 * MIB)
@@ -132,6 +136,14 @@ async def test_progress_cannot_flood_the_worker(sandbox: Sandbox) -> None:
         assert heard
         # One every 20 ms, and what is left in the pipe at the end.
         assert len(heard) <= outcome.wall_seconds / 0.02 + 4
+
+
+@pytest.mark.parametrize("name", ["drip_answer", "flood_progress", "flood_standard_error"])
+async def test_child_that_never_stops_writing_costs_little(sandbox: Sandbox, name: str) -> None:
+    before = time.process_time()
+    with contextlib.suppress(OutOfTime):
+        await sandbox.run(f"deaths:{name}", limits=replace(LIMITS, wall_seconds=1))
+    assert time.process_time() - before < 0.3
 
 
 async def test_callback_that_fails_ends_the_task(sandbox: Sandbox) -> None:

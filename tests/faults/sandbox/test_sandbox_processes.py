@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
 import pytest
+import pytest_asyncio
 
 from octavo.sandbox import ChildCrashed, Sandbox
 
 CHILDREN = Path(__file__).parent / "children"
 
 
+@pytest_asyncio.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    """One for each test: these tests kill it."""
+    async with Sandbox(readable=[CHILDREN]) as started:
+        yield started
+
+
 def warm_parents() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if "octavo.sandbox.parent" in child.cmdline()]
 
 
-def has_memory(process: psutil.Process) -> bool:
-    """A process that was killed keeps its number until somebody reaps it."""
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+def wait_for_end(process: psutil.Process) -> None:
+    """Without reaping it, and without giving the event loop a chance to notice."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.001)
 
 
 async def start_sleeper(sandbox: Sandbox) -> asyncio.Task[object]:
@@ -79,9 +88,7 @@ async def test_killed_warm_parent_is_a_crash_and_is_replaced(sandbox: Sandbox) -
 async def test_warm_parent_killed_while_idle_goes_unnoticed(sandbox: Sandbox) -> None:
     [parent] = warm_parents()
     parent.kill()
-    # Without giving the event loop a chance to notice.
-    while has_memory(parent):
-        time.sleep(0.001)
+    wait_for_end(parent)
     assert (await sandbox.run("innocent:echo", {"again": True})).value == {"again": True}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import zlib
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from octavo.sandbox import JSON, Task
@@ -48,13 +49,13 @@ def use_threads(task: Task) -> JSON:
 
 def import_late(task: Task) -> JSON:
     import sqlite3
-    import xml.etree.ElementTree as tree
+    import xml.etree.ElementTree as ET
     import zoneinfo
 
     memory = sqlite3.connect(":memory:")
     row = memory.execute("select 1 + 1").fetchone()
     memory.close()
-    return [tree.fromstring("<a>b</a>").text, row[0], bool(zoneinfo.available_timezones())]
+    return [ET.fromstring("<a>b</a>").text, row[0], bool(zoneinfo.available_timezones())]
 
 
 def describe_surroundings(task: Task) -> JSON:
@@ -62,7 +63,11 @@ def describe_surroundings(task: Task) -> JSON:
     descriptors = [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208
     still_open: list[JSON] = [number for number in sorted(descriptors) if _is_open(number)]
     own = sorted([0, 1, 2, task.input.fileno(), task.output.fileno(), task.channel])
-    return {"environment": dict(os.environ), "unexpected": [d for d in still_open if d not in own], "cwd": os.getcwd()}
+    return {
+        "environment": dict(os.environ),
+        "unexpected": [d for d in still_open if d not in own],
+        "cwd": str(Path.cwd()),
+    }
 
 
 def _is_open(descriptor: int) -> bool:
@@ -83,7 +88,8 @@ def open_pdf_by_path(task: Task) -> JSON:
 def render_pdf(task: Task) -> JSON:
     import pypdfium2
 
-    with pypdfium2.PdfDocument(task.input) as document:
+    opened: Any = pypdfium2.PdfDocument(task.input)
+    with opened as document:
         picture = document[0].render(scale=1).to_pil()
         picture.save(task.output, "PNG")
         return list(picture.size)

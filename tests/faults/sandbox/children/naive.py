@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from octavo.sandbox import JSON, Task
@@ -18,7 +18,8 @@ def read_zip(task: Task) -> JSON:
 def read_pdf(task: Task) -> JSON:
     import pypdfium2
 
-    with pypdfium2.PdfDocument(task.input_path) as document:
+    opened: Any = pypdfium2.PdfDocument(task.input_path)
+    with opened as document:
         outline = len(list(document.get_toc()))
         letters = 0
         for page in document:
