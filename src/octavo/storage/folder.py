@@ -131,11 +131,11 @@ def open_file(root: Path, names: Names) -> FileIO:
     """Open for reading; what is no plain file is not there."""
     *folders, name = names
     with opened_folder(root, folders) as folder:
-        file = FileIO(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder))
-    if not S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise FileNotFoundError("/".join(names))
-    return file
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+    if S_ISREG(os.fstat(file).st_mode):
+        return FileIO(file)
+    os.close(file)
+    raise FileNotFoundError("/".join(names))
 
 
 def describe(key: str, status: os.stat_result) -> ObjectInfo:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -86,10 +86,12 @@ class S3Bucket:
 
     async def _upload(self, name: str, blocks: AsyncIterator[bytes]) -> None:
         writer = obstore.open_writer_async(self._store, name, buffer_size=PART_BYTES, max_concurrency=PARTS_IN_FLIGHT)
-        async with writer:  # aborts the upload when left by an exception or a cancel
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(writer)  # aborts the upload when left by an exception or a cancel
             async for block in blocks:
                 await self._ask(name, writer.write(block))
-            await self._ask(name, writer.close())
+            stack.pop_all()
+        await complete_or_undo(self._ask(name, writer.close()), lambda: self._clean_up(name))
 
     async def _hashed(self, digest: Digest, head: Iterable[bytes], rest: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
         for block in head:
@@ -101,10 +103,10 @@ class S3Bucket:
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
         """The size comes with the answer, before the content is fetched."""
-        result = await self._ask(key, obstore.get_async(self._store, check_key(key)))
+        result = await self._ask(key, obstore.get_async(self._store, check_key(key)), reads=key)
         if result.meta["size"] > limit:
             raise TooLarge(f"{key} has more than the {limit:,} bytes that can be read at once.")
-        return bytes(await self._ask(key, result.bytes_async()))
+        return bytes(await self._ask(key, result.bytes_async(), reads=key))
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
         """Part by part: one long answer is cut off when the reader is slow, and cannot be tried again."""
@@ -115,7 +117,8 @@ class S3Bucket:
     async def _chunks(self, key: str, start: int, end: int) -> AsyncGenerator[bytes]:
         while start < end:
             stop = min(end, start + PART_BYTES)
-            chunk = await self._ask(key, obstore.get_range_async(self._store, key, start=start, end=stop))
+            answer = obstore.get_range_async(self._store, key, start=start, end=stop)
+            chunk = await self._ask(key, answer, reads=key)
             start += len(chunk)
             yield bytes(chunk)
 
@@ -127,7 +130,7 @@ class S3Bucket:
             return None
 
     async def _head(self, key: str) -> ObjectInfo:
-        return _describe(await self._ask(key, obstore.head_async(self._store, key)))
+        return _describe(await self._ask(key, obstore.head_async(self._store, key), reads=key))
 
     async def copy(self, source: str, target: str) -> None:
         """Done by the server."""
@@ -142,7 +145,7 @@ class S3Bucket:
         await self._take_claim(claim, target)
         try:
             copy = obstore.copy_async(self._copying_store, source, target, overwrite=False)
-            await self._ask(target, copy, missing=source)
+            await self._ask(target, copy, reads=source)
         finally:
             await self._clean_up(claim)
 
@@ -227,15 +230,16 @@ class S3Bucket:
         """End the threads; connections end with the bucket."""
         await self._threads.aclose()
 
-    async def _ask(self, key: str, answer: Awaitable[T], *, missing: str | None = None) -> T:
+    async def _ask(self, key: str, answer: Awaitable[T], *, reads: str | None = None) -> T:
+        """`reads` is the key that must exist; without it, "not found" means the bucket or the server."""
         try:
             return await answer
         except AlreadyExistsError:
             raise AlreadyStored(key) from None
         except FileNotFoundError as error:
-            if is_missing_bucket(error):
+            if reads is None or is_missing_bucket(error):
                 raise explain(error, self._address) from None
-            raise ObjectMissing(missing or key) from None
+            raise ObjectMissing(reads) from None
         except BaseError as error:
             raise explain(error, self._address) from None
 

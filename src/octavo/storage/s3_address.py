@@ -60,7 +60,7 @@ def explain(error: Exception, address: S3Address) -> StorageFailed:
             f"OCTAVO_S3_REGION, and that they may read, write, list and delete in {address.bucket}."
         )
     elif status:
-        line = f"{address.server_url} answered {answer}."
+        line = f"{address.server_url} answered {answer}: check OCTAVO_S3_ENDPOINT, and the log of that server."
     else:
         line = f"{address.server_url} does not answer: check OCTAVO_S3_ENDPOINT and the network."
     return StorageFailed(line)

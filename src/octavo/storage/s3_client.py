@@ -1,4 +1,4 @@
-"""How obstore is set up for S3: failures in seconds, and no addresses from the environment."""
+"""How obstore is set up for S3: failures in seconds, and an endpoint that the environment cannot change."""
 
 from __future__ import annotations
 
