@@ -118,6 +118,14 @@ def web(
 
 
 @app.command()
+def worker(parent: Parent = None) -> None:
+    """Run one worker; any number may run on any number of machines. `octavo up` starts OCTAVO_WORKERS of them."""
+    from octavo.ops.work import work
+
+    asyncio.run(work(begin("worker", parent)))
+
+
+@app.command()
 def migrate(as_json: AsJson = False) -> None:
     """Bring the database to the schema of this version. Safe to run at any time and from several machines at once."""
     from octavo.database import migrate as apply_migrations

@@ -128,6 +128,7 @@ async def _apply_missing(connection: Connection) -> MigrationState:
         async with connection.transaction():
             await connection.execute(migration.statements.encode())
             await connection.execute(QUERIES.record, record)
+    await connection.execute(QUERIES.ensure_event_partitions)
     return MigrationState(len(known_migrations()), ())
 
 

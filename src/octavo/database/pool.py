@@ -41,6 +41,7 @@ class Database:
             kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
         )
         self._place = describe(connection_info)
+        self._connection_info = connection_info
 
     async def __aenter__(self) -> Self:
         await self._pool.open()
@@ -48,6 +49,10 @@ class Database:
 
     async def __aexit__(self, *_: object) -> None:
         await self._pool.close()
+
+    async def listener(self) -> Connection:
+        """A connection outside the pool, for waiting on notifications."""
+        return await connect(self._connection_info)
 
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:

@@ -2,6 +2,683 @@
 
 CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public;
 COMMENT ON EXTENSION vector IS 'vector data type and ivfflat and hnsw access methods';
+CREATE FUNCTION public.admit_waiting(keys text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    cap caps;
+    admitted_now integer;
+BEGIN
+    FOR cap IN SELECT * FROM caps WHERE key = ANY (keys) ORDER BY key FOR UPDATE LOOP
+        CONTINUE WHEN cap.taken >= cap.most;
+        WITH next AS (
+            SELECT id FROM jobs
+            WHERE cap_key = cap.key AND status = 'queued' AND NOT admitted AND run_after IS NULL
+            ORDER BY priority, virtual_time, id LIMIT cap.most - cap.taken FOR UPDATE
+        )
+        UPDATE jobs SET admitted = true, virtual_time = greatest(virtual_time, virtual_clock(priority))
+        FROM next WHERE jobs.id = next.id;
+        GET DIAGNOSTICS admitted_now = ROW_COUNT;
+        IF admitted_now > 0 THEN
+            UPDATE caps SET taken = taken + admitted_now WHERE key = cap.key;
+        END IF;
+    END LOOP;
+END $$;
+CREATE FUNCTION public.cancel_job(job uuid, event text) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    number integer;
+    returned text[];
+BEGIN
+    WITH RECURSIVE family AS (
+        SELECT id FROM jobs WHERE id = job
+        UNION
+        SELECT j.id FROM jobs j JOIN family f ON j.parent_id = f.id
+    ), locked AS (
+        SELECT jobs.id, jobs.admitted, jobs.cap_key FROM jobs JOIN family USING (id)
+        WHERE jobs.id = job OR jobs.status NOT IN ('complete', 'failed', 'cancelled')
+        ORDER BY jobs.id FOR UPDATE OF jobs
+    ), stopped AS (
+        UPDATE jobs SET status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+                        leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+                        error_code = NULL, error_message = NULL, failed_at = NULL,
+                        note = jsonb_strip_nulls(jsonb_build_object('event', event,
+                            'because', CASE WHEN jobs.id <> job THEN job END))
+        FROM locked WHERE jobs.id = locked.id
+        RETURNING CASE WHEN locked.admitted THEN locked.cap_key END AS slot
+    )
+    SELECT count(*), array_agg(slot) FILTER (WHERE slot IS NOT NULL) INTO number, returned FROM stopped;
+    IF returned IS NOT NULL THEN
+        PERFORM return_slots(returned);
+    END IF;
+    RETURN number;
+END $$;
+CREATE TABLE public.jobs (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    owner_id uuid NOT NULL,
+    document_id uuid,
+    parent_id uuid,
+    key text,
+    priority smallint DEFAULT 5 NOT NULL,
+    virtual_time bigint NOT NULL,
+    status text NOT NULL,
+    stage text,
+    attempt integer DEFAULT 0 NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    waits integer DEFAULT 0 NOT NULL,
+    waiting_since timestamp with time zone,
+    max_attempts integer NOT NULL,
+    run_after timestamp with time zone,
+    admitted boolean NOT NULL,
+    alone boolean DEFAULT false NOT NULL,
+    lease_token bigint DEFAULT 0 NOT NULL,
+    leased_by uuid,
+    lease_expires_at timestamp with time zone,
+    deadline_at timestamp with time zone,
+    cap_key text,
+    done integer DEFAULT 0 NOT NULL,
+    total integer,
+    unit text,
+    error_code text,
+    error_message text,
+    note jsonb DEFAULT '{}'::jsonb NOT NULL,
+    input jsonb DEFAULT '{}'::jsonb NOT NULL,
+    output jsonb,
+    cost_usd numeric(12,6) DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    queued_at timestamp with time zone,
+    started_at timestamp with time zone,
+    progressed_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    failed_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    CONSTRAINT complete_has_its_time CHECK (((completed_at IS NOT NULL) = (status = 'complete'::text))),
+    CONSTRAINT error_only_when_failed CHECK (((error_code IS NOT NULL) = (status = ANY (ARRAY['failed'::text, 'dead_letter'::text])))),
+    CONSTRAINT failed_has_its_time CHECK (((failed_at IS NOT NULL) = (status = ANY (ARRAY['failed'::text, 'dead_letter'::text])))),
+    CONSTRAINT jobs_max_attempts_check CHECK ((max_attempts > 0)),
+    CONSTRAINT jobs_priority_check CHECK (((priority >= 0) AND (priority <= 9))),
+    CONSTRAINT lease_only_when_processing CHECK ((((leased_by IS NOT NULL) = (status = 'processing'::text)) AND ((lease_expires_at IS NOT NULL) = (status = 'processing'::text)) AND ((deadline_at IS NOT NULL) = (status = 'processing'::text)))),
+    CONSTRAINT message_with_its_code CHECK (((error_message IS NULL) = (error_code IS NULL))),
+    CONSTRAINT output_only_when_complete CHECK (((output IS NULL) OR (status = 'complete'::text))),
+    CONSTRAINT processing_has_its_time CHECK (((status <> 'processing'::text) OR (started_at IS NOT NULL))),
+    CONSTRAINT queued_has_its_time CHECK (((status = ANY (ARRAY['uploaded'::text, 'failed'::text, 'cancelled'::text])) OR (queued_at IS NOT NULL))),
+    CONSTRAINT slot_only_when_wanted CHECK (
+CASE status
+    WHEN 'processing'::text THEN (admitted AND (run_after IS NULL))
+    WHEN 'queued'::text THEN ((NOT (admitted AND (run_after IS NOT NULL))) AND (admitted OR (run_after IS NOT NULL) OR (cap_key IS NOT NULL)))
+    ELSE ((NOT admitted) AND (run_after IS NULL))
+END),
+    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'queued'::text, 'processing'::text, 'complete'::text, 'failed'::text, 'dead_letter'::text, 'paused'::text, 'cancelled'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+COMMENT ON COLUMN public.jobs.virtual_time IS 'Place in line: owners take turns, because each job of an owner stands one further back.';
+COMMENT ON COLUMN public.jobs.admitted IS 'May be claimed: it is due, and holds a slot of its cap if it has one.';
+COMMENT ON COLUMN public.jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
+COMMENT ON COLUMN public.jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
+COMMENT ON COLUMN public.jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
+CREATE FUNCTION public.claim_jobs(worker uuid, known text[], slots integer, is_idle boolean, lease interval, marks bigint[]) RETURNS SETOF public.jobs
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    chosen uuid[] := '{}';
+    found uuid[];
+    lonely boolean[];
+    latest bigint;
+    first_lonely integer;
+BEGIN
+    IF EXISTS (SELECT FROM jobs WHERE status = 'processing' AND lease_expires_at <= at) THEN
+        PERFORM take_over_expired(at, 100);
+    END IF;
+    IF EXISTS (SELECT FROM jobs WHERE status = 'queued' AND run_after <= at) THEN
+        PERFORM promote_due(at, 500);
+    END IF;
+    FOR level IN 0..9 LOOP
+        SELECT array_agg(p.id), array_agg(p.alone), max(p.virtual_time) INTO found, lonely, latest
+        FROM (SELECT id, alone, virtual_time FROM jobs
+              WHERE status = 'queued' AND admitted AND priority = level AND virtual_time >= marks[level + 1]
+                AND kind = ANY (known)
+              ORDER BY virtual_time, id LIMIT slots - cardinality(chosen) FOR UPDATE SKIP LOCKED) AS p;
+        CONTINUE WHEN found IS NULL;
+        -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes first.
+        first_lonely := array_position(lonely, true);
+        IF first_lonely IS NOT NULL THEN
+            IF first_lonely = 1 AND is_idle AND cardinality(chosen) = 0 THEN
+                chosen := found[1:1];
+            ELSE
+                chosen := chosen || found[1:first_lonely - 1];
+            END IF;
+            EXIT;
+        END IF;
+        chosen := chosen || found;
+        PERFORM setval(('virtual_clock_' || level)::regclass, greatest(latest, virtual_clock(level::smallint)));
+        EXIT WHEN cardinality(chosen) >= slots;
+    END LOOP;
+    IF cardinality(chosen) = 0 THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM start_rates) THEN
+        chosen := hold_to_rate(chosen, at);
+    END IF;
+    RETURN QUERY
+    UPDATE jobs SET status = 'processing', attempt = attempt + 1, lease_token = lease_token + 1,
+                    leased_by = worker, lease_expires_at = at + lease, deadline_at = at + k.time_limit,
+                    started_at = at, progressed_at = at,
+                    note = jsonb_build_object('worker', worker)
+    FROM job_kinds k
+    WHERE jobs.id = ANY (chosen) AND k.name = jobs.kind
+    RETURNING jobs.*;
+END $$;
+CREATE FUNCTION public.complete_jobs(held uuid[], tokens bigint[], outputs jsonb[]) RETURNS SETOF uuid
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    ended uuid[];
+    returned text[];
+BEGIN
+    WITH ended_now AS (
+        UPDATE jobs SET status = 'complete', output = h.made, completed_at = at, progressed_at = at,
+                        leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL, admitted = false, note = '{}'
+        FROM unnest(held, tokens, outputs) AS h (id, token, made)
+        WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing'
+        RETURNING jobs.id, jobs.cap_key
+    )
+    SELECT array_agg(id), array_agg(cap_key) FILTER (WHERE cap_key IS NOT NULL) INTO ended, returned FROM ended_now;
+    IF returned IS NOT NULL THEN
+        PERFORM return_slots(returned);
+    END IF;
+    RETURN QUERY SELECT unnest(ended);
+END $$;
+CREATE FUNCTION public.engine_now() RETURNS timestamp with time zone
+    LANGUAGE sql
+    AS $$SELECT clock_timestamp() + shift FROM engine_clock$$;
+CREATE FUNCTION public.enqueue_jobs(wanted jsonb) RETURNS TABLE(id uuid, made boolean)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    unknown text;
+    capped text[];
+BEGIN
+    SELECT w.kind INTO unknown FROM jsonb_to_recordset(wanted) AS w (kind text)
+    WHERE NOT EXISTS (SELECT FROM job_kinds WHERE name = w.kind) LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'there is no job kind %', unknown USING ERRCODE = 'foreign_key_violation', CONSTRAINT = 'job_kinds';
+    END IF;
+    INSERT INTO caps (key, most)
+    SELECT DISTINCT ON (coalesce(w.cap_key, 'kind:' || w.kind))
+           coalesce(w.cap_key, 'kind:' || w.kind), coalesce(w.cap, k.cap)
+    FROM jsonb_to_recordset(wanted) AS w (kind text, cap_key text, cap integer) JOIN job_kinds k ON k.name = w.kind
+    WHERE coalesce(w.cap, k.cap) IS NOT NULL
+    ORDER BY 1
+    ON CONFLICT DO NOTHING;
+    WITH given AS (
+        SELECT w.*, k.max_attempts AS kind_attempts, row_number() OVER () AS place,
+               CASE WHEN w.cap_key IS NOT NULL THEN w.cap_key WHEN k.cap IS NOT NULL THEN 'kind:' || w.kind END AS slot_key
+        FROM jsonb_to_recordset(wanted) AS w (
+            id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, key text, priority smallint,
+            max_attempts integer, delay_seconds double precision, cap_key text, cap integer, input jsonb)
+        JOIN job_kinds k ON k.name = w.kind
+    ), placed AS (
+        SELECT g.*, row_number() OVER (PARTITION BY g.owner_id, coalesce(g.priority, 5::smallint) ORDER BY g.place) - 1
+                    + base.virtual_time AS virtual_time
+        FROM given g
+        JOIN (SELECT d.owner_id, d.priority, next_virtual_time(d.owner_id, d.priority) AS virtual_time
+              FROM (SELECT DISTINCT given.owner_id, coalesce(given.priority, 5::smallint) AS priority FROM given) AS d) AS base
+          ON base.owner_id = g.owner_id AND base.priority = coalesce(g.priority, 5::smallint)
+    ), inserted AS (
+        INSERT INTO jobs (id, kind, owner_id, document_id, parent_id, key, priority, virtual_time, status, max_attempts,
+                          run_after, admitted, cap_key, input, created_at, queued_at)
+        SELECT p.id, p.kind, p.owner_id, p.document_id, p.parent_id, p.key, coalesce(p.priority, 5::smallint), p.virtual_time,
+               'queued', coalesce(p.max_attempts, p.kind_attempts),
+               CASE WHEN p.delay_seconds > 0 THEN at + make_interval(secs => p.delay_seconds) END,
+               p.slot_key IS NULL AND coalesce(p.delay_seconds, 0) <= 0,
+               p.slot_key, coalesce(p.input, '{}'), at, at
+        FROM placed p ORDER BY p.place
+        ON CONFLICT (owner_id, kind, key) WHERE key IS NOT NULL DO NOTHING
+        RETURNING jobs.id, jobs.cap_key
+    )
+    SELECT array_agg(DISTINCT i.cap_key) FILTER (WHERE i.cap_key IS NOT NULL) INTO capped FROM inserted i;
+    IF capped IS NOT NULL THEN
+        PERFORM admit_waiting(capped);
+    END IF;
+    RETURN QUERY
+    SELECT coalesce(same.id, twin.id), same.id IS NOT NULL
+    FROM ROWS FROM (jsonb_to_recordset(wanted) AS (id uuid, kind text, owner_id uuid, key text))
+        WITH ORDINALITY AS w (id, kind, owner_id, key, place)
+    LEFT JOIN jobs same ON same.id = w.id
+    LEFT JOIN jobs twin ON twin.owner_id = w.owner_id AND twin.kind = w.kind AND twin.key = w.key AND same.id IS NULL
+    ORDER BY w.place;
+END $$;
+CREATE FUNCTION public.ensure_event_partitions(months integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    first date := date_trunc('month', engine_now() AT TIME ZONE 'UTC');
+    month date;
+BEGIN
+    FOR ahead IN 0..months LOOP
+        month := first + make_interval(months => ahead);
+        IF to_regclass(format('events_%s', to_char(month, 'YYYY_MM'))) IS NULL THEN
+            EXECUTE format('CREATE TABLE %I PARTITION OF events FOR VALUES FROM (%L) TO (%L)',
+                'events_' || to_char(month, 'YYYY_MM'),
+                month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+        END IF;
+    END LOOP;
+END $$;
+CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb[], known text[], slots integer, is_idle boolean, lease interval, marks bigint[]) RETURNS SETOF public.jobs
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF cardinality(held) > 0 THEN
+        PERFORM complete_jobs(held, tokens, outputs);
+    END IF;
+    IF slots > 0 THEN
+        RETURN QUERY SELECT * FROM claim_jobs(worker, known, slots, is_idle, lease, marks);
+    END IF;
+END $$;
+CREATE FUNCTION public.fail_job(job uuid, token bigint, code text, message text, first_delay double precision, factor double precision, charged boolean, retry_after double precision) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    held jobs;
+    used_up boolean;
+    pause double precision;
+    next_status text;
+    error jsonb := jsonb_build_object('code', code, 'message', message);
+BEGIN
+    SELECT * INTO held FROM jobs WHERE id = job AND lease_token = token AND status = 'processing' FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    used_up := CASE WHEN charged THEN held.failures + 1 >= held.max_attempts
+                    ELSE at - coalesce(held.waiting_since, at) >= interval '24 hours' END;
+    next_status := CASE WHEN first_delay IS NULL THEN 'failed' WHEN used_up THEN 'dead_letter' ELSE 'queued' END;
+    -- A fifth of the pause is chance, so that what failed together does not come back together.
+    pause := greatest(
+        least(900, first_delay * factor ^ (CASE WHEN charged THEN held.failures ELSE held.waits END)) * (0.9 + 0.2 * random()),
+        coalesce(retry_after, 0));
+    UPDATE jobs SET
+        status = next_status,
+        failures = failures + CASE WHEN charged OR first_delay IS NULL THEN 1 ELSE 0 END,
+        waits = CASE WHEN charged THEN waits ELSE waits + 1 END,
+        waiting_since = CASE WHEN charged THEN waiting_since ELSE coalesce(waiting_since, at) END,
+        run_after = CASE WHEN next_status = 'queued' THEN at + make_interval(secs => pause) END,
+        admitted = false, leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+        queued_at = CASE WHEN next_status = 'queued' THEN at ELSE queued_at END,
+        failed_at = CASE WHEN next_status <> 'queued' THEN at END,
+        error_code = CASE WHEN next_status <> 'queued' THEN code END,
+        error_message = CASE WHEN next_status <> 'queued' THEN message END,
+        note = jsonb_build_object('error', error)
+    WHERE id = job;
+    IF held.cap_key IS NOT NULL THEN
+        PERFORM return_slots(ARRAY[held.cap_key]);
+    END IF;
+    RETURN next_status;
+END $$;
+CREATE FUNCTION public.finish_stage(job uuid, token bigint, finished text, of_part text, made jsonb, took interval) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    held jobs;
+BEGIN
+    UPDATE jobs SET stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, progressed_at = at,
+                    done = CASE WHEN of_part = '' THEN done ELSE done + 1 END,
+                    deadline_at = CASE WHEN k.limit_renewed_by_stage THEN at + k.time_limit ELSE deadline_at END
+    FROM job_kinds k
+    WHERE jobs.id = job AND lease_token = token AND status = 'processing' AND k.name = jobs.kind
+    RETURNING jobs.* INTO held;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO job_stages (job_id, stage, part, output, attempt, started_at, finished_at)
+    VALUES (job, finished, of_part, made, held.attempt, at - took, at);
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    VALUES (job, 'stage', held.owner_id, held.document_id, jsonb_strip_nulls(jsonb_build_object(
+        'stage', finished, 'part', nullif(of_part, ''), 'attempt', held.attempt,
+        'seconds', round(extract(epoch FROM took)::numeric, 3))));
+    RETURN true;
+END $$;
+CREATE FUNCTION public.hand_back_jobs(held uuid[], tokens bigint[], because text) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    number integer;
+BEGIN
+    UPDATE jobs SET status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
+                    leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+                    virtual_time = greatest(virtual_time, virtual_clock(priority)),
+                    note = jsonb_build_object('reason', because)
+    FROM unnest(held, tokens) AS h (id, token)
+    WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing';
+    GET DIAGNOSTICS number = ROW_COUNT;
+    IF number > 0 THEN
+        NOTIFY octavo_jobs;
+    END IF;
+    RETURN number;
+END $$;
+CREATE FUNCTION public.hold_lease(job uuid, token bigint) RETURNS boolean
+    LANGUAGE sql
+    AS $$
+    SELECT EXISTS (SELECT FROM jobs WHERE id = job AND lease_token = token AND status = 'processing' FOR UPDATE)
+$$;
+CREATE FUNCTION public.hold_to_rate(candidates uuid[], at timestamp with time zone) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    rate record;
+    candidate record;
+    start_at timestamptz;
+    held_until timestamptz;
+    kept uuid[] := candidates;
+    returned text[] := '{}';
+BEGIN
+    FOR rate IN
+        SELECT r.kind, r.next_at, make_interval(secs => 1 / k.starts_per_second) AS gap
+        FROM start_rates r JOIN job_kinds k ON k.name = r.kind
+        WHERE r.kind IN (SELECT kind FROM jobs WHERE id = ANY (candidates))
+        ORDER BY r.kind FOR UPDATE OF r
+    LOOP
+        start_at := greatest(rate.next_at, at);
+        held_until := start_at;
+        FOR candidate IN
+            SELECT id, cap_key FROM jobs WHERE id = ANY (candidates) AND kind = rate.kind ORDER BY priority, virtual_time, id
+        LOOP
+            IF start_at <= at THEN
+                start_at := start_at + rate.gap;
+                held_until := start_at;
+            ELSE
+                kept := array_remove(kept, candidate.id);
+                UPDATE jobs SET run_after = held_until, admitted = false WHERE id = candidate.id;
+                returned := array_append(returned, candidate.cap_key);
+                held_until := held_until + rate.gap;
+            END IF;
+        END LOOP;
+        UPDATE start_rates SET next_at = start_at WHERE kind = rate.kind;
+    END LOOP;
+    PERFORM return_slots(array_remove(returned, NULL));
+    RETURN kept;
+END $$;
+CREATE FUNCTION public.lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF uuid
+    LANGUAGE sql
+    AS $$
+    SELECT h.id FROM unnest(held, tokens) AS h (id, token)
+    WHERE NOT EXISTS (SELECT FROM jobs j WHERE j.id = h.id AND j.lease_token = h.token AND j.status = 'processing')
+$$;
+CREATE FUNCTION public.next_virtual_time(owner uuid, wanted smallint) RETURNS bigint
+    LANGUAGE sql
+    AS $$
+    SELECT greatest(virtual_clock(wanted),
+        coalesce((SELECT max(virtual_time) FROM jobs
+                  WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
+$$;
+CREATE FUNCTION public.pause_job(job uuid, token bigint, code text, message text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    held jobs;
+BEGIN
+    SELECT * INTO held FROM jobs WHERE id = job FOR UPDATE;
+    IF NOT FOUND OR (token IS NOT NULL AND (held.lease_token <> token OR held.status <> 'processing')) THEN
+        RETURN false;
+    END IF;
+    UPDATE jobs SET status = 'paused', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+                    leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+                    note = jsonb_build_object('error', jsonb_build_object('code', code, 'message', message))
+    WHERE id = job;
+    IF held.admitted AND held.cap_key IS NOT NULL THEN
+        PERFORM return_slots(ARRAY[held.cap_key]);
+    END IF;
+    RETURN true;
+END $$;
+CREATE FUNCTION public.promote_due(at timestamp with time zone, most integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    promoted integer;
+    capped text[];
+BEGIN
+    WITH due AS (
+        SELECT id FROM jobs WHERE status = 'queued' AND run_after <= at
+        ORDER BY run_after LIMIT most FOR UPDATE SKIP LOCKED
+    ), awake AS (
+        UPDATE jobs SET run_after = NULL, admitted = (cap_key IS NULL),
+                        virtual_time = greatest(virtual_time, virtual_clock(priority))
+        FROM due WHERE jobs.id = due.id
+        RETURNING jobs.cap_key
+    )
+    SELECT count(*), array_agg(DISTINCT cap_key) FILTER (WHERE cap_key IS NOT NULL) INTO promoted, capped FROM awake;
+    IF capped IS NOT NULL THEN
+        PERFORM admit_waiting(capped);
+    END IF;
+    RETURN promoted;
+END $$;
+CREATE FUNCTION public.record_changed_jobs() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    illegal record;
+BEGIN
+    INSERT INTO events (process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT n.id,
+           coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
+           n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
+    FROM changed_to n JOIN changed_from o USING (id)
+    WHERE n.status <> o.status;
+    IF FOUND THEN
+        SELECT o.id, o.status AS before, n.status AS after INTO illegal
+        FROM changed_to n JOIN changed_from o USING (id)
+        WHERE n.status <> o.status
+          AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status)
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'job % cannot go from % to %', illegal.id, illegal.before, illegal.after
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'job_transitions';
+        END IF;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.record_created_jobs() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO events (process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT id, 'created', status, owner_id, document_id, jsonb_build_object('kind', kind) || note FROM created;
+    IF EXISTS (SELECT FROM created WHERE status = 'queued') THEN
+        NOTIFY octavo_jobs;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'events are append-only' USING ERRCODE = 'restrict_violation';
+END $$;
+CREATE FUNCTION public.renew_leases(worker uuid, held uuid[], tokens bigint[], lease interval) RETURNS SETOF uuid
+    LANGUAGE sql
+    AS $$
+    UPDATE jobs SET lease_expires_at = t.at + lease
+    FROM unnest(held, tokens) AS h (id, token), (SELECT engine_now() AS at) AS t
+    WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing' AND jobs.deadline_at > t.at
+    RETURNING jobs.id
+$$;
+CREATE FUNCTION public.report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text) RETURNS boolean
+    LANGUAGE sql
+    AS $$
+    WITH held AS (
+        UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, stage),
+                        progressed_at = engine_now()
+        WHERE id = job AND lease_token = token AND status = 'processing'
+        RETURNING id)
+    SELECT EXISTS (SELECT FROM held)
+$$;
+CREATE FUNCTION public.requeue_job(job uuid, from_stage text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    held jobs;
+BEGIN
+    SELECT * INTO held FROM jobs WHERE id = job FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    IF from_stage = '' THEN
+        DELETE FROM job_stages WHERE job_id = job;
+    ELSIF from_stage IS NOT NULL THEN
+        DELETE FROM job_stages WHERE job_id = job AND finished_at >= (
+            SELECT min(finished_at) FROM job_stages WHERE job_id = job AND stage = from_stage);
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'job % has no finished stage %', job, from_stage USING ERRCODE = 'no_data_found';
+        END IF;
+    END IF;
+    UPDATE jobs SET status = 'queued', queued_at = at, failures = 0, waits = 0, waiting_since = NULL, run_after = NULL,
+                    alone = (held.error_code IS NOT DISTINCT FROM 'CRASHED'), admitted = (cap_key IS NULL),
+                    virtual_time = next_virtual_time(owner_id, priority), lease_token = lease_token + 1,
+                    stage = (SELECT s.stage FROM job_stages s WHERE s.job_id = job ORDER BY s.finished_at DESC LIMIT 1),
+                    done = CASE WHEN from_stage IS NULL THEN done ELSE 0 END,
+                    error_code = NULL, error_message = NULL, failed_at = NULL,
+                    note = jsonb_strip_nulls(jsonb_build_object('reason', 'asked', 'from_stage', from_stage, 'error_before',
+                        CASE WHEN held.error_code IS NOT NULL THEN held.error_code END))
+    WHERE id = job;
+    IF held.cap_key IS NOT NULL THEN
+        PERFORM admit_waiting(ARRAY[held.cap_key]);
+    END IF;
+    NOTIFY octavo_jobs;
+    RETURN true;
+END $$;
+CREATE FUNCTION public.return_slots(returned text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF cardinality(returned) > 0 THEN
+        PERFORM FROM caps WHERE key = ANY (returned) ORDER BY key FOR UPDATE;
+        UPDATE caps SET taken = taken - back.number
+        FROM (SELECT key, count(*) AS number FROM unnest(returned) AS key GROUP BY key) AS back
+        WHERE caps.key = back.key;
+        PERFORM admit_waiting(returned);
+    END IF;
+END $$;
+CREATE FUNCTION public.set_cap(wanted_key text, wanted integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
+    ON CONFLICT (key) DO UPDATE SET most = greatest(excluded.most, caps.taken);
+    PERFORM admit_waiting(ARRAY[wanted_key]);
+END $$;
+CREATE FUNCTION public.take_over_expired(at timestamp with time zone, most integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    taken integer;
+    returned text[];
+BEGIN
+    WITH expired AS (
+        SELECT id, leased_by FROM jobs WHERE status = 'processing' AND lease_expires_at <= at
+        ORDER BY lease_expires_at LIMIT most FOR UPDATE SKIP LOCKED
+    ), over AS (
+        UPDATE jobs SET
+            status = CASE WHEN failures + 1 >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
+            failures = failures + 1, alone = true, lease_token = lease_token + 1,
+            leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+            admitted = failures + 1 < max_attempts,
+            virtual_time = greatest(virtual_time, virtual_clock(priority)),
+            queued_at = CASE WHEN failures + 1 < max_attempts THEN at ELSE queued_at END,
+            failed_at = CASE WHEN failures + 1 >= max_attempts THEN at END,
+            error_code = CASE WHEN failures + 1 >= max_attempts THEN 'CRASHED' END,
+            error_message = CASE WHEN failures + 1 >= max_attempts
+                THEN format('Its worker ended %s times while it ran.', failures + 1) END,
+            note = jsonb_build_object('reason', 'lease_expired', 'worker', expired.leased_by,
+                'error', jsonb_build_object('code', 'CRASHED', 'message', 'Its worker ended while it ran.'))
+        FROM expired WHERE jobs.id = expired.id
+        RETURNING jobs.cap_key, jobs.admitted
+    )
+    SELECT count(*), array_agg(cap_key) FILTER (WHERE cap_key IS NOT NULL AND NOT admitted) INTO taken, returned FROM over;
+    PERFORM return_slots(coalesce(returned, '{}'));
+    RETURN taken;
+END $$;
+CREATE FUNCTION public.virtual_clock(priority smallint) RETURNS bigint
+    LANGUAGE sql
+    AS $$ SELECT coalesce(pg_sequence_last_value(('virtual_clock_' || priority)::regclass), 0) $$;
+CREATE TABLE public.caps (
+    key text NOT NULL,
+    most integer NOT NULL,
+    taken integer DEFAULT 0 NOT NULL,
+    CONSTRAINT caps_check CHECK (((taken >= 0) AND (taken <= most))),
+    CONSTRAINT caps_most_check CHECK ((most > 0))
+);
+COMMENT ON TABLE public.caps IS 'How many jobs of one key may hold a slot, and how many do.';
+CREATE TABLE public.engine_clock (
+    only_row boolean DEFAULT true NOT NULL,
+    shift interval DEFAULT '00:00:00'::interval NOT NULL,
+    CONSTRAINT engine_clock_only_row_check CHECK (only_row)
+);
+CREATE TABLE public.events (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    process_id uuid NOT NULL,
+    kind text NOT NULL,
+    state_after text,
+    owner_id uuid NOT NULL,
+    document_id uuid,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL
+)
+PARTITION BY RANGE (at);
+COMMENT ON COLUMN public.events.xid IS 'Readers follow (xid, id) below the oldest open transaction, so a late commit is never skipped.';
+COMMENT ON COLUMN public.events.state_after IS 'Set on transitions only; the latest one of a process is its state.';
+CREATE TABLE public.events_default (
+    id bigint CONSTRAINT events_id_not_null NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() CONSTRAINT events_xid_not_null NOT NULL,
+    at timestamp with time zone DEFAULT public.engine_now() CONSTRAINT events_at_not_null NOT NULL,
+    process_id uuid CONSTRAINT events_process_id_not_null NOT NULL,
+    kind text CONSTRAINT events_kind_not_null NOT NULL,
+    state_after text,
+    owner_id uuid CONSTRAINT events_owner_id_not_null NOT NULL,
+    document_id uuid,
+    detail jsonb DEFAULT '{}'::jsonb CONSTRAINT events_detail_not_null NOT NULL
+);
+ALTER TABLE public.events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.events_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+CREATE TABLE public.job_kinds (
+    name text NOT NULL,
+    max_attempts integer NOT NULL,
+    time_limit interval NOT NULL,
+    limit_renewed_by_stage boolean NOT NULL,
+    cap integer,
+    starts_per_second double precision,
+    CONSTRAINT job_kinds_cap_check CHECK ((cap > 0)),
+    CONSTRAINT job_kinds_max_attempts_check CHECK ((max_attempts > 0)),
+    CONSTRAINT job_kinds_starts_per_second_check CHECK ((starts_per_second > (0)::double precision))
+);
+CREATE TABLE public.job_stages (
+    job_id uuid NOT NULL,
+    stage text NOT NULL,
+    part text DEFAULT ''::text NOT NULL,
+    output jsonb DEFAULT 'null'::jsonb NOT NULL,
+    attempt integer NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone NOT NULL
+);
+COMMENT ON TABLE public.job_stages IS 'Checkpoints: what is here is never done again.';
+CREATE TABLE public.job_transitions (
+    before text NOT NULL,
+    after text NOT NULL,
+    why text NOT NULL
+);
 CREATE TABLE public.owners (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -9,6 +686,16 @@ CREATE TABLE public.owners (
     CONSTRAINT owners_kind_check CHECK ((kind = ANY (ARRAY['local'::text, 'anonymous'::text, 'user'::text])))
 );
 COMMENT ON TABLE public.owners IS 'Everything that is kept belongs to one of these.';
+CREATE TABLE public.schedules (
+    name text NOT NULL,
+    kind text NOT NULL,
+    cron text NOT NULL,
+    input jsonb DEFAULT '{}'::jsonb NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    next_run_at timestamp with time zone NOT NULL,
+    last_run_at timestamp with time zone,
+    last_job_id uuid
+);
 CREATE TABLE public.schema_migrations (
     number integer NOT NULL,
     name text NOT NULL,
@@ -32,18 +719,148 @@ CREATE TABLE public.sign_in_links (
     CONSTRAINT sign_in_links_token_hash_check CHECK ((length(token_hash) = 32))
 );
 COMMENT ON TABLE public.sign_in_links IS 'Links that turn one browser, once, into the owner''s.';
+CREATE TABLE public.start_rates (
+    kind text NOT NULL,
+    next_at timestamp with time zone NOT NULL
+);
+CREATE SEQUENCE public.virtual_clock_0
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_1
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_2
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_3
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_4
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_5
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_6
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_7
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_8
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE SEQUENCE public.virtual_clock_9
+    START WITH 0
+    INCREMENT BY 1
+    MINVALUE 0
+    NO MAXVALUE
+    CACHE 1;
+CREATE TABLE public.workers (
+    id uuid NOT NULL,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    kinds text[] NOT NULL,
+    slots integer NOT NULL,
+    running integer DEFAULT 0 NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    heartbeat_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.events ATTACH PARTITION public.events_default DEFAULT;
+ALTER TABLE ONLY public.caps
+    ADD CONSTRAINT caps_pkey PRIMARY KEY (key);
+ALTER TABLE ONLY public.engine_clock
+    ADD CONSTRAINT engine_clock_pkey PRIMARY KEY (only_row);
+ALTER TABLE ONLY public.job_kinds
+    ADD CONSTRAINT job_kinds_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY public.job_stages
+    ADD CONSTRAINT job_stages_pkey PRIMARY KEY (job_id, stage, part);
+ALTER TABLE ONLY public.job_transitions
+    ADD CONSTRAINT job_transitions_pkey PRIMARY KEY (before, after);
+ALTER TABLE ONLY public.jobs
+    ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.owners
     ADD CONSTRAINT owners_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.schedules
+    ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (token_hash);
 ALTER TABLE ONLY public.sign_in_links
     ADD CONSTRAINT sign_in_links_pkey PRIMARY KEY (token_hash);
+ALTER TABLE ONLY public.start_rates
+    ADD CONSTRAINT start_rates_pkey PRIMARY KEY (kind);
+ALTER TABLE ONLY public.workers
+    ADD CONSTRAINT workers_pkey PRIMARY KEY (id);
+CREATE INDEX events_process ON ONLY public.events USING btree (process_id, id);
+CREATE INDEX events_default_process_id_id_idx ON public.events_default USING btree (process_id, id);
+CREATE INDEX events_order ON ONLY public.events USING btree (xid, id);
+CREATE INDEX events_default_xid_id_idx ON public.events_default USING btree (xid, id);
+CREATE INDEX jobs_document ON public.jobs USING btree (document_id) WHERE (document_id IS NOT NULL);
+CREATE INDEX jobs_due ON public.jobs USING btree (run_after) WHERE ((status = 'queued'::text) AND (run_after IS NOT NULL));
+CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (owner_id, kind, key) WHERE (key IS NOT NULL);
+CREATE INDEX jobs_lease ON public.jobs USING btree (lease_expires_at) WHERE (status = 'processing'::text);
+CREATE INDEX jobs_owner_created ON public.jobs USING btree (owner_id, created_at);
+CREATE INDEX jobs_owner_status ON public.jobs USING btree (owner_id, status, priority, virtual_time);
+CREATE INDEX jobs_parent ON public.jobs USING btree (parent_id) WHERE (parent_id IS NOT NULL);
+CREATE INDEX jobs_ready ON public.jobs USING btree (priority, virtual_time, id) WHERE ((status = 'queued'::text) AND admitted);
+CREATE INDEX jobs_status_created ON public.jobs USING btree (status, created_at);
+CREATE INDEX jobs_wait_for_cap ON public.jobs USING btree (cap_key, priority, virtual_time, id) WHERE ((status = 'queued'::text) AND (NOT admitted) AND (run_after IS NULL));
 CREATE UNIQUE INDEX owners_one_local ON public.owners USING btree (kind) WHERE (kind = 'local'::text);
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 CREATE INDEX sessions_owner ON public.sessions USING btree (owner_id);
+ALTER INDEX public.events_process ATTACH PARTITION public.events_default_process_id_id_idx;
+ALTER INDEX public.events_order ATTACH PARTITION public.events_default_xid_id_idx;
+CREATE TRIGGER events_are_append_only BEFORE DELETE OR UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION public.record_changed_jobs();
+CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION public.record_created_jobs();
+ALTER TABLE ONLY public.job_stages
+    ADD CONSTRAINT job_stages_job_id_fkey FOREIGN KEY (job_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.jobs
+    ADD CONSTRAINT jobs_cap_key_fkey FOREIGN KEY (cap_key) REFERENCES public.caps(key);
+ALTER TABLE ONLY public.jobs
+    ADD CONSTRAINT jobs_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
+ALTER TABLE ONLY public.jobs
+    ADD CONSTRAINT jobs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.jobs
+    ADD CONSTRAINT jobs_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.schedules
+    ADD CONSTRAINT schedules_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
+ALTER TABLE ONLY public.schedules
+    ADD CONSTRAINT schedules_last_job_id_fkey FOREIGN KEY (last_job_id) REFERENCES public.jobs(id) ON DELETE SET NULL;
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.sign_in_links
     ADD CONSTRAINT sign_in_links_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.start_rates
+    ADD CONSTRAINT start_rates_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);

@@ -85,6 +85,17 @@ class Settings(BaseSettings):
         Literal["auto", "console", "json"],
         Field(description="Form of log lines; `auto` is `console` on a terminal and `json` elsewhere."),
     ] = "auto"
+    workers: Annotated[int, Field(ge=0, le=64, description="Worker processes that `octavo up` starts.")] = 1
+    worker_slots: Annotated[int, Field(ge=1, le=500, description="Jobs that one worker process runs at once.")] = 10
+    lease_seconds: Annotated[
+        float,
+        Field(
+            ge=1, description="How long a job stays with a worker that is not heard of; renewed four times as often."
+        ),
+    ] = 60
+    faults: Annotated[
+        str, Field(description="For tests: named points at which a worker dies, as `stage.commit.before@1=kill`.")
+    ] = ""
     sandbox_memory_bytes: Annotated[
         int, Field(ge=64 * MEBIBYTE, description="Most memory that reading one file may take.")
     ] = 2048 * MEBIBYTE

@@ -82,11 +82,13 @@ class Supervisor:
             async with contextlib.aclosing(bucket_of(self._settings)) as bucket:
                 await bucket.check()
             web = Child("web", ("web", "--fd", str(listener.fileno())), (listener.fileno(),))
+            workers = [Child(f"worker {number}", ("worker",)) for number in range(1, self._settings.workers + 1)]
             tasks.append(asyncio.create_task(self._keep_child(web)))
             connection_info = await start_database(self._settings, server)
             if server:
                 tasks.append(asyncio.create_task(keep_running(server)))
             await migrate(connection_info)
+            tasks += [asyncio.create_task(self._keep_child(worker)) for worker in workers]
             await self._welcome(connection_info, probe)
             await self._stopping.wait()
         finally:

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from octavo.model.json import JSON
 from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.layers import Layer, Layers
-from octavo.sandbox.limits import JSON, Limits, Outcome, Progress
+from octavo.sandbox.limits import Limits, Outcome, Progress
 from octavo.sandbox.task import Task
 
 if TYPE_CHECKING:

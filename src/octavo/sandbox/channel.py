@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from typing import NoReturn, cast
 
+from octavo.model.json import JSON
 from octavo.sandbox import protocol
-from octavo.sandbox.limits import JSON, KIB, Progress
+from octavo.sandbox.limits import KIB, Progress
 
 _LOG_BYTES = 4 * KIB
 _PROGRESS_PARTS = 3

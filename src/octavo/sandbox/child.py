@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import NoReturn, cast
 
 from octavo.model import errors
+from octavo.model.json import JSON
 from octavo.sandbox import kernel, protocol
 from octavo.sandbox.confinement import Confinement
-from octavo.sandbox.limits import JSON
 from octavo.sandbox.protocol import ChildFiles, Failure
 from octavo.sandbox.task import Task
 

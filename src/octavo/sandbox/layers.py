@@ -6,8 +6,8 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from octavo.model.json import JSON
 from octavo.sandbox import landlock, syscalls
-from octavo.sandbox.limits import JSON
 
 PROBE = "octavo.sandbox.probe:try_everything"
 

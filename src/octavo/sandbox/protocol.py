@@ -15,7 +15,8 @@ from dataclasses import asdict
 from enum import IntEnum
 from typing import NamedTuple, TypedDict, cast
 
-from octavo.sandbox.limits import JSON, KIB, MIB, Limits
+from octavo.model.json import JSON
+from octavo.sandbox.limits import KIB, MIB, Limits
 
 # Between worker and warm parent: messages of fixed size, so that the stream needs no framing.
 

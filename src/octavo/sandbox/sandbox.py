@@ -11,10 +11,11 @@ from typing import Self
 
 import structlog
 
+from octavo.model.json import JSON
 from octavo.sandbox import files, kernel, landlock, protocol
 from octavo.sandbox.channel import ProgressCallback
 from octavo.sandbox.layers import PROBE, Layers, explain
-from octavo.sandbox.limits import JSON, Limits, Outcome
+from octavo.sandbox.limits import Limits, Outcome
 from octavo.sandbox.link import ParentLink
 from octavo.sandbox.supervision import Supervision
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from octavo.model.json import JSON
 from octavo.sandbox import protocol
-from octavo.sandbox.limits import JSON
 
 _PROGRESS_SECONDS = 0.1
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from octavo.model import errors
+from octavo.model.json import JSON
 from octavo.sandbox import protocol
 from octavo.sandbox.channel import GarbledError, parse, printable
 from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
-from octavo.sandbox.limits import JSON, Limits, Outcome
+from octavo.sandbox.limits import Limits, Outcome
 
 # What allocators, C++ and Rust say before they abort.
 _MEMORY_WORDS = re.compile(

@@ -12,7 +12,7 @@ from octavo import __version__
 from tests.support.postgres import as_url
 from tests.support.processes import octavo_environment, processes_mentioning, run_octavo, wait_until
 
-COMMANDS = ["up", "status", "stop", "web", "migrate", "doctor", "settings"]
+COMMANDS = ["up", "status", "stop", "web", "worker", "migrate", "doctor", "settings"]
 
 
 def test_help_lists_every_command(folder: Path) -> None:

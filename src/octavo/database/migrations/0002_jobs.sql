@@ -1,0 +1,226 @@
+-- The job engine: leased, fenced, checkpointed units of work, and the events that tell all that happened to them.
+
+-- The clock of the engine. Tests shift it; everything that waits, waits by this clock.
+CREATE TABLE engine_clock (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    shift    interval NOT NULL DEFAULT '0'
+);
+INSERT INTO engine_clock DEFAULT VALUES;
+
+CREATE FUNCTION engine_now() RETURNS timestamptz LANGUAGE sql VOLATILE
+AS 'SELECT clock_timestamp() + shift FROM engine_clock';
+
+-- What workers know how to do; written by workers when they start.
+CREATE TABLE job_kinds (
+    name                   text PRIMARY KEY,
+    max_attempts           integer NOT NULL CHECK (max_attempts > 0),
+    time_limit             interval NOT NULL,
+    limit_renewed_by_stage boolean NOT NULL,
+    cap                    integer CHECK (cap > 0),
+    starts_per_second      double precision CHECK (starts_per_second > 0)
+);
+
+CREATE TABLE caps (
+    key   text PRIMARY KEY,
+    most  integer NOT NULL CHECK (most > 0),
+    taken integer NOT NULL DEFAULT 0 CHECK (taken >= 0 AND taken <= most)
+);
+
+COMMENT ON TABLE caps IS 'How many jobs of one key may hold a slot, and how many do.';
+
+CREATE TABLE workers (
+    id           uuid PRIMARY KEY,
+    host         text NOT NULL,
+    pid          integer NOT NULL,
+    kinds        text[] NOT NULL,
+    slots        integer NOT NULL,
+    running      integer NOT NULL DEFAULT 0,
+    started_at   timestamptz NOT NULL,
+    heartbeat_at timestamptz NOT NULL,
+    expires_at   timestamptz NOT NULL
+);
+
+-- The state machine: one row for each transition that is allowed. The diagram and the Python table say the same.
+CREATE TABLE job_transitions (
+    before text NOT NULL,
+    after  text NOT NULL,
+    why    text NOT NULL,
+    PRIMARY KEY (before, after)
+);
+INSERT INTO job_transitions (before, after, why) VALUES
+    ('uploaded',    'queued',      'its bytes are there'),
+    ('uploaded',    'failed',      'its bytes cannot be used'),
+    ('uploaded',    'cancelled',   'somebody cancels it'),
+    ('queued',      'processing',  'a worker claims it'),
+    ('queued',      'failed',      'what it needs is known to be away'),
+    ('queued',      'paused',      'its budget is used up, or somebody pauses it'),
+    ('queued',      'cancelled',   'somebody cancels it'),
+    ('processing',  'complete',    'its worker finishes it'),
+    ('processing',  'queued',      'it is tried again, handed back, or its lease ran out'),
+    ('processing',  'failed',      'an error that another attempt would not change'),
+    ('processing',  'dead_letter', 'its attempts are used up'),
+    ('processing',  'paused',      'its budget is used up'),
+    ('processing',  'cancelled',   'somebody cancels it'),
+    ('paused',      'queued',      'it goes on'),
+    ('paused',      'failed',      'what it needs is gone'),
+    ('paused',      'cancelled',   'somebody cancels it'),
+    ('failed',      'queued',      'somebody retries it'),
+    ('dead_letter', 'queued',      'somebody requeues it'),
+    ('dead_letter', 'cancelled',   'somebody discards it'),
+    ('cancelled',   'queued',      'somebody starts it again');
+
+CREATE TABLE jobs (
+    id               uuid PRIMARY KEY,
+    kind             text NOT NULL REFERENCES job_kinds,
+    owner_id         uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    document_id      uuid,
+    parent_id        uuid REFERENCES jobs ON DELETE CASCADE,
+    key              text,
+    priority         smallint NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
+    virtual_time     bigint NOT NULL,
+    status           text NOT NULL,
+    stage            text,
+    attempt          integer NOT NULL DEFAULT 0,
+    failures         integer NOT NULL DEFAULT 0,
+    waits            integer NOT NULL DEFAULT 0,
+    waiting_since    timestamptz,
+    max_attempts     integer NOT NULL CHECK (max_attempts > 0),
+    run_after        timestamptz,
+    admitted         boolean NOT NULL,
+    alone            boolean NOT NULL DEFAULT false,
+    lease_token      bigint NOT NULL DEFAULT 0,
+    leased_by        uuid,
+    lease_expires_at timestamptz,
+    deadline_at      timestamptz,
+    cap_key          text REFERENCES caps,
+    done             integer NOT NULL DEFAULT 0,
+    total            integer,
+    unit             text,
+    error_code       text,
+    error_message    text,
+    note             jsonb NOT NULL DEFAULT '{}',
+    input            jsonb NOT NULL DEFAULT '{}',
+    output           jsonb,
+    cost_usd         numeric(12, 6) NOT NULL DEFAULT 0,
+    created_at       timestamptz NOT NULL,
+    queued_at        timestamptz,
+    started_at       timestamptz,
+    progressed_at    timestamptz,
+    completed_at     timestamptz,
+    failed_at        timestamptz,
+    expires_at       timestamptz,
+    CONSTRAINT status_is_known CHECK (status IN
+        ('uploaded', 'queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused', 'cancelled')),
+    CONSTRAINT output_only_when_complete CHECK (output IS NULL OR status = 'complete'),
+    CONSTRAINT error_only_when_failed CHECK ((error_code IS NOT NULL) = (status IN ('failed', 'dead_letter'))),
+    CONSTRAINT message_with_its_code CHECK ((error_message IS NULL) = (error_code IS NULL)),
+    CONSTRAINT lease_only_when_processing CHECK (
+        (leased_by IS NOT NULL) = (status = 'processing')
+        AND (lease_expires_at IS NOT NULL) = (status = 'processing')
+        AND (deadline_at IS NOT NULL) = (status = 'processing')),
+    CONSTRAINT queued_has_its_time CHECK (status IN ('uploaded', 'failed', 'cancelled') OR queued_at IS NOT NULL),
+    CONSTRAINT processing_has_its_time CHECK (status <> 'processing' OR started_at IS NOT NULL),
+    CONSTRAINT complete_has_its_time CHECK ((completed_at IS NOT NULL) = (status = 'complete')),
+    CONSTRAINT failed_has_its_time CHECK ((failed_at IS NOT NULL) = (status IN ('failed', 'dead_letter'))),
+    CONSTRAINT slot_only_when_wanted CHECK (CASE status
+        WHEN 'processing' THEN admitted AND run_after IS NULL
+        WHEN 'queued' THEN NOT (admitted AND run_after IS NOT NULL)
+                           AND (admitted OR run_after IS NOT NULL OR cap_key IS NOT NULL)
+        ELSE NOT admitted AND run_after IS NULL END)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+COMMENT ON COLUMN jobs.virtual_time IS 'Place in line: owners take turns, because each job of an owner stands one further back.';
+COMMENT ON COLUMN jobs.admitted IS 'May be claimed: it is due, and holds a slot of its cap if it has one.';
+COMMENT ON COLUMN jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
+COMMENT ON COLUMN jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
+COMMENT ON COLUMN jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
+
+-- The one index that claiming walks along; a job leaves it when it is claimed.
+CREATE INDEX jobs_ready ON jobs (priority, virtual_time, id) WHERE status = 'queued' AND admitted;
+CREATE INDEX jobs_due ON jobs (run_after) WHERE status = 'queued' AND run_after IS NOT NULL;
+CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
+    WHERE status = 'queued' AND NOT admitted AND run_after IS NULL;
+CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
+CREATE INDEX jobs_status_created ON jobs (status, created_at);
+CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
+CREATE INDEX jobs_owner_status ON jobs (owner_id, status, priority, virtual_time);
+CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX jobs_parent ON jobs (parent_id) WHERE parent_id IS NOT NULL;
+CREATE UNIQUE INDEX jobs_key ON jobs (owner_id, kind, key) WHERE key IS NOT NULL;
+
+CREATE TABLE job_stages (
+    job_id      uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    stage       text NOT NULL,
+    part        text NOT NULL DEFAULT '',
+    output      jsonb NOT NULL DEFAULT 'null',
+    attempt     integer NOT NULL,
+    started_at  timestamptz NOT NULL,
+    finished_at timestamptz NOT NULL,
+    PRIMARY KEY (job_id, stage, part)
+);
+
+COMMENT ON TABLE job_stages IS 'Checkpoints: what is here is never done again.';
+
+-- Everything that happened; nothing here is ever changed.
+CREATE TABLE events (
+    id          bigint GENERATED ALWAYS AS IDENTITY,
+    xid         xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    at          timestamptz NOT NULL DEFAULT engine_now(),
+    process_id  uuid NOT NULL,
+    kind        text NOT NULL,
+    state_after text,
+    owner_id    uuid NOT NULL,
+    document_id uuid,
+    detail      jsonb NOT NULL DEFAULT '{}'
+) PARTITION BY RANGE (at);
+
+COMMENT ON COLUMN events.xid IS 'Readers follow (xid, id) below the oldest open transaction, so a late commit is never skipped.';
+COMMENT ON COLUMN events.state_after IS 'Set on transitions only; the latest one of a process is its state.';
+
+CREATE INDEX events_order ON events (xid, id);
+CREATE INDEX events_process ON events (process_id, id);
+
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'events are append-only' USING ERRCODE = 'restrict_violation';
+END $$;
+
+CREATE TRIGGER events_are_append_only BEFORE UPDATE OR DELETE ON events
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON events
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- One partition a month, some months ahead; what falls outside goes to the default one instead of getting lost.
+CREATE TABLE events_default PARTITION OF events DEFAULT;
+
+CREATE FUNCTION ensure_event_partitions(months integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    first date := date_trunc('month', engine_now() AT TIME ZONE 'UTC');
+    month date;
+BEGIN
+    FOR ahead IN 0..months LOOP
+        month := first + make_interval(months => ahead);
+        IF to_regclass(format('events_%s', to_char(month, 'YYYY_MM'))) IS NULL THEN
+            EXECUTE format('CREATE TABLE %I PARTITION OF events FOR VALUES FROM (%L) TO (%L)',
+                'events_' || to_char(month, 'YYYY_MM'),
+                month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+        END IF;
+    END LOOP;
+END $$;
+
+-- What is due at a time, once across all workers.
+CREATE TABLE schedules (
+    name        text PRIMARY KEY,
+    kind        text NOT NULL REFERENCES job_kinds,
+    cron        text NOT NULL,
+    input       jsonb NOT NULL DEFAULT '{}',
+    enabled     boolean NOT NULL DEFAULT true,
+    next_run_at timestamptz NOT NULL,
+    last_run_at timestamptz,
+    last_job_id uuid REFERENCES jobs ON DELETE SET NULL
+);
+
+CREATE TABLE start_rates (
+    kind    text PRIMARY KEY REFERENCES job_kinds,
+    next_at timestamptz NOT NULL
+);

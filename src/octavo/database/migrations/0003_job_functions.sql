@@ -1,0 +1,558 @@
+-- What can be done with jobs. Each function is one step of the engine and leaves all invariants true.
+
+-- Transitions -----------------------------------------------------------------------------------------------------
+
+-- Every change of state is checked and becomes an event in the same transaction, whoever makes it.
+CREATE FUNCTION record_created_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO events (process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT id, 'created', status, owner_id, document_id, jsonb_build_object('kind', kind) || note FROM created;
+    IF EXISTS (SELECT FROM created WHERE status = 'queued') THEN
+        NOTIFY octavo_jobs;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION record_changed_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    illegal record;
+BEGIN
+    INSERT INTO events (process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT n.id,
+           coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
+           n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
+    FROM changed_to n JOIN changed_from o USING (id)
+    WHERE n.status <> o.status;
+    IF FOUND THEN
+        SELECT o.id, o.status AS before, n.status AS after INTO illegal
+        FROM changed_to n JOIN changed_from o USING (id)
+        WHERE n.status <> o.status
+          AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status)
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'job % cannot go from % to %', illegal.id, illegal.before, illegal.after
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'job_transitions';
+        END IF;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER jobs_created AFTER INSERT ON jobs REFERENCING NEW TABLE AS created
+    FOR EACH STATEMENT EXECUTE FUNCTION record_created_jobs();
+CREATE TRIGGER jobs_changed AFTER UPDATE ON jobs REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
+    FOR EACH STATEMENT EXECUTE FUNCTION record_changed_jobs();
+
+-- The line --------------------------------------------------------------------------------------------------------
+
+-- How far the line of each priority has come. Sequences, because they are neither locked nor rolled back.
+DO $$ BEGIN
+    FOR priority IN 0..9 LOOP
+        EXECUTE format('CREATE SEQUENCE virtual_clock_%s MINVALUE 0 START 0', priority);
+    END LOOP;
+END $$;
+
+CREATE FUNCTION virtual_clock(priority smallint) RETURNS bigint LANGUAGE sql VOLATILE
+AS $$ SELECT coalesce(pg_sequence_last_value(('virtual_clock_' || priority)::regclass), 0) $$;
+
+-- Where the next job of an owner stands: behind its own jobs, and never before what was claimed already.
+CREATE FUNCTION next_virtual_time(owner uuid, wanted smallint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT greatest(virtual_clock(wanted),
+        coalesce((SELECT max(virtual_time) FROM jobs
+                  WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
+$$;
+
+-- Caps ------------------------------------------------------------------------------------------------------------
+
+-- Give free slots of these caps to the next in line. The cap's row lock makes it race-free over any number of workers.
+CREATE FUNCTION admit_waiting(keys text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    cap caps;
+    admitted_now integer;
+BEGIN
+    FOR cap IN SELECT * FROM caps WHERE key = ANY (keys) ORDER BY key FOR UPDATE LOOP
+        CONTINUE WHEN cap.taken >= cap.most;
+        WITH next AS (
+            SELECT id FROM jobs
+            WHERE cap_key = cap.key AND status = 'queued' AND NOT admitted AND run_after IS NULL
+            ORDER BY priority, virtual_time, id LIMIT cap.most - cap.taken FOR UPDATE
+        )
+        UPDATE jobs SET admitted = true, virtual_time = greatest(virtual_time, virtual_clock(priority))
+        FROM next WHERE jobs.id = next.id;
+        GET DIAGNOSTICS admitted_now = ROW_COUNT;
+        IF admitted_now > 0 THEN
+            UPDATE caps SET taken = taken + admitted_now WHERE key = cap.key;
+        END IF;
+    END LOOP;
+END $$;
+
+-- Jobs gave their slots back: each goes to the next in line of its cap, or is free.
+CREATE FUNCTION return_slots(returned text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF cardinality(returned) > 0 THEN
+        PERFORM FROM caps WHERE key = ANY (returned) ORDER BY key FOR UPDATE;
+        UPDATE caps SET taken = taken - back.number
+        FROM (SELECT key, count(*) AS number FROM unnest(returned) AS key GROUP BY key) AS back
+        WHERE caps.key = back.key;
+        PERFORM admit_waiting(returned);
+    END IF;
+END $$;
+
+-- Change how many jobs of a key may run at once.
+CREATE FUNCTION set_cap(wanted_key text, wanted integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
+    ON CONFLICT (key) DO UPDATE SET most = greatest(excluded.most, caps.taken);
+    PERFORM admit_waiting(ARRAY[wanted_key]);
+END $$;
+
+-- Enqueue ---------------------------------------------------------------------------------------------------------
+
+-- Put jobs in line, in the caller's transaction. One that is there already under its key is answered, not made again.
+CREATE FUNCTION enqueue_jobs(wanted jsonb) RETURNS TABLE (id uuid, made boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    unknown text;
+    capped text[];
+BEGIN
+    SELECT w.kind INTO unknown FROM jsonb_to_recordset(wanted) AS w (kind text)
+    WHERE NOT EXISTS (SELECT FROM job_kinds WHERE name = w.kind) LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'there is no job kind %', unknown USING ERRCODE = 'foreign_key_violation', CONSTRAINT = 'job_kinds';
+    END IF;
+
+    INSERT INTO caps (key, most)
+    SELECT DISTINCT ON (coalesce(w.cap_key, 'kind:' || w.kind))
+           coalesce(w.cap_key, 'kind:' || w.kind), coalesce(w.cap, k.cap)
+    FROM jsonb_to_recordset(wanted) AS w (kind text, cap_key text, cap integer) JOIN job_kinds k ON k.name = w.kind
+    WHERE coalesce(w.cap, k.cap) IS NOT NULL
+    ORDER BY 1
+    ON CONFLICT DO NOTHING;
+
+    WITH given AS (
+        SELECT w.*, k.max_attempts AS kind_attempts, row_number() OVER () AS place,
+               CASE WHEN w.cap_key IS NOT NULL THEN w.cap_key WHEN k.cap IS NOT NULL THEN 'kind:' || w.kind END AS slot_key
+        FROM jsonb_to_recordset(wanted) AS w (
+            id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, key text, priority smallint,
+            max_attempts integer, delay_seconds double precision, cap_key text, cap integer, input jsonb)
+        JOIN job_kinds k ON k.name = w.kind
+    ), placed AS (
+        SELECT g.*, row_number() OVER (PARTITION BY g.owner_id, coalesce(g.priority, 5::smallint) ORDER BY g.place) - 1
+                    + base.virtual_time AS virtual_time
+        FROM given g
+        JOIN (SELECT d.owner_id, d.priority, next_virtual_time(d.owner_id, d.priority) AS virtual_time
+              FROM (SELECT DISTINCT given.owner_id, coalesce(given.priority, 5::smallint) AS priority FROM given) AS d) AS base
+          ON base.owner_id = g.owner_id AND base.priority = coalesce(g.priority, 5::smallint)
+    ), inserted AS (
+        INSERT INTO jobs (id, kind, owner_id, document_id, parent_id, key, priority, virtual_time, status, max_attempts,
+                          run_after, admitted, cap_key, input, created_at, queued_at)
+        SELECT p.id, p.kind, p.owner_id, p.document_id, p.parent_id, p.key, coalesce(p.priority, 5::smallint), p.virtual_time,
+               'queued', coalesce(p.max_attempts, p.kind_attempts),
+               CASE WHEN p.delay_seconds > 0 THEN at + make_interval(secs => p.delay_seconds) END,
+               p.slot_key IS NULL AND coalesce(p.delay_seconds, 0) <= 0,
+               p.slot_key, coalesce(p.input, '{}'), at, at
+        FROM placed p ORDER BY p.place
+        ON CONFLICT (owner_id, kind, key) WHERE key IS NOT NULL DO NOTHING
+        RETURNING jobs.id, jobs.cap_key
+    )
+    SELECT array_agg(DISTINCT i.cap_key) FILTER (WHERE i.cap_key IS NOT NULL) INTO capped FROM inserted i;
+
+    IF capped IS NOT NULL THEN
+        PERFORM admit_waiting(capped);
+    END IF;
+
+    RETURN QUERY
+    SELECT coalesce(same.id, twin.id), same.id IS NOT NULL
+    FROM ROWS FROM (jsonb_to_recordset(wanted) AS (id uuid, kind text, owner_id uuid, key text))
+        WITH ORDINALITY AS w (id, kind, owner_id, key, place)
+    LEFT JOIN jobs same ON same.id = w.id
+    LEFT JOIN jobs twin ON twin.owner_id = w.owner_id AND twin.kind = w.kind AND twin.key = w.key AND same.id IS NULL
+    ORDER BY w.place;
+END $$;
+
+-- Time passes -----------------------------------------------------------------------------------------------------
+
+-- What waited for its time and is due goes back in line.
+CREATE FUNCTION promote_due(at timestamptz, most integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    promoted integer;
+    capped text[];
+BEGIN
+    WITH due AS (
+        SELECT id FROM jobs WHERE status = 'queued' AND run_after <= at
+        ORDER BY run_after LIMIT most FOR UPDATE SKIP LOCKED
+    ), awake AS (
+        UPDATE jobs SET run_after = NULL, admitted = (cap_key IS NULL),
+                        virtual_time = greatest(virtual_time, virtual_clock(priority))
+        FROM due WHERE jobs.id = due.id
+        RETURNING jobs.cap_key
+    )
+    SELECT count(*), array_agg(DISTINCT cap_key) FILTER (WHERE cap_key IS NOT NULL) INTO promoted, capped FROM awake;
+    IF capped IS NOT NULL THEN
+        PERFORM admit_waiting(capped);
+    END IF;
+    RETURN promoted;
+END $$;
+
+-- Jobs whose worker is gone: charged as a crash and put back in line at once, alone, or given up.
+CREATE FUNCTION take_over_expired(at timestamptz, most integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    taken integer;
+    returned text[];
+BEGIN
+    WITH expired AS (
+        SELECT id, leased_by FROM jobs WHERE status = 'processing' AND lease_expires_at <= at
+        ORDER BY lease_expires_at LIMIT most FOR UPDATE SKIP LOCKED
+    ), over AS (
+        UPDATE jobs SET
+            status = CASE WHEN failures + 1 >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
+            failures = failures + 1, alone = true, lease_token = lease_token + 1,
+            leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+            admitted = failures + 1 < max_attempts,
+            virtual_time = greatest(virtual_time, virtual_clock(priority)),
+            queued_at = CASE WHEN failures + 1 < max_attempts THEN at ELSE queued_at END,
+            failed_at = CASE WHEN failures + 1 >= max_attempts THEN at END,
+            error_code = CASE WHEN failures + 1 >= max_attempts THEN 'CRASHED' END,
+            error_message = CASE WHEN failures + 1 >= max_attempts
+                THEN format('Its worker ended %s times while it ran.', failures + 1) END,
+            note = jsonb_build_object('reason', 'lease_expired', 'worker', expired.leased_by,
+                'error', jsonb_build_object('code', 'CRASHED', 'message', 'Its worker ended while it ran.'))
+        FROM expired WHERE jobs.id = expired.id
+        RETURNING jobs.cap_key, jobs.admitted
+    )
+    SELECT count(*), array_agg(cap_key) FILTER (WHERE cap_key IS NOT NULL AND NOT admitted) INTO taken, returned FROM over;
+    PERFORM return_slots(coalesce(returned, '{}'));
+    RETURN taken;
+END $$;
+
+-- Claim -----------------------------------------------------------------------------------------------------------
+
+-- Hold back what would start faster than its kind may: it is due again when its turn comes.
+CREATE FUNCTION hold_to_rate(candidates uuid[], at timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+    rate record;
+    candidate record;
+    start_at timestamptz;
+    held_until timestamptz;
+    kept uuid[] := candidates;
+    returned text[] := '{}';
+BEGIN
+    FOR rate IN
+        SELECT r.kind, r.next_at, make_interval(secs => 1 / k.starts_per_second) AS gap
+        FROM start_rates r JOIN job_kinds k ON k.name = r.kind
+        WHERE r.kind IN (SELECT kind FROM jobs WHERE id = ANY (candidates))
+        ORDER BY r.kind FOR UPDATE OF r
+    LOOP
+        start_at := greatest(rate.next_at, at);
+        held_until := start_at;
+        FOR candidate IN
+            SELECT id, cap_key FROM jobs WHERE id = ANY (candidates) AND kind = rate.kind ORDER BY priority, virtual_time, id
+        LOOP
+            IF start_at <= at THEN
+                start_at := start_at + rate.gap;
+                held_until := start_at;
+            ELSE
+                kept := array_remove(kept, candidate.id);
+                UPDATE jobs SET run_after = held_until, admitted = false WHERE id = candidate.id;
+                returned := array_append(returned, candidate.cap_key);
+                held_until := held_until + rate.gap;
+            END IF;
+        END LOOP;
+        UPDATE start_rates SET next_at = start_at WHERE kind = rate.kind;
+    END LOOP;
+    PERFORM return_slots(array_remove(returned, NULL));
+    RETURN kept;
+END $$;
+
+-- Give a worker the jobs that are next in line, at most as many as it has free slots.
+-- `marks` says for each priority where to begin looking; what stands before it was claimed long ago.
+CREATE FUNCTION claim_jobs(worker uuid, known text[], slots integer, is_idle boolean, lease interval, marks bigint[])
+RETURNS SETOF jobs LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    chosen uuid[] := '{}';
+    found uuid[];
+    lonely boolean[];
+    latest bigint;
+    first_lonely integer;
+BEGIN
+    IF EXISTS (SELECT FROM jobs WHERE status = 'processing' AND lease_expires_at <= at) THEN
+        PERFORM take_over_expired(at, 100);
+    END IF;
+    IF EXISTS (SELECT FROM jobs WHERE status = 'queued' AND run_after <= at) THEN
+        PERFORM promote_due(at, 500);
+    END IF;
+    FOR level IN 0..9 LOOP
+        SELECT array_agg(p.id), array_agg(p.alone), max(p.virtual_time) INTO found, lonely, latest
+        FROM (SELECT id, alone, virtual_time FROM jobs
+              WHERE status = 'queued' AND admitted AND priority = level AND virtual_time >= marks[level + 1]
+                AND kind = ANY (known)
+              ORDER BY virtual_time, id LIMIT slots - cardinality(chosen) FOR UPDATE SKIP LOCKED) AS p;
+        CONTINUE WHEN found IS NULL;
+        -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes first.
+        first_lonely := array_position(lonely, true);
+        IF first_lonely IS NOT NULL THEN
+            IF first_lonely = 1 AND is_idle AND cardinality(chosen) = 0 THEN
+                chosen := found[1:1];
+            ELSE
+                chosen := chosen || found[1:first_lonely - 1];
+            END IF;
+            EXIT;
+        END IF;
+        chosen := chosen || found;
+        PERFORM setval(('virtual_clock_' || level)::regclass, greatest(latest, virtual_clock(level::smallint)));
+        EXIT WHEN cardinality(chosen) >= slots;
+    END LOOP;
+    IF cardinality(chosen) = 0 THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM start_rates) THEN
+        chosen := hold_to_rate(chosen, at);
+    END IF;
+    RETURN QUERY
+    UPDATE jobs SET status = 'processing', attempt = attempt + 1, lease_token = lease_token + 1,
+                    leased_by = worker, lease_expires_at = at + lease, deadline_at = at + k.time_limit,
+                    started_at = at, progressed_at = at,
+                    note = jsonb_build_object('worker', worker)
+    FROM job_kinds k
+    WHERE jobs.id = ANY (chosen) AND k.name = jobs.kind
+    RETURNING jobs.*;
+END $$;
+
+-- Leases ----------------------------------------------------------------------------------------------------------
+
+-- Renew what this worker still holds. A lease that ran out and was taken by nobody is good again; the time limit is not.
+CREATE FUNCTION renew_leases(worker uuid, held uuid[], tokens bigint[], lease interval) RETURNS SETOF uuid LANGUAGE sql AS $$
+    UPDATE jobs SET lease_expires_at = t.at + lease
+    FROM unnest(held, tokens) AS h (id, token), (SELECT engine_now() AS at) AS t
+    WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing' AND jobs.deadline_at > t.at
+    RETURNING jobs.id
+$$;
+
+-- Which of these a worker no longer holds: cancelled, taken over, or past their time.
+CREATE FUNCTION lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF uuid LANGUAGE sql AS $$
+    SELECT h.id FROM unnest(held, tokens) AS h (id, token)
+    WHERE NOT EXISTS (SELECT FROM jobs j WHERE j.id = h.id AND j.lease_token = h.token AND j.status = 'processing')
+$$;
+
+-- Lock a job for a write that carries its lease; false when the lease is no longer good.
+CREATE FUNCTION hold_lease(job uuid, token bigint) RETURNS boolean LANGUAGE sql AS $$
+    SELECT EXISTS (SELECT FROM jobs WHERE id = job AND lease_token = token AND status = 'processing' FOR UPDATE)
+$$;
+
+-- Checkpoints -----------------------------------------------------------------------------------------------------
+
+-- Store what a stage made. From here on it is never done again, and earlier failures are forgiven.
+CREATE FUNCTION finish_stage(job uuid, token bigint, finished text, of_part text, made jsonb, took interval)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    held jobs;
+BEGIN
+    UPDATE jobs SET stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, progressed_at = at,
+                    done = CASE WHEN of_part = '' THEN done ELSE done + 1 END,
+                    deadline_at = CASE WHEN k.limit_renewed_by_stage THEN at + k.time_limit ELSE deadline_at END
+    FROM job_kinds k
+    WHERE jobs.id = job AND lease_token = token AND status = 'processing' AND k.name = jobs.kind
+    RETURNING jobs.* INTO held;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO job_stages (job_id, stage, part, output, attempt, started_at, finished_at)
+    VALUES (job, finished, of_part, made, held.attempt, at - took, at);
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    VALUES (job, 'stage', held.owner_id, held.document_id, jsonb_strip_nulls(jsonb_build_object(
+        'stage', finished, 'part', nullif(of_part, ''), 'attempt', held.attempt,
+        'seconds', round(extract(epoch FROM took)::numeric, 3))));
+    RETURN true;
+END $$;
+
+-- How far a job is; only finished things count.
+CREATE FUNCTION report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text)
+RETURNS boolean LANGUAGE sql AS $$
+    WITH held AS (
+        UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, stage),
+                        progressed_at = engine_now()
+        WHERE id = job AND lease_token = token AND status = 'processing'
+        RETURNING id)
+    SELECT EXISTS (SELECT FROM held)
+$$;
+
+-- Ends ------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION complete_jobs(held uuid[], tokens bigint[], outputs jsonb[]) RETURNS SETOF uuid LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    ended uuid[];
+    returned text[];
+BEGIN
+    WITH ended_now AS (
+        UPDATE jobs SET status = 'complete', output = h.made, completed_at = at, progressed_at = at,
+                        leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL, admitted = false, note = '{}'
+        FROM unnest(held, tokens, outputs) AS h (id, token, made)
+        WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing'
+        RETURNING jobs.id, jobs.cap_key
+    )
+    SELECT array_agg(id), array_agg(cap_key) FILTER (WHERE cap_key IS NOT NULL) INTO ended, returned FROM ended_now;
+    IF returned IS NOT NULL THEN
+        PERFORM return_slots(returned);
+    END IF;
+    RETURN QUERY SELECT unnest(ended);
+END $$;
+
+-- An attempt ended with an error. `first_delay` is NULL for what another attempt would not change.
+-- `charged`: whether it counts against the limit; waits for somebody else's recovery end after a day instead.
+CREATE FUNCTION fail_job(job uuid, token bigint, code text, message text, first_delay double precision,
+                         factor double precision, charged boolean, retry_after double precision)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    held jobs;
+    used_up boolean;
+    pause double precision;
+    next_status text;
+    error jsonb := jsonb_build_object('code', code, 'message', message);
+BEGIN
+    SELECT * INTO held FROM jobs WHERE id = job AND lease_token = token AND status = 'processing' FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    used_up := CASE WHEN charged THEN held.failures + 1 >= held.max_attempts
+                    ELSE at - coalesce(held.waiting_since, at) >= interval '24 hours' END;
+    next_status := CASE WHEN first_delay IS NULL THEN 'failed' WHEN used_up THEN 'dead_letter' ELSE 'queued' END;
+    -- A fifth of the pause is chance, so that what failed together does not come back together.
+    pause := greatest(
+        least(900, first_delay * factor ^ (CASE WHEN charged THEN held.failures ELSE held.waits END)) * (0.9 + 0.2 * random()),
+        coalesce(retry_after, 0));
+    UPDATE jobs SET
+        status = next_status,
+        failures = failures + CASE WHEN charged OR first_delay IS NULL THEN 1 ELSE 0 END,
+        waits = CASE WHEN charged THEN waits ELSE waits + 1 END,
+        waiting_since = CASE WHEN charged THEN waiting_since ELSE coalesce(waiting_since, at) END,
+        run_after = CASE WHEN next_status = 'queued' THEN at + make_interval(secs => pause) END,
+        admitted = false, leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+        queued_at = CASE WHEN next_status = 'queued' THEN at ELSE queued_at END,
+        failed_at = CASE WHEN next_status <> 'queued' THEN at END,
+        error_code = CASE WHEN next_status <> 'queued' THEN code END,
+        error_message = CASE WHEN next_status <> 'queued' THEN message END,
+        note = jsonb_build_object('error', error)
+    WHERE id = job;
+    IF held.cap_key IS NOT NULL THEN
+        PERFORM return_slots(ARRAY[held.cap_key]);
+    END IF;
+    RETURN next_status;
+END $$;
+
+-- A worker that stops gives its jobs back: nothing is charged, finished stages stay finished.
+CREATE FUNCTION hand_back_jobs(held uuid[], tokens bigint[], because text) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    number integer;
+BEGIN
+    UPDATE jobs SET status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
+                    leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+                    virtual_time = greatest(virtual_time, virtual_clock(priority)),
+                    note = jsonb_build_object('reason', because)
+    FROM unnest(held, tokens) AS h (id, token)
+    WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing';
+    GET DIAGNOSTICS number = ROW_COUNT;
+    IF number > 0 THEN
+        NOTIFY octavo_jobs;
+    END IF;
+    RETURN number;
+END $$;
+
+-- A running job stops without an error until somebody lets it go on.
+CREATE FUNCTION pause_job(job uuid, token bigint, code text, message text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    held jobs;
+BEGIN
+    SELECT * INTO held FROM jobs WHERE id = job FOR UPDATE;
+    IF NOT FOUND OR (token IS NOT NULL AND (held.lease_token <> token OR held.status <> 'processing')) THEN
+        RETURN false;
+    END IF;
+    UPDATE jobs SET status = 'paused', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+                    leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+                    note = jsonb_build_object('error', jsonb_build_object('code', code, 'message', message))
+    WHERE id = job;
+    IF held.admitted AND held.cap_key IS NOT NULL THEN
+        PERFORM return_slots(ARRAY[held.cap_key]);
+    END IF;
+    RETURN true;
+END $$;
+
+-- Put a job that rests back in line; its old error stays in the events. With a stage, that one and all after it are redone.
+CREATE FUNCTION requeue_job(job uuid, from_stage text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    held jobs;
+BEGIN
+    SELECT * INTO held FROM jobs WHERE id = job FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    IF from_stage = '' THEN
+        DELETE FROM job_stages WHERE job_id = job;
+    ELSIF from_stage IS NOT NULL THEN
+        DELETE FROM job_stages WHERE job_id = job AND finished_at >= (
+            SELECT min(finished_at) FROM job_stages WHERE job_id = job AND stage = from_stage);
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'job % has no finished stage %', job, from_stage USING ERRCODE = 'no_data_found';
+        END IF;
+    END IF;
+    UPDATE jobs SET status = 'queued', queued_at = at, failures = 0, waits = 0, waiting_since = NULL, run_after = NULL,
+                    alone = (held.error_code IS NOT DISTINCT FROM 'CRASHED'), admitted = (cap_key IS NULL),
+                    virtual_time = next_virtual_time(owner_id, priority), lease_token = lease_token + 1,
+                    stage = (SELECT s.stage FROM job_stages s WHERE s.job_id = job ORDER BY s.finished_at DESC LIMIT 1),
+                    done = CASE WHEN from_stage IS NULL THEN done ELSE 0 END,
+                    error_code = NULL, error_message = NULL, failed_at = NULL,
+                    note = jsonb_strip_nulls(jsonb_build_object('reason', 'asked', 'from_stage', from_stage, 'error_before',
+                        CASE WHEN held.error_code IS NOT NULL THEN held.error_code END))
+    WHERE id = job;
+    IF held.cap_key IS NOT NULL THEN
+        PERFORM admit_waiting(ARRAY[held.cap_key]);
+    END IF;
+    NOTIFY octavo_jobs;
+    RETURN true;
+END $$;
+
+-- Stop a job and all that follows from it, at once: the fencing number moves, so its worker cannot write any more.
+CREATE FUNCTION cancel_job(job uuid, event text) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    number integer;
+    returned text[];
+BEGIN
+    WITH RECURSIVE family AS (
+        SELECT id FROM jobs WHERE id = job
+        UNION
+        SELECT j.id FROM jobs j JOIN family f ON j.parent_id = f.id
+    ), locked AS (
+        SELECT jobs.id, jobs.admitted, jobs.cap_key FROM jobs JOIN family USING (id)
+        WHERE jobs.id = job OR jobs.status NOT IN ('complete', 'failed', 'cancelled')
+        ORDER BY jobs.id FOR UPDATE OF jobs
+    ), stopped AS (
+        UPDATE jobs SET status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+                        leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+                        error_code = NULL, error_message = NULL, failed_at = NULL,
+                        note = jsonb_strip_nulls(jsonb_build_object('event', event,
+                            'because', CASE WHEN jobs.id <> job THEN job END))
+        FROM locked WHERE jobs.id = locked.id
+        RETURNING CASE WHEN locked.admitted THEN locked.cap_key END AS slot
+    )
+    SELECT count(*), array_agg(slot) FILTER (WHERE slot IS NOT NULL) INTO number, returned FROM stopped;
+    IF returned IS NOT NULL THEN
+        PERFORM return_slots(returned);
+    END IF;
+    RETURN number;
+END $$;
+
+-- One visit of a worker: finish what it has finished, and take what is next, in one transaction.
+CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb[], known text[], slots integer,
+                              is_idle boolean, lease interval, marks bigint[])
+RETURNS SETOF jobs LANGUAGE plpgsql AS $$
+BEGIN
+    IF cardinality(held) > 0 THEN
+        PERFORM complete_jobs(held, tokens, outputs);
+    END IF;
+    IF slots > 0 THEN
+        RETURN QUERY SELECT * FROM claim_jobs(worker, known, slots, is_idle, lease, marks);
+    END IF;
+END $$;

@@ -1,0 +1,93 @@
+-- name: sync_kinds(names, max_attempts, time_limits, renewed, caps, rates)!
+-- What this version's workers know; a newer worker's word replaces an older one's.
+WITH given AS (
+    SELECT * FROM unnest(:names::text[], :max_attempts::int[], :time_limits::float8[], :renewed::bool[], :caps::int[], :rates::float8[])
+        AS g (name, max_attempts, time_limit, renewed, cap, rate)
+), rated AS (
+    INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage, cap, starts_per_second)
+    SELECT name, max_attempts, make_interval(secs => time_limit), renewed, cap, rate FROM given
+    ON CONFLICT (name) DO UPDATE SET max_attempts = excluded.max_attempts, time_limit = excluded.time_limit,
+        limit_renewed_by_stage = excluded.limit_renewed_by_stage, cap = excluded.cap,
+        starts_per_second = excluded.starts_per_second
+    RETURNING name, starts_per_second
+)
+SELECT FROM rated;
+
+-- name: sync_rates()!
+-- Kinds whose starts are limited have a row that says when the next one may start.
+WITH gone AS (
+    DELETE FROM start_rates WHERE kind NOT IN (SELECT name FROM job_kinds WHERE starts_per_second IS NOT NULL)
+)
+INSERT INTO start_rates (kind, next_at)
+SELECT name, engine_now() FROM job_kinds WHERE starts_per_second IS NOT NULL
+ON CONFLICT DO NOTHING;
+
+-- name: sync_caps()
+-- Kinds whose number is limited have a cap of their own name.
+SELECT set_cap('kind:' || name, cap) FROM job_kinds WHERE cap IS NOT NULL ORDER BY name;
+
+-- name: enqueue(wanted)
+-- Put jobs in line; answers an id for each, and whether it was made now.
+SELECT id, made FROM enqueue_jobs(:wanted);
+
+-- name: exchange(worker, held, tokens, outputs, kinds, slots, idle, lease, marks)
+-- Finish what is finished and take what is next.
+SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, lease_token, input
+FROM exchange_jobs(:worker, :held, :tokens, :outputs, :kinds, :slots, :idle, make_interval(secs => :lease), :marks);
+
+-- name: claimed_by(worker, running)
+-- Jobs that a lost answer gave to this worker without its knowledge.
+SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, lease_token, input
+FROM jobs WHERE leased_by = :worker AND status = 'processing' AND NOT id = ANY (:running);
+
+-- name: renew(worker, held, tokens, lease)
+SELECT renew_leases(:worker, :held, :tokens, make_interval(secs => :lease));
+
+-- name: lost(held, tokens)
+SELECT lost_leases(:held, :tokens);
+
+-- name: hold_lease(job, token)
+SELECT hold_lease(:job, :token);
+
+-- name: stage_outputs(job)
+-- What earlier attempts finished.
+SELECT stage, part, output FROM job_stages WHERE job_id = :job;
+
+-- name: finish_stage(job, token, stage, part, output, seconds)
+SELECT finish_stage(:job, :token, :stage, :part, :output, make_interval(secs => :seconds));
+
+-- name: stage_attempt(job, stage, part)
+SELECT attempt FROM job_stages WHERE job_id = :job AND stage = :stage AND part = :part;
+
+-- name: progress(job, token, done, total, unit, stage)
+SELECT report_progress(:job, :token, :done, :total, :unit, :stage);
+
+-- name: fail(job, token, code, message, first_delay, factor, charged, retry_after)
+SELECT fail_job(:job, :token, :code, :message, :first_delay, :factor, :charged, :retry_after);
+
+-- name: hand_back(held, tokens, because)
+SELECT hand_back_jobs(:held, :tokens, :because);
+
+-- name: pause(job, token, code, message)
+SELECT pause_job(:job, :token, :code, :message);
+
+-- name: requeue(job, from_stage)
+SELECT requeue_job(:job, :from_stage);
+
+-- name: cancel(job, event)
+SELECT cancel_job(:job, :event);
+
+-- name: register_worker(id, host, pid, kinds, slots, seconds)!
+INSERT INTO workers (id, host, pid, kinds, slots, started_at, heartbeat_at, expires_at)
+SELECT :id, :host, :pid, :kinds, :slots, at, at, at + make_interval(secs => :seconds) FROM engine_now() AS at;
+
+-- name: worker_heartbeat(id, running, seconds)!
+UPDATE workers SET heartbeat_at = at, running = :running, expires_at = at + make_interval(secs => :seconds)
+FROM engine_now() AS at WHERE id = :id;
+
+-- name: forget_worker(id)!
+DELETE FROM workers WHERE id = :id;
+
+-- name: forget_dead_workers()!
+-- Workers that were killed; their rows are kept for an hour so that people see what happened.
+DELETE FROM workers WHERE expires_at < engine_now() - interval '1 hour';

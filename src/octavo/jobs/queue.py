@@ -1,0 +1,102 @@
+"""Putting jobs in line, and what people do with them: cancel, retry, pause, discard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from octavo.database import Connection, load_queries
+from octavo.jobs.kinds import UnknownKind
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.ids import new_id
+from octavo.model.json import JSON
+
+QUERIES = load_queries("jobs")
+
+
+class IllegalTransition(BadInput):
+    """That cannot be done with this job in the state it is in."""
+
+    code = "ILLEGAL_TRANSITION"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to be put in line. The same key is never put in line twice; `cap_key` limits how many run at once."""
+
+    kind: str
+    owner_id: UUID
+    input: dict[str, JSON] = field(default_factory=dict[str, JSON])
+    key: str | None = None
+    document_id: UUID | None = None
+    parent_id: UUID | None = None
+    priority: int = 5
+    max_attempts: int | None = None
+    delay_seconds: float | None = None
+    cap_key: str | None = None
+    cap: int | None = None
+    id: UUID = field(default_factory=new_id)
+
+    def as_json(self) -> dict[str, Any]:
+        plain = {name: getattr(self, name) for name in NewJob.__dataclass_fields__}
+        return {name: str(value) if isinstance(value, UUID) else value for name, value in plain.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """`made` is false when the job was there already under its key."""
+
+    id: UUID
+    made: bool
+
+
+async def enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """Put jobs in line, inside the caller's transaction if there is one."""
+    try:
+        cursor = await connection.execute(QUERIES.enqueue, {"wanted": Jsonb([job.as_json() for job in jobs])})
+    except psycopg.errors.ForeignKeyViolation as error:
+        raise UnknownKind(_first_line(error)) from None
+    return [Enqueued(*row) for row in await cursor.fetchall()]
+
+
+async def cancel(connection: Connection, job: UUID, *, event: str | None = None) -> int:
+    """Stop a job and what follows from it; answers how many were stopped."""
+    return await _change(connection, QUERIES.cancel, {"job": job, "event": event})
+
+
+async def discard(connection: Connection, job: UUID) -> None:
+    """A dead letter that nobody wants to try again."""
+    await cancel(connection, job, event="discarded")
+
+
+async def requeue(connection: Connection, job: UUID, *, from_stage: str | None = None) -> None:
+    """Try again what failed, from its last checkpoint, from a stage, or with an empty stage from the beginning."""
+    await _change(connection, QUERIES.requeue, {"job": job, "from_stage": from_stage})
+
+
+async def pause(connection: Connection, job: UUID, *, code: str, message: str) -> None:
+    """Take a job out of line until it is requeued."""
+    await _change(connection, QUERIES.pause, {"job": job, "token": None, "code": code, "message": message})
+
+
+async def _change(connection: Connection, query: bytes, values: dict[str, Any]) -> int:
+    try:
+        row = await (await connection.execute(query, values)).fetchone()
+    except psycopg.errors.CheckViolation as error:
+        raise IllegalTransition(_first_line(error)) from None
+    except psycopg.errors.NoDataFound as error:
+        raise BadInput(_first_line(error)) from None
+    if row is None or not row[0]:
+        raise NotFound
+    return int(row[0])
+
+
+def _first_line(error: psycopg.Error) -> str:
+    line = (error.diag.message_primary or str(error)).strip()
+    return f"{line[0].upper()}{line[1:]}."

@@ -1,0 +1,178 @@
+"""One attempt at a job, as its handler sees it: stages that are done once, progress, and what the job is about."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import structlog
+from psycopg.types.json import Jsonb
+
+from octavo.database import Connection, Database, load_queries
+from octavo.jobs.faults import FaultPlan
+from octavo.model.errors import DatabaseUnavailable, OctavoError
+from octavo.model.json import JSON
+
+log = structlog.get_logger()
+QUERIES = load_queries("jobs")
+RETRY_SECONDS = 0.2
+
+Tools = TypeVar("Tools")
+Answer = TypeVar("Answer")
+Save = Callable[[Connection, JSON], Awaitable[None]]
+
+
+class LeaseLost(OctavoError):
+    """Somebody else has this job now, so nothing more may be written for it."""
+
+    code = "LEASE_LOST"
+
+
+class JobPaused(OctavoError):
+    """This job waits until somebody lets it go on."""
+
+    code = "OVER_BUDGET"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """What a claim answers: enough to run the job, and the number that every write carries."""
+
+    id: UUID
+    kind: str
+    owner_id: UUID
+    document_id: UUID | None
+    parent_id: UUID | None
+    priority: int
+    virtual_time: int
+    attempt: int
+    lease_token: int
+    input: dict[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedStage:
+    name: str
+    part: str
+    output: JSON
+    seconds: float
+
+
+@dataclass(slots=True)
+class Run(Generic[Tools]):
+    """Given to a handler. `tools` is whatever the worker was started with."""
+
+    job: ClaimedJob
+    tools: Tools
+    database: Database
+    faults: FaultPlan
+    renew_limit: Callable[[], None]
+    _finished: dict[tuple[str, str], JSON] | None = field(default=None, init=False)
+
+    @property
+    def input(self) -> dict[str, JSON]:
+        return self.job.input
+
+    async def stage(
+        self, name: str, work: Callable[[], Awaitable[JSON]], *, part: str = "", save: Save | None = None
+    ) -> JSON:
+        """Do `work` once in the life of the job; an attempt that comes later gets what it made.
+
+        `save` writes to the database in the same transaction as the checkpoint. It may be called again when the
+        connection is lost, but never after it was committed.
+        """
+        finished = await self._finished_stages()
+        if (name, part) in finished:
+            log.info("resumed from", job=str(self.job.id), stage=name, part=part)
+            return finished[name, part]
+        self.faults.reach("stage.work.before")
+        started = time.monotonic()
+        made = await work()
+        self.faults.reach("stage.commit.before")
+        await self._commit_stage(FinishedStage(name, part, made, time.monotonic() - started), save)
+        self.faults.reach("stage.commit.after")
+        finished[name, part] = made
+        self.renew_limit()
+        log.info("stage finished", job=str(self.job.id), stage=name, part=part)
+        return made
+
+    async def progress(self, done: int, total: int | None, unit: str, stage: str | None = None) -> None:
+        """Say how many things are finished; shown to people while the stage still runs."""
+        values = {"done": done, "total": total, "unit": unit, "stage": stage}
+        if not await self._write(QUERIES.progress, values):
+            raise LeaseLost
+
+    async def finished_parts(self, stage: str) -> set[str]:
+        """The parts of a stage that need not be done any more."""
+        return {part for name, part in await self._finished_stages() if name == stage}
+
+    async def _finished_stages(self) -> dict[tuple[str, str], JSON]:
+        if self._finished is None:
+            # A first attempt has nothing behind it, so nothing is asked.
+            first = self.job.attempt == 1
+            self._finished = {} if first else await patiently(self._load_stages)
+        return self._finished
+
+    async def _load_stages(self) -> dict[tuple[str, str], JSON]:
+        async with self.database.connection() as connection:
+            cursor = await connection.execute(QUERIES.stage_outputs, {"job": self.job.id})
+            return {(stage, part): output async for stage, part, output in cursor}
+
+    async def _commit_stage(self, stage: FinishedStage, save: Save | None) -> None:
+        tries = itertools.count()
+
+        async def commit() -> None:
+            if next(tries) and await self._is_committed(stage):
+                return  # it was; only the answer was lost
+            if save is None:
+                async with self.database.connection() as connection:
+                    await self._write_stage(connection, stage)
+            else:
+                async with self.database.transaction() as connection:
+                    if not await _flag(connection, QUERIES.hold_lease, self._lease()):
+                        raise LeaseLost
+                    await save(connection, stage.output)
+                    await self._write_stage(connection, stage)
+
+        await patiently(commit)
+
+    async def _write_stage(self, connection: Connection, stage: FinishedStage) -> None:
+        values = {"stage": stage.name, "part": stage.part, "output": Jsonb(stage.output), "seconds": stage.seconds}
+        if not await _flag(connection, QUERIES.finish_stage, self._lease() | values):
+            raise LeaseLost
+
+    async def _is_committed(self, stage: FinishedStage) -> bool:
+        async with self.database.connection() as connection:
+            values = {"job": self.job.id, "stage": stage.name, "part": stage.part}
+            row = await (await connection.execute(QUERIES.stage_attempt, values)).fetchone()
+            return row is not None and row[0] == self.job.attempt
+
+    async def _write(self, query: bytes, values: dict[str, Any]) -> bool:
+        async def write() -> bool:
+            async with self.database.connection() as connection:
+                return await _flag(connection, query, self._lease() | values)
+
+        return await patiently(write)
+
+    def _lease(self) -> dict[str, Any]:
+        return {"job": self.job.id, "token": self.job.lease_token}
+
+
+async def _flag(connection: Connection, query: bytes, values: dict[str, Any]) -> bool:
+    row = await (await connection.execute(query, values)).fetchone()
+    return row is not None and bool(row[0])
+
+
+async def patiently(work: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Wait for a database that is away; whoever holds a lease is cancelled when it is lost, so this ends."""
+    while True:
+        try:
+            return await work()
+        except DatabaseUnavailable as error:
+            log.warning("waiting for the database", reason=error.line)
+            await asyncio.sleep(RETRY_SECONDS)

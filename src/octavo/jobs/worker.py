@@ -1,0 +1,356 @@
+"""Runs jobs: claims what is next, keeps leases alive, and lets go of what is no longer its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import psycopg
+import structlog
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from octavo.database import Connection, Database, load_queries
+from octavo.jobs.faults import FaultPlan
+from octavo.jobs.kinds import Kinds
+from octavo.jobs.marks import Marks
+from octavo.jobs.run import ClaimedJob, JobPaused, LeaseLost, Run, patiently
+from octavo.model.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, TimedOut
+from octavo.model.ids import new_id
+from octavo.model.json import JSON
+
+log = structlog.get_logger()
+QUERIES = load_queries("jobs")
+CHANNEL = "octavo_jobs"
+
+Tools = TypeVar("Tools")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """`slots`: jobs at once; a lease is renewed four times before it runs out, and given up at two thirds of it."""
+
+    slots: int = 10
+    lease_seconds: float = 60.0
+    poll_seconds: float = 2.0
+    grace_seconds: float = 5.0
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        return self.lease_seconds / 4
+
+    @property
+    def give_up_seconds(self) -> float:
+        return self.lease_seconds * 2 / 3
+
+
+@dataclass(slots=True)
+class Running:
+    """One job in a slot."""
+
+    job: ClaimedJob
+    task: asyncio.Task[None] | None = None
+    deadline: float = 0.0
+    timed_out: bool = False
+
+
+class Worker(Generic[Tools]):
+    """One process of the engine; any number may run on any number of machines."""
+
+    def __init__(
+        self,
+        database: Database,
+        kinds: Kinds[Tools],
+        tools: Tools,
+        limits: WorkerLimits,
+        faults: FaultPlan | None = None,
+    ) -> None:
+        self.id = new_id()
+        self._database = database
+        self._kinds = kinds
+        self._tools = tools
+        self._limits = limits
+        self._faults = faults or FaultPlan("")
+        self._marks = Marks()
+        self._running: dict[UUID, Running] = {}
+        self._finished: list[tuple[ClaimedJob, JSON]] = []
+        self._abandoned: list[ClaimedJob] = []
+        self._wake = asyncio.Event()
+        self._renewed = time.monotonic()
+        self._answer_lost = False
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Until asked to stop; then what runs gets a moment to finish, and the rest is handed back."""
+        await patiently(self._register)
+        helpers = [
+            asyncio.create_task(work) for work in (self._listen(), self._keep_leases(), self._wake_when(stopping))
+        ]
+        try:
+            while not stopping.is_set():
+                if not await self._visit():
+                    await self._rest()
+        finally:
+            await self._leave(helpers)
+
+    # Taking work -------------------------------------------------------------------------------------------------
+
+    async def _visit(self) -> bool:
+        """Bring back what is finished and take what is next; true when there may be more."""
+        self._wake.clear()
+        free = self._limits.slots - len(self._running)
+        if free <= 0 and not self._finished and not self._abandoned:
+            return False
+        try:
+            claimed = await self._exchange(free)
+        except DatabaseUnavailable as error:
+            log.warning("waiting for the database", reason=error.line)
+            self._answer_lost = True
+            return False
+        for job in claimed:
+            self._start(job)
+        return len(claimed) == free > 0
+
+    async def _exchange(self, free: int) -> list[ClaimedJob]:
+        finished, abandoned = self._finished[:], self._abandoned[:]
+        if finished:
+            self._faults.reach("complete.before")
+        async with self._database.connection() as connection:
+            if self._answer_lost:
+                await self._find_unknown(connection)
+            if abandoned:
+                await connection.execute(QUERIES.hand_back, {**_leases(abandoned), "because": "database_away"})
+            claimed = await self._claim(connection, finished, free)
+        self._finished = self._finished[len(finished) :]
+        self._abandoned = self._abandoned[len(abandoned) :]
+        if finished:
+            self._faults.reach("complete.after")
+        if claimed:
+            self._faults.reach("claim.after")
+            self._marks.add(claimed, time.monotonic())
+        return claimed
+
+    async def _claim(
+        self, connection: Connection, finished: Sequence[tuple[ClaimedJob, JSON]], free: int
+    ) -> list[ClaimedJob]:
+        values = {
+            "worker": self.id,
+            **_leases([job for job, _ in finished]),
+            "outputs": [Jsonb(output) for _, output in finished],
+            "kinds": self._kinds.names,
+            "slots": free,
+            "idle": not self._running,
+            "lease": self._limits.lease_seconds,
+            "marks": self._marks.now(time.monotonic()),
+        }
+        async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
+            await cursor.execute(QUERIES.exchange, values)
+            return await cursor.fetchall()
+
+    async def _find_unknown(self, connection: Connection) -> None:
+        """The connection broke: a claim may have been committed although its answer never came."""
+        known = [*self._running, *(job.id for job, _ in self._finished), *(job.id for job in self._abandoned)]
+        async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
+            await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": known})
+            for job in await cursor.fetchall():
+                self._start(job)
+        self._answer_lost = False
+
+    async def _rest(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), self._limits.poll_seconds)
+
+    # Doing it ----------------------------------------------------------------------------------------------------
+
+    def _start(self, job: ClaimedJob) -> None:
+        running = Running(job)
+        self._running[job.id] = running
+        self._renew_limit(running)
+        running.task = asyncio.create_task(self._attempt(running))
+
+    def _renew_limit(self, running: Running) -> None:
+        running.deadline = time.monotonic() + self._kinds[running.job.kind].time_limit_seconds
+
+    async def _attempt(self, running: Running) -> None:
+        job = running.job
+        try:
+            output = await self._handle(running)
+        except LeaseLost:
+            log.warning("lease lost", job=str(job.id))
+        except JobPaused as paused:
+            await self._pause(job, paused)
+        except asyncio.CancelledError:
+            if running.timed_out:
+                await self._fail(job, TimedOut("It made no progress within its time limit."))
+        except OctavoError as error:
+            await self._fail(job, error)
+        except Exception as error:
+            log.exception("job crashed", job=str(job.id), kind=job.kind)
+            await self._fail(job, UnexpectedError(f"{type(error).__name__}: {error}"))
+        else:
+            self._finished.append((job, output))
+        finally:
+            self._running.pop(job.id, None)
+            self._wake.set()
+
+    async def _handle(self, running: Running) -> JSON:
+        kind = self._kinds[running.job.kind]
+
+        def renew() -> None:
+            if kind.limit_renewed_by_stage:
+                self._renew_limit(running)
+
+        return await kind.handler(Run(running.job, self._tools, self._database, self._faults, renew))
+
+    async def _fail(self, job: ClaimedJob, error: OctavoError) -> None:
+        rule = RETRY_RULES[error.error_class]
+        values: dict[str, Any] = {
+            "job": job.id,
+            "token": job.lease_token,
+            "code": error.code,
+            "message": error.line,
+            "first_delay": rule.first_delay_seconds if rule else None,
+            "factor": rule.factor if rule else 1,
+            "charged": rule.charged if rule else True,
+            "retry_after": getattr(error, "retry_after_seconds", None),
+        }
+        self._faults.reach("fail.before")
+        await patiently(lambda: self._execute(QUERIES.fail, values))
+        self._faults.reach("fail.after")
+
+    async def _pause(self, job: ClaimedJob, paused: JobPaused) -> None:
+        values = {"job": job.id, "token": job.lease_token, "code": paused.code, "message": paused.line}
+        await patiently(lambda: self._execute(QUERIES.pause, values))
+
+    # Keeping it --------------------------------------------------------------------------------------------------
+
+    async def _keep_leases(self) -> None:
+        """Once a second: what is lost or over its time is stopped, and leases are renewed when it is time."""
+        while True:
+            await asyncio.sleep(min(1.0, self._limits.heartbeat_seconds / 2))
+            self._stop_overdue()
+            try:
+                await self._check_leases()
+            except (DatabaseUnavailable, psycopg.Error) as error:
+                log.warning("leases cannot be renewed", reason=str(error))
+                if time.monotonic() - self._renewed > self._limits.give_up_seconds:
+                    self._abandon_all()
+
+    async def _check_leases(self) -> None:
+        running = list(self._running.values())
+        leases = _leases([one.job for one in running])
+        async with self._database.connection(wait_seconds=self._limits.heartbeat_seconds) as connection:
+            cursor = await connection.execute(QUERIES.lost, leases)
+            lost = {row[0] async for row in cursor}
+            if time.monotonic() - self._renewed >= self._limits.heartbeat_seconds:
+                await self._renew(connection, leases, len(running))
+        for one in running:
+            if one.job.id in lost and one.task and self._running.get(one.job.id) is one:
+                log.warning("lease lost", job=str(one.job.id))
+                one.task.cancel()
+
+    async def _renew(self, connection: Connection, leases: dict[str, Any], running: int) -> None:
+        self._faults.reach("heartbeat.before")
+        lease = self._limits.lease_seconds
+        await connection.execute(QUERIES.renew, {**leases, "worker": self.id, "lease": lease})
+        await connection.execute(QUERIES.worker_heartbeat, {"id": self.id, "running": running, "seconds": lease})
+        self._renewed = time.monotonic()
+
+    def _stop_overdue(self) -> None:
+        for one in self._running.values():
+            if one.task and not one.timed_out and time.monotonic() > one.deadline:
+                one.timed_out = True
+                one.task.cancel()
+
+    def _abandon_all(self) -> None:
+        """Nobody knows any more whether these are ours; they go back in line as soon as the database answers."""
+        for one in list(self._running.values()):
+            if one.task and one.job not in self._abandoned:
+                self._abandoned.append(one.job)
+                one.task.cancel()
+
+    # Coming and going --------------------------------------------------------------------------------------------
+
+    async def _register(self) -> None:
+        async with self._database.transaction() as connection:
+            await sync_kinds(connection, self._kinds)
+            await connection.execute(QUERIES.forget_dead_workers)
+            values = {"id": self.id, "host": socket.gethostname(), "pid": os.getpid(), "kinds": self._kinds.names}
+            limits = {"slots": self._limits.slots, "seconds": self._limits.lease_seconds}
+            await connection.execute(QUERIES.register_worker, values | limits)
+        self._renewed = time.monotonic()
+
+    async def _listen(self) -> None:
+        """Wakes the worker at once; without it, as behind a connection pooler, polling does."""
+        while True:
+            try:
+                async with await self._database.listener() as connection:
+                    await connection.execute(f"LISTEN {CHANNEL}".encode())
+                    self._wake.set()
+                    async for _ in connection.notifies():
+                        self._wake.set()
+            except (DatabaseUnavailable, psycopg.Error) as error:
+                log.info("not listening, polling instead", reason=str(error))
+            await asyncio.sleep(self._limits.poll_seconds)
+
+    async def _wake_when(self, stopping: asyncio.Event) -> None:
+        await stopping.wait()
+        self._wake.set()
+
+    async def _leave(self, helpers: Sequence[asyncio.Task[None]]) -> None:
+        tasks = [one.task for one in self._running.values() if one.task]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
+        left = [one for one in self._running.values() if one.task]
+        for one in left:
+            if one.task:
+                one.task.cancel()
+        await asyncio.gather(*(one.task for one in left if one.task), return_exceptions=True)
+        for helper in helpers:
+            helper.cancel()
+        await asyncio.gather(*helpers, return_exceptions=True)
+        await self._say_goodbye([one.job for one in left])
+
+    async def _say_goodbye(self, left: Sequence[ClaimedJob]) -> None:
+        with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
+            async with self._database.connection(wait_seconds=self._limits.grace_seconds) as connection:
+                await self._claim(connection, self._finished, 0)
+                values = {**_leases([*left, *self._abandoned]), "because": "worker_stopped"}
+                await connection.execute(QUERIES.hand_back, values)
+                await connection.execute(QUERIES.forget_worker, {"id": self.id})
+
+    async def _execute(self, query: bytes, values: dict[str, Any]) -> None:
+        async with self._database.connection() as connection:
+            await connection.execute(query, values)
+
+
+class UnexpectedError(OctavoError):
+    """Something unexpected happened while this job ran."""
+
+    error_class = ErrorClass.TRANSIENT
+
+
+async def sync_kinds(connection: Connection, kinds: Kinds[Any]) -> None:
+    """Tell the database what kinds there are, so that jobs of others are refused and limits hold."""
+    known = list(kinds)
+    values = {
+        "names": [kind.name for kind in known],
+        "max_attempts": [kind.max_attempts for kind in known],
+        "time_limits": [kind.time_limit_seconds for kind in known],
+        "renewed": [kind.limit_renewed_by_stage for kind in known],
+        "caps": [kind.cap for kind in known],
+        "rates": [kind.starts_per_second for kind in known],
+    }
+    await connection.execute(QUERIES.sync_kinds, values)
+    await connection.execute(QUERIES.sync_rates)
+    await connection.execute(QUERIES.sync_caps)
+
+
+def _leases(jobs: Sequence[ClaimedJob]) -> dict[str, Any]:
+    return {"held": [job.id for job in jobs], "tokens": [job.lease_token for job in jobs]}

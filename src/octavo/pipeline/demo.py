@@ -1,0 +1,88 @@
+"""The self-test: a job that does nothing, slowly, in stages, and fails or crashes when told to.
+
+Each stage it really runs leaves a line in a file when it starts, so that anybody can count what ran how often.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from octavo.jobs.kinds import JobKind
+from octavo.jobs.run import Run
+from octavo.model import errors
+from octavo.model.errors import BadInput, ErrorClass, OctavoError
+from octavo.model.json import JSON
+from octavo.pipeline.tools import Tools
+
+FAILURES: dict[ErrorClass, type[OctavoError]] = {
+    ErrorClass.TRANSIENT: errors.StorageFailed,
+    ErrorClass.TIMEOUT: errors.TimedOut,
+    ErrorClass.NETWORK: errors.NetworkFailed,
+    ErrorClass.RATE_LIMIT: errors.RateLimited,
+    ErrorClass.AI_QUOTA: errors.QuotaExhausted,
+    ErrorClass.VALIDATION: errors.BadInput,
+    ErrorClass.UNSUPPORTED: errors.NotSupported,
+    ErrorClass.CONTENT_BLOCKED: errors.ContentBlocked,
+    ErrorClass.PERMANENT: errors.TokenLimit,
+}
+
+
+class DemoInput(BaseModel):
+    """`fail` names an error class, raised in the first `fail_times` attempts; `crash_at` ends the worker at a stage."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stages: int = Field(default=1, ge=0, le=1000)
+    seconds: float = Field(default=0.0, ge=0, le=3600)
+    fail: ErrorClass | None = None
+    fail_times: int | None = Field(default=None, ge=0)
+    crash_at: int | None = Field(default=None, ge=1)
+
+
+def read_input(given: dict[str, JSON]) -> DemoInput:
+    try:
+        return DemoInput.model_validate(given)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise BadInput(wrong) from None
+
+
+async def run_demo(run: Run[Tools]) -> JSON:
+    wanted = read_input(run.input)
+    for number in range(1, wanted.stages + 1):
+
+        async def work(number: int = number) -> JSON:
+            await asyncio.to_thread(note_execution, run, f"stage-{number}")
+            misbehave(wanted, number, run.job.attempt)
+            await asyncio.sleep(wanted.seconds)
+            return number
+
+        await run.stage(f"stage-{number}", work)
+    return {"stages": wanted.stages}
+
+
+def note_execution(run: Run[Tools], stage: str) -> None:
+    """One write of one line, which the system does not mix with another's."""
+    file = executions_file(run.tools.settings.data_dir)
+    file.parent.mkdir(mode=0o755, exist_ok=True)
+    with file.open("a") as stream:
+        stream.write(f"{run.job.id} {stage} {run.job.attempt}\n")
+
+
+def misbehave(wanted: DemoInput, number: int, attempt: int) -> None:
+    if wanted.crash_at == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if wanted.fail and (wanted.fail_times is None or attempt <= wanted.fail_times):
+        raise FAILURES[wanted.fail]("The demo was asked to fail.")
+
+
+def executions_file(data_dir: Path) -> Path:
+    return data_dir / "demo" / "executions.log"
+
+
+KIND = JobKind("demo", run_demo, time_limit_seconds=600, limit_renewed_by_stage=True)
