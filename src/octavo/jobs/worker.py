@@ -22,6 +22,7 @@ from octavo.jobs.faults import FaultPlan
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.marks import Marks
 from octavo.jobs.run import ClaimedJob, JobPaused, LeaseLost, Run, patiently
+from octavo.jobs.schedules import Schedule, run_due, sync_schedules
 from octavo.model.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, TimedOut
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
@@ -29,6 +30,7 @@ from octavo.model.json import JSON
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")
 CHANNEL = "octavo_jobs"
+SCHEDULE_SECONDS = 1.0
 
 Tools = TypeVar("Tools")
 
@@ -71,6 +73,7 @@ class Worker(Generic[Tools]):
         tools: Tools,
         limits: WorkerLimits,
         faults: FaultPlan | None = None,
+        schedules: Sequence[Schedule] = (),
     ) -> None:
         self.id = new_id()
         self._database = database
@@ -78,6 +81,7 @@ class Worker(Generic[Tools]):
         self._tools = tools
         self._limits = limits
         self._faults = faults or FaultPlan("")
+        self._schedules = schedules
         self._marks = Marks()
         self._running: dict[UUID, Running] = {}
         self._finished: list[tuple[ClaimedJob, JSON]] = []
@@ -90,7 +94,8 @@ class Worker(Generic[Tools]):
         """Until asked to stop; then what runs gets a moment to finish, and the rest is handed back."""
         await patiently(self._register)
         helpers = [
-            asyncio.create_task(work) for work in (self._listen(), self._keep_leases(), self._wake_when(stopping))
+            asyncio.create_task(work)
+            for work in (self._listen(), self._keep_leases(), self._keep_schedules(), self._wake_when(stopping))
         ]
         try:
             while not stopping.is_set():
@@ -262,6 +267,16 @@ class Worker(Generic[Tools]):
         await connection.execute(QUERIES.worker_heartbeat, {"id": self.id, "running": running, "seconds": lease})
         self._renewed = time.monotonic()
 
+    async def _keep_schedules(self) -> None:
+        """Every worker looks; a row lock lets one of them start what is due."""
+        while True:
+            await asyncio.sleep(SCHEDULE_SECONDS)
+            try:
+                async with self._database.transaction() as connection:
+                    await run_due(connection)
+            except (DatabaseUnavailable, psycopg.Error) as error:
+                log.warning("schedules cannot be looked at", reason=str(error))
+
     def _stop_overdue(self) -> None:
         for one in self._running.values():
             if one.task and not one.timed_out and time.monotonic() > one.deadline:
@@ -280,6 +295,7 @@ class Worker(Generic[Tools]):
     async def _register(self) -> None:
         async with self._database.transaction() as connection:
             await sync_kinds(connection, self._kinds)
+            await sync_schedules(connection, self._schedules)
             await connection.execute(QUERIES.forget_dead_workers)
             values = {"id": self.id, "host": socket.gethostname(), "pid": os.getpid(), "kinds": self._kinds.names}
             limits = {"slots": self._limits.slots, "seconds": self._limits.lease_seconds}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import aclosing
 
 import structlog
 
+from octavo.database import Database, read_state
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.worker import Worker, WorkerLimits
+from octavo.model.errors import WrongDatabase
 from octavo.model.settings import Settings
-from octavo.ops.instance import open_database
-from octavo.pipeline import Tools, known_kinds
+from octavo.ops.instance import bucket_of, open_database
+from octavo.owners import ensure_local_owner
+from octavo.pipeline import Tools, known_kinds, known_schedules
 
 log = structlog.get_logger()
 
@@ -21,9 +25,19 @@ async def work(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    async with open_database(settings) as database:
+    async with open_database(settings) as database, aclosing(bucket_of(settings)) as bucket:
+        await _prepare(database)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
-        worker = Worker(database, known_kinds(), Tools(settings), limits, FaultPlan(settings.faults))
+        tools = Tools(settings, database, bucket)
+        worker = Worker(database, known_kinds(), tools, limits, FaultPlan(settings.faults), known_schedules())
         log.info("worker started", worker=str(worker.id), slots=limits.slots)
         await worker.run(stopping)
         log.info("worker stopped", worker=str(worker.id))
+
+
+async def _prepare(database: Database) -> None:
+    async with database.transaction() as connection:
+        state = await read_state(connection)
+        if state.missing:
+            raise WrongDatabase(f"The schema is not up to date; `octavo migrate` adds {', '.join(state.missing)}.")
+        await ensure_local_owner(connection)

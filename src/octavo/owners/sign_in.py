@@ -28,10 +28,15 @@ class Owner:
         return self.kind == "local"
 
 
+async def ensure_local_owner(connection: Connection) -> None:
+    """The owner of this installation's own machine, who is its administrator."""
+    await connection.execute(QUERIES.ensure_local_owner, {"id": new_id()})
+
+
 async def make_sign_in_link(connection: Connection) -> str:
     """A token that signs one browser in as the local owner, once and soon."""
     token = secrets.token_urlsafe(32)
-    await connection.execute(QUERIES.ensure_local_owner, {"id": new_id()})
+    await ensure_local_owner(connection)
     await connection.execute(QUERIES.insert_link, {"token_hash": hash_token(token), "seconds": LINK_SECONDS})
     return token
 

@@ -1,6 +1,6 @@
 """The job kinds and their stages in order; the only place that joins the packages below."""
 
-from octavo.pipeline.registry import known_kinds
+from octavo.pipeline.registry import known_kinds, known_schedules
 from octavo.pipeline.tools import Tools
 
-__all__ = ["Tools", "known_kinds"]
+__all__ = ["Tools", "known_kinds", "known_schedules"]

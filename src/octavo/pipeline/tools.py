@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from octavo.database import Database
 from octavo.model.settings import Settings
+from octavo.storage import Bucket
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
     settings: Settings
+    database: Database
+    bucket: Bucket

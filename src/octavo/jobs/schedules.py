@@ -1,0 +1,141 @@
+"""What happens by the clock: once across all workers, and missed runs collapse into one. All times are UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
+
+from cronsim import CronSim, CronSimError
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from octavo.database import Connection, load_queries
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.json import JSON
+
+QUERIES = load_queries("schedules")
+PRIORITY = 7
+
+
+class BadCron(BadInput):
+    """A schedule's time must be written like cron's: minute, hour, day, month, weekday."""
+
+    code = "BAD_CRON"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`cron` in five fields, UTC."""
+
+    name: str
+    kind: str
+    cron: str
+    input: dict[str, JSON] = field(default_factory=dict[str, JSON])
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleState:
+    name: str
+    kind: str
+    cron: str
+    enabled: bool
+    next_run_at: datetime
+    last_run_at: datetime | None
+    last_job_id: UUID | None
+    last_status: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DueSchedule:
+    name: str
+    kind: str
+    cron: str
+    input: dict[str, JSON]
+    next_run_at: datetime
+    busy: bool
+    at: datetime
+
+
+def next_run(cron: str, after: datetime) -> datetime:
+    """The first time of a cron expression that lies after a moment."""
+    try:
+        return next(CronSim(cron, after.astimezone(UTC)))
+    except (CronSimError, StopIteration):
+        raise BadCron(f"{cron!r} is not a time.") from None
+
+
+async def sync_schedules(connection: Connection, schedules: Sequence[Schedule]) -> None:
+    """Make the database know this version's schedules; a changed time takes effect, a person's switch stays."""
+    row = await (await connection.execute(QUERIES.engine_time)).fetchone()
+    if row is None:
+        raise AssertionError("a clock always answers")
+    for schedule in schedules:
+        values = {
+            "name": schedule.name,
+            "kind": schedule.kind,
+            "cron": schedule.cron,
+            "input": Jsonb(schedule.input),
+            "next_run_at": next_run(schedule.cron, row[0]),
+        }
+        await connection.execute(QUERIES.sync, values)
+
+
+async def run_due(connection: Connection) -> int:
+    """Put the jobs of due schedules in line; answers how many. Call it inside a transaction."""
+    started = 0
+    for due in await _due(connection):
+        job = None if due.busy else await _start(connection, due, due.next_run_at)
+        started += job is not None
+        values = {"name": due.name, "next_run_at": next_run(due.cron, due.at), "job": job}
+        await connection.execute(QUERIES.advance, values)
+    return started
+
+
+async def run_now(connection: Connection, name: str) -> UUID:
+    """Run a schedule at once, whenever it would be due."""
+    async with connection.cursor(row_factory=class_row(DueSchedule)) as cursor:
+        await cursor.execute(QUERIES.one, {"name": name})
+        schedule = await cursor.fetchone()
+    if schedule is None:
+        raise NotFound(f"There is no schedule {name}.")
+    job = await _start(connection, schedule, schedule.at)
+    await connection.execute(
+        QUERIES.advance, {"name": name, "next_run_at": next_run(schedule.cron, schedule.at), "job": job}
+    )
+    return job
+
+
+async def list_schedules(connection: Connection) -> list[ScheduleState]:
+    async with connection.cursor(row_factory=class_row(ScheduleState)) as cursor:
+        await cursor.execute(QUERIES.all)
+        return await cursor.fetchall()
+
+
+async def enable(connection: Connection, name: str, *, enabled: bool) -> None:
+    cursor = await connection.execute(QUERIES.enable, {"name": name, "enabled": enabled})
+    if cursor.rowcount == 0:
+        raise NotFound(f"There is no schedule {name}.")
+
+
+async def _due(connection: Connection) -> list[DueSchedule]:
+    async with connection.cursor(row_factory=class_row(DueSchedule)) as cursor:
+        await cursor.execute(QUERIES.due)
+        return await cursor.fetchall()
+
+
+async def _start(connection: Connection, schedule: DueSchedule, planned: datetime) -> UUID:
+    row = await (await connection.execute(QUERIES.local_owner)).fetchone()
+    if row is None:
+        raise NotFound("The local owner, whose jobs schedules are, is missing; `octavo migrate` makes it.")
+    job = NewJob(
+        schedule.kind,
+        row[0],
+        schedule.input,
+        key=f"schedule:{schedule.name}:{planned.astimezone(UTC).isoformat()}",
+        priority=PRIORITY,
+    )
+    (made,) = await enqueue(connection, [job])
+    return made.id

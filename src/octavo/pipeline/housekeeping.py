@@ -1,0 +1,39 @@
+"""What has to be done once a day: room for next month's events, and an end to what killed processes left behind."""
+
+from __future__ import annotations
+
+from octavo.database import load_queries
+from octavo.jobs.kinds import JobKind
+from octavo.jobs.run import Run
+from octavo.jobs.schedules import Schedule
+from octavo.model.json import JSON
+from octavo.pipeline.tools import Tools
+
+QUERIES = load_queries("housekeeping")
+# A write that is still going on after a day is not going on any more.
+UNFINISHED_SECONDS = 24 * 3600
+
+
+async def keep_house(run: Run[Tools]) -> JSON:
+    async def make_room() -> JSON:
+        async with run.tools.database.connection() as connection:
+            await connection.execute(QUERIES.ensure_event_partitions)
+        return None
+
+    async def forget_sign_ins() -> JSON:
+        async with run.tools.database.transaction() as connection:
+            links = await connection.execute(QUERIES.forget_links)
+            sessions = await connection.execute(QUERIES.forget_sessions)
+            return links.rowcount + sessions.rowcount
+
+    async def sweep_storage() -> JSON:
+        return await run.tools.bucket.sweep_unfinished(UNFINISHED_SECONDS)
+
+    await run.stage("events", make_room)
+    forgotten = await run.stage("sign-ins", forget_sign_ins)
+    swept = await run.stage("storage", sweep_storage)
+    return {"sign_ins_forgotten": forgotten, "unfinished_writes_removed": swept}
+
+
+KIND = JobKind("housekeeping", keep_house, time_limit_seconds=600)
+SCHEDULE = Schedule("housekeeping", KIND.name, "17 3 * * *")
