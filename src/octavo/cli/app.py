@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from octavo.cli import schedules
 from octavo.model.errors import NotRunning
 from octavo.model.settings import Settings, load_settings, variable_name
 
@@ -23,6 +24,8 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(schedules.app, name="schedules")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
 Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this process ends.")]
@@ -128,21 +131,9 @@ def worker(parent: Parent = None) -> None:
 @app.command()
 def migrate(as_json: AsJson = False) -> None:
     """Bring the database to the schema of this version. Safe to run at any time and from several machines at once."""
-    from octavo.database import migrate as apply_migrations
-    from octavo.ops.instance import embedded_server, start_database
+    from octavo.ops.instance import migrate_database
 
-    settings = load_settings()
-
-    async def run() -> int:
-        server = embedded_server(settings)
-        try:
-            state = await apply_migrations(await start_database(settings, server))
-        finally:
-            if server:
-                server.release()
-        return state.applied
-
-    applied = asyncio.run(run())
+    applied = asyncio.run(migrate_database(load_settings())).applied
     typer.echo(json.dumps({"applied": applied}) if as_json else f"The schema is up to date ({applied} migrations).")
 
 

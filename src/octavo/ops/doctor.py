@@ -6,22 +6,29 @@ Each check answers what it found in good order, or raises an error that says wha
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import psycopg
 
-from octavo.database import Connection, connect, read_state
+from octavo.database import Connection, load_queries, read_state
 from octavo.database.embedded import DataFolder
 from octavo.database.migrator import refuse_unfit_server
-from octavo.model.errors import NotPossibleHere, OctavoError, WrongDatabase
+from octavo.model.errors import Defect, NotPossibleHere, OctavoError, WrongDatabase
 from octavo.model.settings import Settings
 from octavo.ops.health import Check
-from octavo.ops.instance import bucket_of, embedded_server, start_database, storage_place
+from octavo.ops.instance import bucket_of, open_connection, storage_place
 from octavo.sandbox import Sandbox
 
+QUERIES = load_queries("doctor")
 LEAST_FREE_BYTES = 1 << 30
+
+
+class WrongState(Defect):
+    """What is stored contradicts itself."""
+
+    code = "WRONG_STATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +57,10 @@ def check(name: str) -> Callable[[Examine], Examine]:
 
 async def examine(settings: Settings) -> list[Check]:
     """Run every check, also after one that failed."""
-    async with open_patient(settings) as patient:
-        return [await _run(name, examine_one, patient) for name, examine_one in CHECKS.items()]
-
-
-@asynccontextmanager
-async def open_patient(settings: Settings) -> AsyncGenerator[Patient]:
     DataFolder(settings.data_dir).prepare()
-    server = embedded_server(settings)
-    connection_info = await start_database(settings, server)
-    try:
-        async with await connect(connection_info) as connection:
-            yield Patient(settings, connection)
-    finally:
-        if server:
-            server.release()
+    async with open_connection(settings) as connection:
+        patient = Patient(settings, connection)
+        return [await _run(name, examine_one, patient) for name, examine_one in CHECKS.items()]
 
 
 async def _run(name: str, examine_one: Examine, patient: Patient) -> Check:
@@ -98,6 +94,36 @@ async def schema(patient: Patient) -> str:
     if state.missing:
         raise WrongDatabase(f"The schema is not up to date; `octavo migrate` adds {', '.join(state.missing)}.")
     return f"{state.applied} migrations applied, none missing"
+
+
+@check("jobs")
+async def jobs(patient: Patient) -> str:
+    """The state of every job is where its events end, and every step on the way was allowed."""
+    await _refuse_rows(patient, QUERIES.jobs_unlike_events, "Jobs differ from their events")
+    await _refuse_rows(patient, QUERIES.illegal_histories, "Jobs went a way that is not allowed")
+    await _refuse_rows(patient, QUERIES.left_leases, "Jobs were left behind by their workers")
+    row = await (await patient.connection.execute(QUERIES.count_jobs)).fetchone()
+    return f"{row[0] if row else 0} jobs, each in the state that its events tell"
+
+
+@check("caps")
+async def caps(patient: Patient) -> str:
+    await _refuse_rows(patient, QUERIES.wrong_caps, "Slots were counted wrongly")
+    await _refuse_rows(patient, QUERIES.idle_caps, "Free slots were not given to those who wait")
+    return "slots recounted"
+
+
+@check("schedules")
+async def schedules(patient: Patient) -> str:
+    await _refuse_rows(patient, QUERIES.late_schedules, "Schedules are late")
+    return "none is late"
+
+
+async def _refuse_rows(patient: Patient, query: bytes, finding: str) -> None:
+    rows = await (await patient.connection.execute(query)).fetchall()
+    if rows:
+        shown = "; ".join(" ".join(str(value) for value in row) for row in rows[:3])
+        raise WrongState(f"{finding}: {shown}.")
 
 
 @check("storage")

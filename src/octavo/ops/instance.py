@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import structlog
 from pydantic import SecretStr
 
-from octavo.database import Database
+from octavo.database import Connection, Database, MigrationState, connect, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.model.errors import OctavoError
 from octavo.model.settings import Settings
@@ -33,6 +33,29 @@ async def start_database(settings: Settings, server: EmbeddedPostgres | None) ->
     if server is None:
         raise AssertionError("without an address there is a built-in server")
     return await asyncio.to_thread(server.start)
+
+
+async def migrate_database(settings: Settings) -> MigrationState:
+    """Bring the database to this version's schema, starting the built-in server for it if need be."""
+    server = embedded_server(settings)
+    try:
+        return await migrate(await start_database(settings, server))
+    finally:
+        if server:
+            server.release()
+
+
+@asynccontextmanager
+async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
+    """One connection for a command; the built-in server ends after it when nobody else uses it."""
+    server = embedded_server(settings)
+    connection_info = await start_database(settings, server)
+    try:
+        async with await connect(connection_info) as connection:
+            yield connection
+    finally:
+        if server:
+            server.release()
 
 
 @asynccontextmanager

@@ -1,0 +1,77 @@
+"""`octavo schedules`: what happens by the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from octavo.model.settings import load_settings
+
+if TYPE_CHECKING:
+    from octavo.database import Connection
+
+Answer = TypeVar("Answer")
+
+app = typer.Typer(help="What happens by the clock, in UTC: list, run now, switch off and on.", no_args_is_help=True)
+AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
+Name = Annotated[str, typer.Argument(help="Name of the schedule.")]
+
+
+@app.command("ls")
+def list_all(as_json: AsJson = False) -> None:
+    """List all schedules with their last and next run."""
+    from octavo.jobs.schedules import list_schedules
+
+    found = with_database(list_schedules)
+    if as_json:
+        return typer.echo(json.dumps([asdict(one) for one in found], default=str, indent=2))
+    if not found:
+        typer.echo("There are no schedules yet; the first worker brings them.")
+    for one in found:
+        state = f"next {one.next_run_at:%Y-%m-%d %H:%M} UTC" if one.enabled else "switched off"
+        last = f"last {one.last_run_at:%Y-%m-%d %H:%M} UTC, {one.last_status}" if one.last_run_at else "never ran"
+        typer.echo(f"{one.name:<20} {one.cron:<16} {state}; {last}")
+    return None
+
+
+@app.command("run")
+def run_now(name: Name) -> None:
+    """Run a schedule now, whenever it would be due."""
+    from octavo.jobs.schedules import run_now as start_now
+
+    typer.echo(f"Job {with_database(lambda connection: start_now(connection, name))} is in line.")
+
+
+@app.command("on")
+def switch_on(name: Name) -> None:
+    """Let a schedule run again."""
+    _switch(name, enabled=True)
+
+
+@app.command("off")
+def switch_off(name: Name) -> None:
+    """Keep a schedule from running."""
+    _switch(name, enabled=False)
+
+
+def _switch(name: str, *, enabled: bool) -> None:
+    from octavo.jobs.schedules import enable
+
+    with_database(lambda connection: enable(connection, name, enabled=enabled))
+    typer.echo(f"{name} is switched {'on' if enabled else 'off'}.")
+
+
+def with_database(work: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+    """Do one thing in one transaction, beside a running instance or alone."""
+    from octavo.ops.instance import open_connection
+
+    async def run() -> Answer:
+        async with open_connection(load_settings()) as connection, connection.transaction():
+            return await work(connection)
+
+    return asyncio.run(run())
