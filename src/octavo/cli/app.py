@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from octavo.cli import schedules
+from octavo.cli import jobs, schedules
 from octavo.model.errors import NotRunning
 from octavo.model.settings import Settings, load_settings, variable_name
 
@@ -25,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(schedules.app, name="schedules")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]

@@ -24,7 +24,10 @@ class UnknownKind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class JobKind(Generic[Tools]):
-    """How jobs of a kind are run. `cap`: most at once over all workers; `starts_per_second`: over all workers too."""
+    """How jobs of a kind are run. `cap`: most at once over all workers; `starts_per_second`: over all workers too.
+
+    `check_input` raises `BadInput` for what a handler would refuse, so that it is not put in line first.
+    """
 
     name: str
     handler: Callable[[Run[Tools]], Awaitable[JSON]]
@@ -33,6 +36,7 @@ class JobKind(Generic[Tools]):
     max_attempts: int = 3
     cap: int | None = None
     starts_per_second: float | None = None
+    check_input: Callable[[dict[str, JSON]], object] | None = None
 
 
 class Kinds(Generic[Tools]):

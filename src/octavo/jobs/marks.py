@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-PRIORITIES = 10
 LAG_SECONDS = 0.5
 WHOLE_LOOK_SECONDS = 3.0
+
+
+class Mark(NamedTuple):
+    """A place in line."""
+
+    priority: int
+    virtual_time: int
+
+
+BEGINNING = Mark(0, 0)
 
 
 class Claimed(Protocol):
@@ -27,22 +36,19 @@ class Marks:
     """Time is a parameter: seconds of any steady clock."""
 
     def __init__(self) -> None:
-        self._recent: deque[tuple[float, int, int]] = deque()
-        self._marks = [0] * PRIORITIES
+        self._recent: deque[tuple[float, Mark]] = deque()
+        self._mark = BEGINNING
         self._whole_look_at = 0.0
 
-    def now(self, seconds: float) -> list[int]:
-        """For each priority the place to begin at."""
+    def now(self, seconds: float) -> Mark:
+        """The place to begin at: where a claim of a moment ago began, or the beginning of the line."""
+        while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
+            self._mark = self._recent.popleft()[1]
         if seconds >= self._whole_look_at or not self._recent:
             self._whole_look_at = seconds + WHOLE_LOOK_SECONDS
-            return [0] * PRIORITIES
-        while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
-            _, priority, place = self._recent.popleft()
-            self._marks[priority] = max(self._marks[priority], place)
-        return list(self._marks)
+            self._mark = BEGINNING
+        return self._mark
 
     def add(self, jobs: Sequence[Claimed], seconds: float) -> None:
         """Remember what was just claimed."""
-        for priority in {job.priority for job in jobs}:
-            place = min(job.virtual_time for job in jobs if job.priority == priority)
-            self._recent.append((seconds, priority, place))
+        self._recent.append((seconds, min(Mark(job.priority, job.virtual_time) for job in jobs)))

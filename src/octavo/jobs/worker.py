@@ -31,6 +31,7 @@ log = structlog.get_logger()
 QUERIES = load_queries("jobs")
 CHANNEL = "octavo_jobs"
 SCHEDULE_SECONDS = 1.0
+TIME_SECONDS = 0.25
 
 Tools = TypeVar("Tools")
 
@@ -95,7 +96,13 @@ class Worker(Generic[Tools]):
         await patiently(self._register)
         helpers = [
             asyncio.create_task(work)
-            for work in (self._listen(), self._keep_leases(), self._keep_schedules(), self._wake_when(stopping))
+            for work in (
+                self._listen(),
+                self._keep_leases(),
+                self._keep_time(),
+                self._keep_schedules(),
+                self._wake_when(stopping),
+            )
         ]
         try:
             while not stopping.is_set():
@@ -144,6 +151,7 @@ class Worker(Generic[Tools]):
     async def _claim(
         self, connection: Connection, finished: Sequence[tuple[ClaimedJob, JSON]], free: int
     ) -> list[ClaimedJob]:
+        mark = self._marks.now(time.monotonic())
         values = {
             "worker": self.id,
             **_leases([job for job, _ in finished]),
@@ -152,7 +160,8 @@ class Worker(Generic[Tools]):
             "slots": free,
             "idle": not self._running,
             "lease": self._limits.lease_seconds,
-            "marks": self._marks.now(time.monotonic()),
+            "mark_priority": mark.priority,
+            "mark_time": mark.virtual_time,
         }
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
             await cursor.execute(QUERIES.exchange, values)
@@ -266,6 +275,16 @@ class Worker(Generic[Tools]):
         await connection.execute(QUERIES.renew, {**leases, "worker": self.id, "lease": lease})
         await connection.execute(QUERIES.worker_heartbeat, {"id": self.id, "running": running, "seconds": lease})
         self._renewed = time.monotonic()
+
+    async def _keep_time(self) -> None:
+        """What was left behind by others is taken over, and what is due goes back in line."""
+        while True:
+            await asyncio.sleep(TIME_SECONDS)
+            with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
+                async with self._database.connection() as connection:
+                    row = await (await connection.execute(QUERIES.pass_time)).fetchone()
+                    if row and row[0]:
+                        self._wake.set()
 
     async def _keep_schedules(self) -> None:
         """Every worker looks; a row lock lets one of them start what is due."""

@@ -288,3 +288,19 @@ class AlreadyStored(Defect):
 
     code = "ALREADY_STORED"
     error_class = ErrorClass.PERMANENT
+
+
+class Unauthenticated(BadInput):
+    """You are not signed in."""
+
+    code = "UNAUTHENTICATED"
+    error_class = ErrorClass.PERMANENT
+    status = 401
+
+
+class Forbidden(BadInput):
+    """Only the administrator of this installation may do this."""
+
+    code = "FORBIDDEN"
+    error_class = ErrorClass.PERMANENT
+    status = 403

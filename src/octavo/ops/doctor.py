@@ -100,6 +100,7 @@ async def schema(patient: Patient) -> str:
 async def jobs(patient: Patient) -> str:
     """The state of every job is where its events end, and every step on the way was allowed."""
     await _refuse_rows(patient, QUERIES.jobs_unlike_events, "Jobs differ from their events")
+    await _refuse_rows(patient, QUERIES.broken_jobs, "Jobs break their rules")
     await _refuse_rows(patient, QUERIES.illegal_histories, "Jobs went a way that is not allowed")
     await _refuse_rows(patient, QUERIES.left_leases, "Jobs were left behind by their workers")
     row = await (await patient.connection.execute(QUERIES.count_jobs)).fetchone()

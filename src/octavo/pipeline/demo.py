@@ -85,4 +85,4 @@ def executions_file(data_dir: Path) -> Path:
     return data_dir / "demo" / "executions.log"
 
 
-KIND = JobKind("demo", run_demo, time_limit_seconds=600, limit_renewed_by_stage=True)
+KIND = JobKind("demo", run_demo, time_limit_seconds=600, limit_renewed_by_stage=True, check_input=read_input)

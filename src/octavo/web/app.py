@@ -13,6 +13,7 @@ from octavo import __version__
 from octavo.model.settings import Settings
 from octavo.ops.instance import bucket_of, open_database
 from octavo.web import health, objects
+from octavo.web.api import admin, jobs
 from octavo.web.pages import home, sign_in
 from octavo.web.parts import Parts
 from octavo.web.problems import handle_problems
@@ -40,7 +41,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     handle_problems(app)
     app.add_middleware(SecurityHeaders)
-    for router in (health.router, objects.router, home.router, sign_in.router):
+    for router in (health.router, objects.router, home.router, sign_in.router, jobs.router, admin.router):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app

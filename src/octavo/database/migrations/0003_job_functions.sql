@@ -3,22 +3,32 @@
 -- Transitions -----------------------------------------------------------------------------------------------------
 
 -- Every change of state is checked and becomes an event in the same transaction, whoever makes it.
-CREATE FUNCTION record_created_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_broken(job uuid, invariant text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO events (process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT id, 'created', status, owner_id, document_id, jsonb_build_object('kind', kind) || note FROM created;
+    RAISE EXCEPTION 'job % breaks %', job, invariant USING ERRCODE = 'check_violation', CONSTRAINT = invariant;
+END $$;
+
+CREATE FUNCTION record_created_jobs() RETURNS trigger LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    moment timestamptz := engine_now();
+BEGIN
+    PERFORM refuse_broken(n.id, broken_invariant(n)) FROM created n WHERE broken_invariant(n) IS NOT NULL;
+    INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT moment, id, 'created', status, owner_id, document_id, jsonb_build_object('kind', kind) || note FROM created;
     IF EXISTS (SELECT FROM created WHERE status = 'queued') THEN
         NOTIFY octavo_jobs;
     END IF;
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION record_changed_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION record_changed_jobs() RETURNS trigger LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
+    moment timestamptz := engine_now();
     illegal record;
 BEGIN
-    INSERT INTO events (process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT n.id,
+    PERFORM refuse_broken(n.id, broken_invariant(n)) FROM changed_to n WHERE broken_invariant(n) IS NOT NULL;
+    INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT moment, n.id,
            coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
@@ -224,6 +234,14 @@ BEGIN
     RETURN taken;
 END $$;
 
+-- What the clock brings about, in one call: workers make it a few times a second, so that claiming need not look.
+CREATE FUNCTION pass_time() RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+BEGIN
+    RETURN take_over_expired(at, 500) + promote_due(at, 1000);
+END $$;
+
 -- Claim -----------------------------------------------------------------------------------------------------------
 
 -- Hold back what would start faster than its kind may: it is due again when its turn comes.
@@ -263,48 +281,57 @@ BEGIN
     RETURN kept;
 END $$;
 
+-- The line has come this far; later jobs of anybody stand behind it.
+CREATE FUNCTION advance_clocks(priorities smallint[], times bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    FOR place IN 1..cardinality(times) LOOP
+        -- In line order, so the last of a priority is its latest.
+        CONTINUE WHEN place < cardinality(times) AND priorities[place + 1] = priorities[place];
+        IF times[place] > virtual_clock(priorities[place]) THEN
+            PERFORM setval(('virtual_clock_' || priorities[place])::regclass, times[place]);
+        END IF;
+    END LOOP;
+END $$;
+
 -- Give a worker the jobs that are next in line, at most as many as it has free slots.
--- `marks` says for each priority where to begin looking; what stands before it was claimed long ago.
-CREATE FUNCTION claim_jobs(worker uuid, known text[], slots integer, is_idle boolean, lease interval, marks bigint[])
-RETURNS SETOF jobs LANGUAGE plpgsql AS $$
+-- What stands at that priority before (mark_priority, mark_time) was claimed long ago, so looking begins there.
+CREATE FUNCTION claim_jobs(worker uuid, known text[], slots integer, is_idle boolean, lease interval,
+                           mark_priority smallint, mark_time bigint)
+RETURNS SETOF jobs LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     at timestamptz := engine_now();
-    chosen uuid[] := '{}';
-    found uuid[];
+    chosen uuid[];
     lonely boolean[];
-    latest bigint;
+    priorities smallint[];
+    times bigint[];
     first_lonely integer;
 BEGIN
-    IF EXISTS (SELECT FROM jobs WHERE status = 'processing' AND lease_expires_at <= at) THEN
-        PERFORM take_over_expired(at, 100);
+    IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
+        SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
+        INTO chosen, lonely, priorities, times
+        FROM (SELECT id, alone, priority, virtual_time FROM jobs
+              WHERE status = 'queued' AND admitted AND priority < mark_priority AND kind = ANY (known)
+              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
     END IF;
-    IF EXISTS (SELECT FROM jobs WHERE status = 'queued' AND run_after <= at) THEN
-        PERFORM promote_due(at, 500);
-    END IF;
-    FOR level IN 0..9 LOOP
-        SELECT array_agg(p.id), array_agg(p.alone), max(p.virtual_time) INTO found, lonely, latest
-        FROM (SELECT id, alone, virtual_time FROM jobs
-              WHERE status = 'queued' AND admitted AND priority = level AND virtual_time >= marks[level + 1]
+    IF chosen IS NULL THEN
+        SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
+        INTO chosen, lonely, priorities, times
+        FROM (SELECT id, alone, priority, virtual_time FROM jobs
+              WHERE status = 'queued' AND admitted AND (priority, virtual_time) >= (mark_priority, mark_time)
                 AND kind = ANY (known)
-              ORDER BY virtual_time, id LIMIT slots - cardinality(chosen) FOR UPDATE SKIP LOCKED) AS p;
-        CONTINUE WHEN found IS NULL;
-        -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes first.
-        first_lonely := array_position(lonely, true);
-        IF first_lonely IS NOT NULL THEN
-            IF first_lonely = 1 AND is_idle AND cardinality(chosen) = 0 THEN
-                chosen := found[1:1];
-            ELSE
-                chosen := chosen || found[1:first_lonely - 1];
-            END IF;
-            EXIT;
-        END IF;
-        chosen := chosen || found;
-        PERFORM setval(('virtual_clock_' || level)::regclass, greatest(latest, virtual_clock(level::smallint)));
-        EXIT WHEN cardinality(chosen) >= slots;
-    END LOOP;
-    IF cardinality(chosen) = 0 THEN
+              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
+    END IF;
+    IF chosen IS NULL THEN
         RETURN;
     END IF;
+    -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes alone.
+    first_lonely := array_position(lonely, true);
+    IF first_lonely IS NOT NULL THEN
+        first_lonely := CASE WHEN first_lonely = 1 AND is_idle THEN 1 ELSE first_lonely - 1 END;
+        chosen := chosen[1:first_lonely];
+        times := times[1:first_lonely];
+    END IF;
+    PERFORM advance_clocks(priorities, times);
     IF EXISTS (SELECT FROM start_rates) THEN
         chosen := hold_to_rate(chosen, at);
     END IF;
@@ -379,7 +406,7 @@ $$;
 
 -- Ends ------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION complete_jobs(held uuid[], tokens bigint[], outputs jsonb[]) RETURNS SETOF uuid LANGUAGE plpgsql AS $$
+CREATE FUNCTION complete_jobs(held uuid[], tokens bigint[], outputs jsonb[]) RETURNS SETOF uuid LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     at timestamptz := engine_now();
     ended uuid[];
@@ -546,13 +573,13 @@ END $$;
 
 -- One visit of a worker: finish what it has finished, and take what is next, in one transaction.
 CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb[], known text[], slots integer,
-                              is_idle boolean, lease interval, marks bigint[])
+                              is_idle boolean, lease interval, mark_priority smallint, mark_time bigint)
 RETURNS SETOF jobs LANGUAGE plpgsql AS $$
 BEGIN
     IF cardinality(held) > 0 THEN
         PERFORM complete_jobs(held, tokens, outputs);
     END IF;
     IF slots > 0 THEN
-        RETURN QUERY SELECT * FROM claim_jobs(worker, known, slots, is_idle, lease, marks);
+        RETURN QUERY SELECT * FROM claim_jobs(worker, known, slots, is_idle, lease, mark_priority, mark_time);
     END IF;
 END $$;

@@ -19,6 +19,10 @@ FROM jobs LEFT JOIN LATERAL (
 ) AS last ON true
 WHERE last.state_after IS DISTINCT FROM jobs.status ORDER BY jobs.id LIMIT 10;
 
+-- name: broken_jobs()
+-- Jobs that break an invariant.
+SELECT id, broken_invariant(jobs) FROM jobs WHERE broken_invariant(jobs) IS NOT NULL ORDER BY id LIMIT 10;
+
 -- name: illegal_histories()
 -- Steps in the events that the state machine does not allow.
 SELECT process_id, before, after FROM (

@@ -30,10 +30,15 @@ SELECT set_cap('kind:' || name, cap) FROM job_kinds WHERE cap IS NOT NULL ORDER 
 -- Put jobs in line; answers an id for each, and whether it was made now.
 SELECT id, made FROM enqueue_jobs(:wanted);
 
--- name: exchange(worker, held, tokens, outputs, kinds, slots, idle, lease, marks)
+-- name: exchange(worker, held, tokens, outputs, kinds, slots, idle, lease, mark_priority, mark_time)
 -- Finish what is finished and take what is next.
 SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, lease_token, input
-FROM exchange_jobs(:worker, :held, :tokens, :outputs, :kinds, :slots, :idle, make_interval(secs => :lease), :marks);
+FROM exchange_jobs(:worker, :held, :tokens, :outputs, :kinds, :slots, :idle, make_interval(secs => :lease),
+                   :mark_priority::smallint, :mark_time::bigint);
+
+-- name: pass_time()
+-- Take over what was left behind and wake what is due; answers how many.
+SELECT pass_time();
 
 -- name: claimed_by(worker, running)
 -- Jobs that a lost answer gave to this worker without its knowledge.

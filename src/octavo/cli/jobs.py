@@ -1,0 +1,405 @@
+"""`octavo jobs`: the work of the installation, seen and changed from its own machine.
+
+Works beside a running installation and without one, because everything is in the database. `ls` shows what the local
+owner has; a job that is named, and dead letters, may be anybody's, because who sits here is the administrator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from uuid import UUID
+
+import typer
+
+from octavo.model.errors import BadInput, NotFound, WrongDatabase
+from octavo.model.settings import load_settings
+from octavo.model.states import JobStatus
+
+if TYPE_CHECKING:
+    from octavo.database import Connection
+    from octavo.jobs.queue import Enqueued, NewJob
+    from octavo.jobs.views import EventView, JobView, Page, StageView
+    from octavo.model.json import JSON
+
+Answer = TypeVar("Answer")
+
+MOST_ADDED = 1_000_000
+BATCH = 1000
+LONGEST_DELAY_SECONDS = 366 * 24 * 3600
+MOST_LISTED = 500
+ALL = "all"
+
+app = typer.Typer(help="See, add, retry and cancel jobs.", no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Jobs, as `octavo jobs ls` names them.")]
+Limit = Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at most.")]
+Cursor = Annotated[str | None, typer.Option(help="Go on after a page: its `next_cursor`.")]
+
+
+# Commands ----------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def add(  # noqa: PLR0917 - each is an option of the command
+    kind: Annotated[str, typer.Argument(help="What kind of job, such as demo.")],
+    count: Annotated[int, typer.Option(min=1, max=MOST_ADDED, help="How many.")] = 1,
+    given: Annotated[str, typer.Option("--input", metavar="JSON", help="What each is to work on: an object.")] = "{}",
+    priority: Annotated[int, typer.Option(min=0, max=9, help="0 goes first, 9 last.")] = 5,
+    key: Annotated[str | None, typer.Option(help="Add nothing if there is a job with this key.")] = None,
+    delay: Annotated[float, typer.Option(min=0, max=LONGEST_DELAY_SECONDS, help="Seconds to wait first.")] = 0,
+    cap_key: Annotated[str | None, typer.Option(help="A group of which only some run at once.")] = None,
+    cap: Annotated[int | None, typer.Option(min=1, help="How many of the group run at once.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put jobs in line; all of them or, when something is wrong, none."""
+    if key and count > 1:
+        raise BadInput("A key names one job, so it does not go with --count.")
+    if (cap_key is None) != (cap is None):
+        raise BadInput("--cap-key and --cap go together.")
+    work = read_object(given)
+    check_input(kind, work)
+
+    async def run(connection: Connection) -> list[Enqueued]:
+        from octavo.jobs.queue import NewJob
+
+        owner = await local_owner(connection)
+
+        def new_job() -> NewJob:
+            limits: dict[str, Any] = {"delay_seconds": delay or None, "cap_key": cap_key, "cap": cap}
+            return NewJob(kind, owner, work, key, priority=priority, **limits)
+
+        return await enqueue_all(connection, new_job, count)
+
+    added = act(run, before=sync_kinds)
+    if as_json:
+        return typer.echo(json.dumps([{"id": str(one.id), "made": one.made} for one in added]))
+    if count > 1:
+        return typer.echo(f"Added {count} jobs of kind {kind}.")
+    return typer.echo(f"{'Added' if added[0].made else 'There already is'} job {added[0].id}.")
+
+
+@app.command()
+def ls(
+    status: Annotated[JobStatus | None, typer.Option(help="Only those in this state.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only those of this kind.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    all_owners: Annotated[bool, typer.Option("--all-owners", help="Not only yours.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List jobs, newest first."""
+    if kind is not None:
+        check_kind(kind)
+
+    async def run(connection: Connection) -> Page[JobView]:
+        from octavo.jobs.views import list_jobs
+
+        owner = None if all_owners else await local_owner(connection)
+        return await list_jobs(connection, owner, status=status, kind=kind, cursor=cursor, limit=limit)
+
+    print_page(act(run), as_json)
+
+
+@app.command()
+def show(job: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
+    """Show one job: how it is, why it waits, and what happened to it."""
+    (wanted,) = read_ids([job])
+
+    async def run(connection: Connection) -> tuple[JobView, list[EventView]]:
+        from octavo.jobs.views import list_events_of_job, show_job
+
+        return await show_job(connection, None, wanted), await list_events_of_job(connection, None, wanted)
+
+    found, events = act(run)
+    if as_json:
+        return typer.echo(as_json_text(found))
+    return print_job(found, events)
+
+
+@app.command()
+def retry(
+    jobs: Ids,
+    from_stage: Annotated[str | None, typer.Option(help="Do this stage and all after it again.")] = None,
+    start_over: Annotated[bool, typer.Option("--start-over", help="Do everything again.")] = False,
+) -> None:
+    """Put jobs that failed, were cancelled or are paused back in line; finished stages are not done again."""
+    if from_stage is not None and start_over:
+        raise BadInput("--from-stage and --start-over exclude each other.")
+    wanted = read_ids(jobs)
+    stage = "" if start_over else from_stage
+
+    async def run(connection: Connection) -> int:
+        from octavo.jobs.views import retry_jobs
+
+        return await retry_jobs(connection, None, wanted, from_stage=stage)
+
+    typer.echo(f"Back in line: {act(run)}.")
+
+
+@app.command()
+def cancel(jobs: Ids) -> None:
+    """Stop jobs and what follows from them, at once."""
+    wanted = read_ids(jobs)
+
+    async def run(connection: Connection) -> int:
+        from octavo.jobs.views import cancel_jobs
+
+        return await cancel_jobs(connection, None, wanted)
+
+    typer.echo(f"Cancelled: {act(run)}.")
+
+
+@app.command("dead-letters")
+def dead_letters(
+    requeue: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Try these again.")] = None,
+    discard: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Give these up for good.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what was given up, of all owners; or try it again, or give it up for good."""
+    if requeue and discard:
+        raise BadInput("--requeue and --discard exclude each other.")
+    if requeue or discard:
+        return change_dead_letters(requeue or discard or [], again=bool(requeue), as_json=as_json)
+
+    async def run(connection: Connection) -> Page[JobView]:
+        from octavo.jobs import views
+
+        return await views.dead_letters(connection, cursor=cursor, limit=limit)
+
+    return print_page(act(run), as_json)
+
+
+def change_dead_letters(jobs: Sequence[str], *, again: bool, as_json: bool) -> None:
+    everything = ALL in jobs
+    named = [] if everything else read_ids(jobs)
+
+    async def run(connection: Connection) -> int:
+        from octavo.jobs.views import discard_dead_letters, requeue_dead_letters
+
+        wanted = await all_dead_letters(connection) if everything else named
+        return await (requeue_dead_letters if again else discard_dead_letters)(connection, wanted)
+
+    changed = act(run)
+    typer.echo(
+        json.dumps({"changed": changed}) if as_json else f"{'Back in line' if again else 'Discarded'}: {changed}."
+    )
+
+
+# What was given ----------------------------------------------------------------------------------------------------
+
+
+def read_object(text: str) -> dict[str, JSON]:
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"--input is not JSON: {error}.") from None
+    if not isinstance(value, dict):
+        raise BadInput('--input is JSON, but not an object such as {"stages": 3}.')
+    return value  # pyright: ignore[reportUnknownVariableType] - JSON has no other keys than texts
+
+
+def refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"there is no {name} in JSON")
+
+
+def check_kind(kind: str) -> None:
+    from octavo.pipeline import known_kinds
+
+    known_kinds()[kind]
+
+
+def check_input(kind: str, given: dict[str, JSON]) -> None:
+    from octavo.pipeline import known_kinds
+
+    check = known_kinds()[kind].check_input
+    if check:
+        check(given)
+
+
+def read_ids(texts: Sequence[str]) -> list[UUID]:
+    try:
+        return [UUID(text) for text in texts]
+    except ValueError:
+        raise NotFound("A job's id looks like 0192f0c1-7e11-7d6a-a1c0-6f8f1f0b9a52.") from None
+
+
+# The database ------------------------------------------------------------------------------------------------------
+
+
+def act(
+    run: Callable[[Connection], Awaitable[Answer]], *, before: Callable[[Connection], Awaitable[None]] | None = None
+) -> Answer:
+    """Do one thing in one transaction, beside a running installation or alone.
+
+    `before` has a transaction of its own, so that its locks are not kept.
+    """
+
+    from octavo.ops.instance import open_connection
+
+    async def main() -> Answer:
+        async with open_connection(load_settings()) as connection:
+            await refuse_other_schema(connection)
+            if before:
+                async with connection.transaction():
+                    await before(connection)
+            async with connection.transaction():
+                return await run(connection)
+
+    return asyncio.run(main())
+
+
+async def refuse_other_schema(connection: Connection) -> None:
+    """A table that is not there yet would be reported in the words of the database."""
+    from octavo.database import read_state
+
+    state = await read_state(connection)
+    if state.missing:
+        raise WrongDatabase("The schema is not up to date; bring it there with `octavo migrate` or `octavo up`.")
+
+
+async def local_owner(connection: Connection) -> UUID:
+    from octavo.database import load_queries
+    from octavo.owners import ensure_local_owner
+
+    await ensure_local_owner(connection)
+    row = await (await connection.execute(load_queries("schedules").local_owner)).fetchone()
+    if row is None:
+        raise AssertionError("the local owner was just made")
+    return row[0]
+
+
+async def sync_kinds(connection: Connection) -> None:
+    """A worker does that when it starts, but none may ever have run."""
+    from octavo.jobs import worker
+    from octavo.pipeline import known_kinds
+
+    await worker.sync_kinds(connection, known_kinds())
+
+
+async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], count: int) -> list[Enqueued]:
+    import psycopg
+
+    from octavo.jobs.queue import enqueue
+
+    added: list[Enqueued] = []
+    try:
+        for begin in range(0, count, BATCH):
+            added += await enqueue(connection, [new_job() for _ in range(min(BATCH, count - begin))])
+    except psycopg.DataError as error:
+        raise BadInput(f"The database does not take it: {error.diag.message_primary}.") from None
+    return added
+
+
+async def all_dead_letters(connection: Connection) -> list[UUID]:
+    from octavo.jobs.views import dead_letters
+
+    found: list[UUID] = []
+    cursor: str | None = None
+    while True:
+        page = await dead_letters(connection, cursor=cursor, limit=MOST_LISTED)
+        found += [job.id for job in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
+# Output ------------------------------------------------------------------------------------------------------------
+
+
+def as_json_text(value: JobView | Page[JobView]) -> str:
+    """In the same form as the API answers it."""
+    from pydantic import TypeAdapter
+
+    from octavo.jobs.views import JobView, Page
+
+    form: TypeAdapter[Any] = TypeAdapter(JobView if isinstance(value, JobView) else Page[JobView])
+    return form.dump_json(value, indent=2).decode()
+
+
+def print_page(page: Page[JobView], as_json: bool) -> None:
+    if as_json:
+        return typer.echo(as_json_text(page))
+    if not page.items:
+        return typer.echo("There are none.")
+    head = ["ID", "KIND", "STATUS", "STAGE", "PROGRESS", "ATTEMPT", "CREATED", ""]
+    print_table([head, *(row_of(job) for job in page.items)])
+    if page.next_cursor:
+        typer.echo(f"There are more: --cursor {page.next_cursor}")
+    return None
+
+
+def row_of(job: JobView) -> list[str]:
+    created = local_time(job.created_at)
+    return [
+        str(job.id),
+        job.kind,
+        job.status,
+        job.stage or "",
+        progress_of(job),
+        str(job.attempt),
+        created,
+        line_of(job),
+    ]
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_job(job: JobView, events: Sequence[EventView]) -> None:
+    facts = {
+        "Job": f"{job.id}, {job.kind}",
+        "Status": job.status,
+        "Because": line_of(job),
+        "Stage": job.stage,
+        "Progress": progress_of(job),
+        "Attempts": f"{job.attempt} ({job.failures} of {job.max_attempts} failures since the last finished stage)",
+        "Document": str(job.document_id) if job.document_id else None,
+    }
+    print_table([[f"{name}:", value] for name, value in facts.items() if value])
+    if job.stages:
+        typer.echo("\nFinished stages")
+        print_table([row_of_stage(stage) for stage in job.stages])
+    typer.echo("\nWhat happened")
+    print_table([row_of_event(event) for event in events])
+
+
+def row_of_stage(stage: StageView) -> list[str]:
+    seconds = (stage.finished_at - stage.started_at).total_seconds()
+    return ["", stage.stage, stage.part or "", f"attempt {stage.attempt}", f"{seconds:.1f} s"]
+
+
+def row_of_event(event: EventView) -> list[str]:
+    detail = (
+        f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in event.detail.items()
+    )
+    return ["", local_time(event.at), event.kind, " ".join(detail)]
+
+
+def line_of(job: JobView) -> str:
+    """What a person wants to know about it in this state."""
+    from octavo.jobs.views import explain_waiting
+
+    if job.error:
+        return f"{job.error.message} ({job.error.code})"
+    if job.waiting_because:
+        return explain_waiting(job.waiting_because.reason, job.waiting_because.facts, None)
+    return f"{job.eta.low_seconds:.0f} to {job.eta.high_seconds:.0f} s left" if job.eta else ""
+
+
+def progress_of(job: JobView) -> str:
+    done, total = job.progress.done, job.progress.total
+    return f"{done}/{total}" if total is not None else str(done or "")
+
+
+def local_time(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,80 @@
+-- What people are told about jobs: why one waits, and how long one may still take.
+
+-- What the last jobs of a kind took is asked for every running job, also for a kind that is rare among many.
+CREATE INDEX jobs_kind_completed ON jobs (kind, completed_at) WHERE status = 'complete';
+
+-- Why each unfinished job does not run. Of several reasons the one that has to end first is given, so that a person
+-- who removes it sees the next. (Later: a provider's open circuit, as one more branch of each CASE.)
+CREATE VIEW job_waiting AS
+SELECT j.id AS job_id, because.reason,
+    CASE
+        WHEN because.reason = 'paused' THEN coalesce(j.note -> 'error', '{}')
+        WHEN because.reason = 'no_worker' THEN jsonb_build_object(
+            'live_workers', (SELECT count(*) FROM workers w WHERE w.expires_at > engine_now()))
+        WHEN because.reason = 'backing_off' THEN jsonb_strip_nulls(jsonb_build_object(
+            'run_after', j.run_after, 'attempt', j.attempt, 'failures', j.failures, 'max_attempts', j.max_attempts,
+            'error', j.note -> 'error'))
+        WHEN because.reason = 'cap' THEN (
+            SELECT jsonb_build_object('cap_key', c.key, 'most', c.most, 'taken', c.taken) FROM caps c WHERE c.key = j.cap_key)
+        -- Counted backwards from the job and not beyond 1000, so that it costs the same in a line of a million.
+        WHEN because.reason IN ('alone', 'behind') THEN jsonb_build_object('position', 1 + (
+            SELECT count(*) FROM (
+                SELECT FROM jobs b
+                WHERE b.status = 'queued' AND b.admitted AND (b.priority, b.virtual_time, b.id) < (j.priority, j.virtual_time, j.id)
+                ORDER BY b.priority DESC, b.virtual_time DESC, b.id DESC LIMIT 1000) AS before))
+        ELSE '{}'
+    END AS detail
+FROM jobs j
+CROSS JOIN LATERAL (SELECT
+    CASE
+        WHEN j.status = 'uploaded' THEN 'upload'
+        WHEN j.status = 'paused' THEN 'paused'
+        WHEN NOT EXISTS (SELECT FROM workers w WHERE w.expires_at > engine_now() AND j.kind = ANY (w.kinds)) THEN 'no_worker'
+        WHEN j.run_after > engine_now() THEN 'backing_off'
+        WHEN j.run_after IS NULL AND NOT j.admitted THEN 'cap'
+        WHEN j.alone THEN 'alone'
+        ELSE 'behind'
+    END AS reason) AS because
+WHERE j.status IN ('uploaded', 'queued', 'paused');
+
+COMMENT ON VIEW job_waiting IS 'Ask for some job ids; a position in line is worked out for each row that is read.';
+
+-- How long a job has run: its present attempt, and the finished stages of earlier ones that it did not have to repeat.
+CREATE FUNCTION running_seconds(job uuid, attempt_started timestamptz, until timestamptz) RETURNS double precision
+LANGUAGE sql STABLE AS $$
+    SELECT extract(epoch FROM until - attempt_started) + coalesce((
+        SELECT sum(extract(epoch FROM finished_at - started_at)) FROM job_stages
+        WHERE job_id = job AND finished_at <= attempt_started), 0)
+$$;
+
+-- How long running jobs may still take, as an interval between measured quartiles. A job without a row is one that
+-- nothing is known about: too few samples, or it already takes longer than others of its kind did.
+CREATE FUNCTION job_eta(wanted uuid[]) RETURNS TABLE (job_id uuid, low_seconds double precision, high_seconds double precision)
+LANGUAGE sql VOLATILE AS $$
+    WITH running AS MATERIALIZED (
+        SELECT id, kind, stage, total - done AS items_left, running_seconds(id, started_at, engine_now()) AS elapsed
+        FROM jobs WHERE id = ANY (wanted) AND status = 'processing'
+    ), by_parts AS (
+        -- Parts that run beside each other end sooner than their durations add up to; `beside` is how many did.
+        SELECT r.id, r.items_left * took.quartiles[1] / took.beside AS low, r.items_left * took.quartiles[2] / took.beside AS high
+        FROM running r CROSS JOIN LATERAL (
+            SELECT count(*) AS samples,
+                   percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY seconds) AS quartiles,
+                   greatest(1, sum(seconds) / nullif(extract(epoch FROM max(finished_at) - min(started_at)), 0)) AS beside
+            FROM (SELECT started_at, finished_at, extract(epoch FROM finished_at - started_at)::double precision AS seconds
+                  FROM job_stages s WHERE s.job_id = r.id AND s.stage = r.stage AND s.part <> ''
+                  ORDER BY finished_at DESC LIMIT 50) AS parts) AS took
+        WHERE r.items_left > 0 AND took.samples >= 3
+    ), by_kind AS (
+        SELECT k.kind, took.quartiles[1] AS low, took.quartiles[2] AS high
+        FROM (SELECT DISTINCT kind FROM running) AS k CROSS JOIN LATERAL (
+            SELECT count(*) AS samples, percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY seconds) AS quartiles
+            FROM (SELECT running_seconds(c.id, c.started_at, c.completed_at) AS seconds
+                  FROM jobs c WHERE c.status = 'complete' AND c.kind = k.kind
+                  ORDER BY c.completed_at DESC LIMIT 50) AS completed) AS took
+        WHERE took.samples >= 5
+    )
+    SELECT r.id, coalesce(p.low, greatest(0, k.low - r.elapsed)), coalesce(p.high, k.high - r.elapsed)
+    FROM running r LEFT JOIN by_parts p USING (id) LEFT JOIN by_kind k USING (kind)
+    WHERE p.id IS NOT NULL OR k.high > r.elapsed
+$$;

@@ -1,0 +1,49 @@
+-- name: jobs(owner, job, status, kind, document, before_at, before_id, most)
+-- The one way to read jobs for people: newest first, of one owner; without an owner, of all, for administrators.
+SELECT id, kind, document_id, status, stage, attempt, failures, max_attempts, done, total, unit, error_code, error_message,
+       created_at, queued_at, started_at, completed_at, failed_at
+FROM jobs
+WHERE (:owner::uuid IS NULL OR owner_id = :owner)
+  AND (:job::uuid IS NULL OR id = :job)
+  AND (:status::text IS NULL OR status = :status)
+  AND (:kind::text IS NULL OR kind = :kind)
+  AND (:document::uuid IS NULL OR document_id = :document)
+  AND (:before_at::timestamptz IS NULL OR (created_at, id) < (:before_at, :before_id::uuid))
+ORDER BY created_at DESC, id DESC
+LIMIT :most;
+
+-- name: waiting(jobs)
+-- Why those of these jobs wait that do.
+SELECT job_id, reason, detail FROM job_waiting WHERE job_id = ANY (:jobs);
+
+-- name: etas(jobs)
+-- How long those of these jobs may still take of which something is known.
+SELECT job_id, low_seconds, high_seconds FROM job_eta(:jobs);
+
+-- name: stages(jobs, with_parts)
+-- What these jobs have finished; a document of many pages has many parts, so a list goes without them.
+SELECT job_id, stage, nullif(part, '') AS part, attempt, started_at, finished_at
+FROM job_stages WHERE job_id = ANY (:jobs) AND (:with_parts OR part = '')
+ORDER BY job_id, finished_at, part;
+
+-- name: events(owner, job, most)
+-- The last things that happened to a job, newest first.
+SELECT id, at, kind, process_id, document_id, detail
+FROM events WHERE process_id = :job AND (:owner::uuid IS NULL OR owner_id = :owner)
+ORDER BY id DESC LIMIT :most;
+
+-- name: lock_jobs(owner, jobs)
+-- Hold jobs until the transaction ends, always in the same order, so that two such requests cannot wait for each other.
+SELECT id, status, cap_key FROM jobs
+WHERE id = ANY (:jobs) AND (:owner::uuid IS NULL OR owner_id = :owner)
+ORDER BY id FOR UPDATE;
+
+-- name: workers()
+-- Those that run, and those of the last hour that ended without a word.
+SELECT id, host, pid, kinds, slots, running, expires_at > engine_now() AS alive, started_at, heartbeat_at, expires_at
+FROM workers ORDER BY started_at, id;
+
+-- name: depths()
+-- How many jobs there are in each state that somebody may have to do something about.
+SELECT status, count(*) FROM jobs
+WHERE status IN ('uploaded', 'queued', 'processing', 'paused', 'failed', 'dead_letter') GROUP BY status;
