@@ -48,9 +48,12 @@ lock: $(VENV)/.uv ## pin all dependencies with their hashes
 		--custom-compile-command "make lock" pyproject.toml -o requirements/runtime.txt
 	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" requirements/bench.in -o requirements/bench.txt
 
 bench: $(VENV)/.dev ## measure; ratios within one run, not absolutes
 	$(BIN)/python -m benchmarks.foundation
+	$(BIN)/python -m benchmarks.engine
 
 clean: ## remove the virtual environment and caches; documents are kept
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

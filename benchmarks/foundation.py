@@ -99,7 +99,7 @@ def storage_ratio() -> None:
             plain = seconds(lambda: plain_write(folder))
             ours = seconds(lambda number=number: asyncio.run(put(number)))
             ratios.append(plain / ours)
-    show("storage, speed of put / plain hash and write", ratios, "×")
+    show("storage, speed of put by plain hash and write", ratios, "x")
 
 
 def sandbox_latency() -> None:
