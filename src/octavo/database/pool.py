@@ -50,8 +50,8 @@ class Database:
     async def __aexit__(self, *_: object) -> None:
         await self._pool.close()
 
-    async def listener(self) -> Connection:
-        """A connection outside the pool, for waiting on notifications."""
+    async def connect_apart(self) -> Connection:
+        """A connection outside the pool, for waiting on notifications and for what one process does all the time."""
         return await connect(self._connection_info)
 
     @asynccontextmanager

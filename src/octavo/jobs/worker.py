@@ -7,7 +7,8 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -90,6 +91,7 @@ class Worker(Generic[Tools]):
         self._wake = asyncio.Event()
         self._renewed = time.monotonic()
         self._answer_lost = False
+        self._visits: Connection | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until asked to stop; then what runs gets a moment to finish, and the rest is handed back."""
@@ -133,7 +135,7 @@ class Worker(Generic[Tools]):
         finished, abandoned = self._finished[:], self._abandoned[:]
         if finished:
             self._faults.reach("complete.before")
-        async with self._database.connection() as connection:
+        async with self._own_connection() as connection:
             if self._answer_lost:
                 await self._find_unknown(connection)
             if abandoned:
@@ -147,6 +149,18 @@ class Worker(Generic[Tools]):
             self._faults.reach("claim.after")
             self._marks.add(claimed, time.monotonic())
         return claimed
+
+    @asynccontextmanager
+    async def _own_connection(self) -> AsyncGenerator[Connection]:
+        """Visits are what a busy worker does most, so they have a connection that need not be checked each time."""
+        if self._visits is None:
+            self._visits = await self._database.connect_apart()
+        try:
+            yield self._visits
+        except psycopg.OperationalError as error:
+            visits, self._visits = self._visits, None
+            await visits.close()
+            raise DatabaseUnavailable(str(error).strip().splitlines()[0]) from error
 
     async def _claim(
         self, connection: Connection, finished: Sequence[tuple[ClaimedJob, JSON]], free: int
@@ -325,7 +339,7 @@ class Worker(Generic[Tools]):
         """Wakes the worker at once; without it, as behind a connection pooler, polling does."""
         while True:
             try:
-                async with await self._database.listener() as connection:
+                async with await self._database.connect_apart() as connection:
                     await connection.execute(f"LISTEN {CHANNEL}".encode())
                     self._wake.set()
                     async for _ in connection.notifies():
@@ -351,6 +365,8 @@ class Worker(Generic[Tools]):
             helper.cancel()
         await asyncio.gather(*helpers, return_exceptions=True)
         await self._say_goodbye([one.job for one in left])
+        if self._visits:
+            await self._visits.close()
 
     async def _say_goodbye(self, left: Sequence[ClaimedJob]) -> None:
         with contextlib.suppress(DatabaseUnavailable, psycopg.Error):

@@ -49,7 +49,6 @@ SERVER_SETTINGS = {
     "max_connections": "200",
     "shared_buffers": "128MB",
     "max_wal_size": "2GB",
-    "wal_compression": "on",
     "jit": "off",  # compiling costs more than it saves on the short queries of a queue
     "timezone": "UTC",
     "log_timezone": "UTC",

@@ -8,6 +8,12 @@ BEGIN
     RAISE EXCEPTION 'job % breaks %', job, invariant USING ERRCODE = 'check_violation', CONSTRAINT = invariant;
 END $$;
 
+CREATE FUNCTION refuse_step(job uuid, before text, after text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'job % cannot go from % to %', job, before, after
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'job_transitions';
+END $$;
+
 CREATE FUNCTION record_created_jobs() RETURNS trigger LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     moment timestamptz := engine_now();
@@ -24,26 +30,19 @@ END $$;
 CREATE FUNCTION record_changed_jobs() RETURNS trigger LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     moment timestamptz := engine_now();
-    illegal record;
 BEGIN
-    PERFORM refuse_broken(n.id, broken_invariant(n)) FROM changed_to n WHERE broken_invariant(n) IS NOT NULL;
+    PERFORM CASE WHEN broken_invariant(n) IS NOT NULL THEN refuse_broken(n.id, broken_invariant(n))
+                 ELSE refuse_step(n.id, o.status, n.status) END
+    FROM changed_to n JOIN changed_from o USING (id)
+    WHERE broken_invariant(n) IS NOT NULL
+       OR n.status <> o.status
+          AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status);
     INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
     SELECT moment, n.id,
            coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
     WHERE n.status <> o.status;
-    IF FOUND THEN
-        SELECT o.id, o.status AS before, n.status AS after INTO illegal
-        FROM changed_to n JOIN changed_from o USING (id)
-        WHERE n.status <> o.status
-          AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'job % cannot go from % to %', illegal.id, illegal.before, illegal.after
-                USING ERRCODE = 'check_violation', CONSTRAINT = 'job_transitions';
-        END IF;
-    END IF;
     RETURN NULL;
 END $$;
 
