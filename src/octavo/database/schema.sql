@@ -24,35 +24,17 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-CREATE FUNCTION public.cancel_job(job uuid, event text) RETURNS integer
+CREATE FUNCTION public.advance_clocks(priorities smallint[], times bigint[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
-DECLARE
-    number integer;
-    returned text[];
 BEGIN
-    WITH RECURSIVE family AS (
-        SELECT id FROM jobs WHERE id = job
-        UNION
-        SELECT j.id FROM jobs j JOIN family f ON j.parent_id = f.id
-    ), locked AS (
-        SELECT jobs.id, jobs.admitted, jobs.cap_key FROM jobs JOIN family USING (id)
-        WHERE jobs.id = job OR jobs.status NOT IN ('complete', 'failed', 'cancelled')
-        ORDER BY jobs.id FOR UPDATE OF jobs
-    ), stopped AS (
-        UPDATE jobs SET status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
-                        leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
-                        error_code = NULL, error_message = NULL, failed_at = NULL,
-                        note = jsonb_strip_nulls(jsonb_build_object('event', event,
-                            'because', CASE WHEN jobs.id <> job THEN job END))
-        FROM locked WHERE jobs.id = locked.id
-        RETURNING CASE WHEN locked.admitted THEN locked.cap_key END AS slot
-    )
-    SELECT count(*), array_agg(slot) FILTER (WHERE slot IS NOT NULL) INTO number, returned FROM stopped;
-    IF returned IS NOT NULL THEN
-        PERFORM return_slots(returned);
-    END IF;
-    RETURN number;
+    FOR place IN 1..cardinality(times) LOOP
+        -- In line order, so the last of a priority is its latest.
+        CONTINUE WHEN place < cardinality(times) AND priorities[place + 1] = priorities[place];
+        IF times[place] > virtual_clock(priorities[place]) THEN
+            PERFORM setval(('virtual_clock_' || priorities[place])::regclass, times[place]);
+        END IF;
+    END LOOP;
 END $$;
 CREATE TABLE public.jobs (
     id uuid NOT NULL,
@@ -94,22 +76,8 @@ CREATE TABLE public.jobs (
     completed_at timestamp with time zone,
     failed_at timestamp with time zone,
     expires_at timestamp with time zone,
-    CONSTRAINT complete_has_its_time CHECK (((completed_at IS NOT NULL) = (status = 'complete'::text))),
-    CONSTRAINT error_only_when_failed CHECK (((error_code IS NOT NULL) = (status = ANY (ARRAY['failed'::text, 'dead_letter'::text])))),
-    CONSTRAINT failed_has_its_time CHECK (((failed_at IS NOT NULL) = (status = ANY (ARRAY['failed'::text, 'dead_letter'::text])))),
     CONSTRAINT jobs_max_attempts_check CHECK ((max_attempts > 0)),
     CONSTRAINT jobs_priority_check CHECK (((priority >= 0) AND (priority <= 9))),
-    CONSTRAINT lease_only_when_processing CHECK ((((leased_by IS NOT NULL) = (status = 'processing'::text)) AND ((lease_expires_at IS NOT NULL) = (status = 'processing'::text)) AND ((deadline_at IS NOT NULL) = (status = 'processing'::text)))),
-    CONSTRAINT message_with_its_code CHECK (((error_message IS NULL) = (error_code IS NULL))),
-    CONSTRAINT output_only_when_complete CHECK (((output IS NULL) OR (status = 'complete'::text))),
-    CONSTRAINT processing_has_its_time CHECK (((status <> 'processing'::text) OR (started_at IS NOT NULL))),
-    CONSTRAINT queued_has_its_time CHECK (((status = ANY (ARRAY['uploaded'::text, 'failed'::text, 'cancelled'::text])) OR (queued_at IS NOT NULL))),
-    CONSTRAINT slot_only_when_wanted CHECK (
-CASE status
-    WHEN 'processing'::text THEN (admitted AND (run_after IS NULL))
-    WHEN 'queued'::text THEN ((NOT (admitted AND (run_after IS NOT NULL))) AND (admitted OR (run_after IS NOT NULL) OR (cap_key IS NOT NULL)))
-    ELSE ((NOT admitted) AND (run_after IS NULL))
-END),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'queued'::text, 'processing'::text, 'complete'::text, 'failed'::text, 'dead_letter'::text, 'paused'::text, 'cancelled'::text])))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
@@ -118,47 +86,99 @@ COMMENT ON COLUMN public.jobs.admitted IS 'May be claimed: it is due, and holds 
 COMMENT ON COLUMN public.jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
 COMMENT ON COLUMN public.jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
 COMMENT ON COLUMN public.jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
-CREATE FUNCTION public.claim_jobs(worker uuid, known text[], slots integer, is_idle boolean, lease interval, marks bigint[]) RETURNS SETOF public.jobs
+CREATE FUNCTION public.broken_invariant(job public.jobs) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE
+        WHEN job.output IS NOT NULL AND job.status <> 'complete' THEN 'output_only_when_complete'
+        WHEN (job.error_code IS NOT NULL) <> (job.status IN ('failed', 'dead_letter')) THEN 'error_only_when_failed'
+        WHEN (job.error_message IS NULL) <> (job.error_code IS NULL) THEN 'message_with_its_code'
+        WHEN num_nonnulls(job.leased_by, job.lease_expires_at, job.deadline_at)
+             <> CASE job.status WHEN 'processing' THEN 3 ELSE 0 END THEN 'lease_only_when_processing'
+        WHEN job.queued_at IS NULL AND job.status NOT IN ('uploaded', 'failed', 'cancelled') THEN 'queued_has_its_time'
+        WHEN job.started_at IS NULL AND job.status = 'processing' THEN 'processing_has_its_time'
+        WHEN (job.completed_at IS NOT NULL) <> (job.status = 'complete') THEN 'complete_has_its_time'
+        WHEN (job.failed_at IS NOT NULL) <> (job.status IN ('failed', 'dead_letter')) THEN 'failed_has_its_time'
+        WHEN NOT CASE job.status
+            WHEN 'processing' THEN job.admitted AND job.run_after IS NULL
+            WHEN 'queued' THEN NOT (job.admitted AND job.run_after IS NOT NULL)
+                               AND (job.admitted OR job.run_after IS NOT NULL OR job.cap_key IS NOT NULL)
+            ELSE NOT job.admitted AND job.run_after IS NULL END THEN 'slot_only_when_wanted'
+    END
+$$;
+CREATE FUNCTION public.cancel_job(job uuid, event text) RETURNS integer
     LANGUAGE plpgsql
     AS $$
 DECLARE
+    number integer;
+    returned text[];
+    before text;
+BEGIN
+    SELECT status INTO before FROM jobs WHERE id = job FOR UPDATE;
+    IF before IN ('complete', 'failed', 'cancelled') THEN
+        PERFORM refuse_step(job, before, 'cancelled');
+    END IF;
+    WITH RECURSIVE family AS (
+        SELECT id FROM jobs WHERE id = job
+        UNION
+        SELECT j.id FROM jobs j JOIN family f ON j.parent_id = f.id
+    ), locked AS (
+        SELECT jobs.id, jobs.admitted, jobs.cap_key FROM jobs JOIN family USING (id)
+        WHERE jobs.id = job OR jobs.status NOT IN ('complete', 'failed', 'cancelled')
+        ORDER BY jobs.id FOR UPDATE OF jobs
+    ), stopped AS (
+        UPDATE jobs SET status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+                        leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
+                        error_code = NULL, error_message = NULL, failed_at = NULL,
+                        note = jsonb_strip_nulls(jsonb_build_object('event', event,
+                            'because', CASE WHEN jobs.id <> job THEN job END))
+        FROM locked WHERE jobs.id = locked.id
+        RETURNING CASE WHEN locked.admitted THEN locked.cap_key END AS slot
+    )
+    SELECT count(*), array_agg(slot) FILTER (WHERE slot IS NOT NULL) INTO number, returned FROM stopped;
+    IF returned IS NOT NULL THEN
+        PERFORM return_slots(returned);
+    END IF;
+    RETURN number;
+END $$;
+CREATE FUNCTION public.claim_jobs(worker uuid, known text[], slots integer, is_idle boolean, lease interval, mark_priority smallint, mark_time bigint) RETURNS SETOF public.jobs
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
     at timestamptz := engine_now();
-    chosen uuid[] := '{}';
-    found uuid[];
+    chosen uuid[];
     lonely boolean[];
-    latest bigint;
+    priorities smallint[];
+    times bigint[];
     first_lonely integer;
 BEGIN
-    IF EXISTS (SELECT FROM jobs WHERE status = 'processing' AND lease_expires_at <= at) THEN
-        PERFORM take_over_expired(at, 100);
+    IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
+        SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
+        INTO chosen, lonely, priorities, times
+        FROM (SELECT id, alone, priority, virtual_time FROM jobs
+              WHERE status = 'queued' AND admitted AND priority < mark_priority AND kind = ANY (known)
+              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
     END IF;
-    IF EXISTS (SELECT FROM jobs WHERE status = 'queued' AND run_after <= at) THEN
-        PERFORM promote_due(at, 500);
-    END IF;
-    FOR level IN 0..9 LOOP
-        SELECT array_agg(p.id), array_agg(p.alone), max(p.virtual_time) INTO found, lonely, latest
-        FROM (SELECT id, alone, virtual_time FROM jobs
-              WHERE status = 'queued' AND admitted AND priority = level AND virtual_time >= marks[level + 1]
+    IF chosen IS NULL THEN
+        SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
+        INTO chosen, lonely, priorities, times
+        FROM (SELECT id, alone, priority, virtual_time FROM jobs
+              WHERE status = 'queued' AND admitted AND (priority, virtual_time) >= (mark_priority, mark_time)
                 AND kind = ANY (known)
-              ORDER BY virtual_time, id LIMIT slots - cardinality(chosen) FOR UPDATE SKIP LOCKED) AS p;
-        CONTINUE WHEN found IS NULL;
-        -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes first.
-        first_lonely := array_position(lonely, true);
-        IF first_lonely IS NOT NULL THEN
-            IF first_lonely = 1 AND is_idle AND cardinality(chosen) = 0 THEN
-                chosen := found[1:1];
-            ELSE
-                chosen := chosen || found[1:first_lonely - 1];
-            END IF;
-            EXIT;
-        END IF;
-        chosen := chosen || found;
-        PERFORM setval(('virtual_clock_' || level)::regclass, greatest(latest, virtual_clock(level::smallint)));
-        EXIT WHEN cardinality(chosen) >= slots;
-    END LOOP;
-    IF cardinality(chosen) = 0 THEN
+              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
+    END IF;
+    IF chosen IS NULL THEN
         RETURN;
     END IF;
+    -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes alone.
+    first_lonely := array_position(lonely, true);
+    IF first_lonely IS NOT NULL THEN
+        first_lonely := CASE WHEN first_lonely = 1 AND is_idle THEN 1 ELSE first_lonely - 1 END;
+        chosen := chosen[1:first_lonely];
+        times := times[1:first_lonely];
+    END IF;
+    PERFORM advance_clocks(priorities, times);
     IF EXISTS (SELECT FROM start_rates) THEN
         chosen := hold_to_rate(chosen, at);
     END IF;
@@ -173,6 +193,7 @@ BEGIN
 END $$;
 CREATE FUNCTION public.complete_jobs(held uuid[], tokens bigint[], outputs jsonb[]) RETURNS SETOF uuid
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -216,11 +237,13 @@ BEGIN
     ORDER BY 1
     ON CONFLICT DO NOTHING;
     WITH given AS (
-        SELECT w.*, k.max_attempts AS kind_attempts, row_number() OVER () AS place,
+        SELECT w.*, k.max_attempts AS kind_attempts,
                CASE WHEN w.cap_key IS NOT NULL THEN w.cap_key WHEN k.cap IS NOT NULL THEN 'kind:' || w.kind END AS slot_key
-        FROM jsonb_to_recordset(wanted) AS w (
+        FROM ROWS FROM (jsonb_to_recordset(wanted) AS (
             id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, key text, priority smallint,
-            max_attempts integer, delay_seconds double precision, cap_key text, cap integer, input jsonb)
+            max_attempts integer, delay_seconds double precision, cap_key text, cap integer, input jsonb))
+        WITH ORDINALITY AS w (id, kind, owner_id, document_id, parent_id, key, priority, max_attempts, delay_seconds,
+                              cap_key, cap, input, place)
         JOIN job_kinds k ON k.name = w.kind
     ), placed AS (
         SELECT g.*, row_number() OVER (PARTITION BY g.owner_id, coalesce(g.priority, 5::smallint) ORDER BY g.place) - 1
@@ -269,7 +292,7 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb[], known text[], slots integer, is_idle boolean, lease interval, marks bigint[]) RETURNS SETOF public.jobs
+CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb[], known text[], slots integer, is_idle boolean, lease interval, mark_priority smallint, mark_time bigint) RETURNS SETOF public.jobs
     LANGUAGE plpgsql
     AS $$
 BEGIN
@@ -277,7 +300,7 @@ BEGIN
         PERFORM complete_jobs(held, tokens, outputs);
     END IF;
     IF slots > 0 THEN
-        RETURN QUERY SELECT * FROM claim_jobs(worker, known, slots, is_idle, lease, marks);
+        RETURN QUERY SELECT * FROM claim_jobs(worker, known, slots, is_idle, lease, mark_priority, mark_time);
     END IF;
 END $$;
 CREATE FUNCTION public.fail_job(job uuid, token bigint, code text, message text, first_delay double precision, factor double precision, charged boolean, retry_after double precision) RETURNS text
@@ -404,6 +427,36 @@ BEGIN
     PERFORM return_slots(array_remove(returned, NULL));
     RETURN kept;
 END $$;
+CREATE FUNCTION public.job_eta(wanted uuid[]) RETURNS TABLE(job_id uuid, low_seconds double precision, high_seconds double precision)
+    LANGUAGE sql
+    AS $$
+    WITH running AS MATERIALIZED (
+        SELECT id, kind, stage, total - done AS items_left, running_seconds(id, started_at, engine_now()) AS elapsed
+        FROM jobs WHERE id = ANY (wanted) AND status = 'processing'
+    ), by_parts AS (
+        -- Parts that run beside each other end sooner than their durations add up to; `beside` is how many did.
+        SELECT r.id, r.items_left * took.quartiles[1] / took.beside AS low, r.items_left * took.quartiles[2] / took.beside AS high
+        FROM running r CROSS JOIN LATERAL (
+            SELECT count(*) AS samples,
+                   percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY seconds) AS quartiles,
+                   greatest(1, sum(seconds) / nullif(extract(epoch FROM max(finished_at) - min(started_at)), 0)) AS beside
+            FROM (SELECT started_at, finished_at, extract(epoch FROM finished_at - started_at)::double precision AS seconds
+                  FROM job_stages s WHERE s.job_id = r.id AND s.stage = r.stage AND s.part <> ''
+                  ORDER BY finished_at DESC LIMIT 50) AS parts) AS took
+        WHERE r.items_left > 0 AND took.samples >= 3
+    ), by_kind AS (
+        SELECT k.kind, took.quartiles[1] AS low, took.quartiles[2] AS high
+        FROM (SELECT DISTINCT kind FROM running) AS k CROSS JOIN LATERAL (
+            SELECT count(*) AS samples, percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY seconds) AS quartiles
+            FROM (SELECT running_seconds(c.id, c.started_at, c.completed_at) AS seconds
+                  FROM jobs c WHERE c.status = 'complete' AND c.kind = k.kind
+                  ORDER BY c.completed_at DESC LIMIT 50) AS completed) AS took
+        WHERE took.samples >= 5
+    )
+    SELECT r.id, coalesce(p.low, greatest(0, k.low - r.elapsed)), coalesce(p.high, k.high - r.elapsed)
+    FROM running r LEFT JOIN by_parts p USING (id) LEFT JOIN by_kind k USING (kind)
+    WHERE p.id IS NOT NULL OR k.high > r.elapsed
+$$;
 CREATE FUNCTION public.lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF uuid
     LANGUAGE sql
     AS $$
@@ -417,6 +470,14 @@ CREATE FUNCTION public.next_virtual_time(owner uuid, wanted smallint) RETURNS bi
         coalesce((SELECT max(virtual_time) FROM jobs
                   WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
 $$;
+CREATE FUNCTION public.pass_time() RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+BEGIN
+    RETURN take_over_expired(at, 500) + promote_due(at, 1000);
+END $$;
 CREATE FUNCTION public.pause_job(job uuid, token bigint, code text, message text) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -460,45 +521,58 @@ BEGIN
 END $$;
 CREATE FUNCTION public.record_changed_jobs() RETURNS trigger
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 DECLARE
-    illegal record;
+    moment timestamptz := engine_now();
 BEGIN
-    INSERT INTO events (process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT n.id,
+    PERFORM CASE WHEN broken_invariant(n) IS NOT NULL THEN refuse_broken(n.id, broken_invariant(n))
+                 ELSE refuse_step(n.id, o.status, n.status) END
+    FROM changed_to n JOIN changed_from o USING (id)
+    WHERE broken_invariant(n) IS NOT NULL
+       OR n.status <> o.status
+          AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status);
+    INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT moment, n.id,
            coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
     WHERE n.status <> o.status;
-    IF FOUND THEN
-        SELECT o.id, o.status AS before, n.status AS after INTO illegal
-        FROM changed_to n JOIN changed_from o USING (id)
-        WHERE n.status <> o.status
-          AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'job % cannot go from % to %', illegal.id, illegal.before, illegal.after
-                USING ERRCODE = 'check_violation', CONSTRAINT = 'job_transitions';
-        END IF;
-    END IF;
     RETURN NULL;
 END $$;
 CREATE FUNCTION public.record_created_jobs() RETURNS trigger
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
+DECLARE
+    moment timestamptz := engine_now();
 BEGIN
-    INSERT INTO events (process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT id, 'created', status, owner_id, document_id, jsonb_build_object('kind', kind) || note FROM created;
+    PERFORM refuse_broken(n.id, broken_invariant(n)) FROM created n WHERE broken_invariant(n) IS NOT NULL;
+    INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT moment, id, 'created', status, owner_id, document_id, jsonb_build_object('kind', kind) || note FROM created;
     IF EXISTS (SELECT FROM created WHERE status = 'queued') THEN
         NOTIFY octavo_jobs;
     END IF;
     RETURN NULL;
+END $$;
+CREATE FUNCTION public.refuse_broken(job uuid, invariant text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'job % breaks %', job, invariant USING ERRCODE = 'check_violation', CONSTRAINT = invariant;
 END $$;
 CREATE FUNCTION public.refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     RAISE EXCEPTION 'events are append-only' USING ERRCODE = 'restrict_violation';
+END $$;
+CREATE FUNCTION public.refuse_step(job uuid, before text, after text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'job % cannot go from % to %', job, before, after
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'job_transitions';
 END $$;
 CREATE FUNCTION public.renew_leases(worker uuid, held uuid[], tokens bigint[], lease interval) RETURNS SETOF uuid
     LANGUAGE sql
@@ -528,6 +602,9 @@ BEGIN
     SELECT * INTO held FROM jobs WHERE id = job FOR UPDATE;
     IF NOT FOUND THEN
         RETURN false;
+    END IF;
+    IF held.status NOT IN ('paused', 'failed', 'dead_letter', 'cancelled') THEN
+        PERFORM refuse_step(job, held.status, 'queued');
     END IF;
     IF from_stage = '' THEN
         DELETE FROM job_stages WHERE job_id = job;
@@ -565,6 +642,13 @@ BEGIN
         PERFORM admit_waiting(returned);
     END IF;
 END $$;
+CREATE FUNCTION public.running_seconds(job uuid, attempt_started timestamp with time zone, until timestamp with time zone) RETURNS double precision
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT extract(epoch FROM until - attempt_started) + coalesce((
+        SELECT sum(extract(epoch FROM finished_at - started_at)) FROM job_stages
+        WHERE job_id = job AND finished_at <= attempt_started), 0)
+$$;
 CREATE FUNCTION public.set_cap(wanted_key text, wanted integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -679,6 +763,52 @@ CREATE TABLE public.job_transitions (
     after text NOT NULL,
     why text NOT NULL
 );
+CREATE TABLE public.workers (
+    id uuid NOT NULL,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    kinds text[] NOT NULL,
+    slots integer NOT NULL,
+    running integer DEFAULT 0 NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    heartbeat_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+CREATE VIEW public.job_waiting AS
+ SELECT j.id AS job_id,
+    because.reason,
+        CASE
+            WHEN (because.reason = 'paused'::text) THEN COALESCE((j.note -> 'error'::text), '{}'::jsonb)
+            WHEN (because.reason = 'no_worker'::text) THEN jsonb_build_object('live_workers', ( SELECT count(*) AS count
+               FROM public.workers w
+              WHERE (w.expires_at > public.engine_now())))
+            WHEN (because.reason = 'backing_off'::text) THEN jsonb_strip_nulls(jsonb_build_object('run_after', j.run_after, 'attempt', j.attempt, 'failures', j.failures, 'max_attempts', j.max_attempts, 'error', (j.note -> 'error'::text)))
+            WHEN (because.reason = 'cap'::text) THEN ( SELECT jsonb_build_object('cap_key', c.key, 'most', c.most, 'taken', c.taken) AS jsonb_build_object
+               FROM public.caps c
+              WHERE (c.key = j.cap_key))
+            WHEN (because.reason = ANY (ARRAY['alone'::text, 'behind'::text])) THEN jsonb_build_object('position', (1 + ( SELECT count(*) AS count
+               FROM ( SELECT
+                       FROM public.jobs b
+                      WHERE ((b.status = 'queued'::text) AND b.admitted AND (ROW(b.priority, b.virtual_time, b.id) < ROW(j.priority, j.virtual_time, j.id)))
+                      ORDER BY b.priority DESC, b.virtual_time DESC, b.id DESC
+                     LIMIT 1000) before)))
+            ELSE '{}'::jsonb
+        END AS detail
+   FROM (public.jobs j
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (j.status = 'uploaded'::text) THEN 'upload'::text
+                    WHEN (j.status = 'paused'::text) THEN 'paused'::text
+                    WHEN (NOT (EXISTS ( SELECT
+                       FROM public.workers w
+                      WHERE ((w.expires_at > public.engine_now()) AND (j.kind = ANY (w.kinds)))))) THEN 'no_worker'::text
+                    WHEN (j.run_after > public.engine_now()) THEN 'backing_off'::text
+                    WHEN ((j.run_after IS NULL) AND (NOT j.admitted)) THEN 'cap'::text
+                    WHEN j.alone THEN 'alone'::text
+                    ELSE 'behind'::text
+                END AS reason) because)
+  WHERE (j.status = ANY (ARRAY['uploaded'::text, 'queued'::text, 'paused'::text]));
+COMMENT ON VIEW public.job_waiting IS 'Ask for some job ids; a position in line is worked out for each row that is read.';
 CREATE TABLE public.owners (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -783,17 +913,6 @@ CREATE SEQUENCE public.virtual_clock_9
     MINVALUE 0
     NO MAXVALUE
     CACHE 1;
-CREATE TABLE public.workers (
-    id uuid NOT NULL,
-    host text NOT NULL,
-    pid integer NOT NULL,
-    kinds text[] NOT NULL,
-    slots integer NOT NULL,
-    running integer DEFAULT 0 NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    heartbeat_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone NOT NULL
-);
 ALTER TABLE ONLY public.events ATTACH PARTITION public.events_default DEFAULT;
 ALTER TABLE ONLY public.caps
     ADD CONSTRAINT caps_pkey PRIMARY KEY (key);
@@ -828,6 +947,7 @@ CREATE INDEX events_default_xid_id_idx ON public.events_default USING btree (xid
 CREATE INDEX jobs_document ON public.jobs USING btree (document_id) WHERE (document_id IS NOT NULL);
 CREATE INDEX jobs_due ON public.jobs USING btree (run_after) WHERE ((status = 'queued'::text) AND (run_after IS NOT NULL));
 CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (owner_id, kind, key) WHERE (key IS NOT NULL);
+CREATE INDEX jobs_kind_completed ON public.jobs USING btree (kind, completed_at) WHERE (status = 'complete'::text);
 CREATE INDEX jobs_lease ON public.jobs USING btree (lease_expires_at) WHERE (status = 'processing'::text);
 CREATE INDEX jobs_owner_created ON public.jobs USING btree (owner_id, created_at);
 CREATE INDEX jobs_owner_status ON public.jobs USING btree (owner_id, status, priority, virtual_time);

@@ -61,7 +61,9 @@ async def enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueu
     try:
         cursor = await connection.execute(QUERIES.enqueue, {"wanted": Jsonb([job.as_json() for job in jobs])})
     except psycopg.errors.ForeignKeyViolation as error:
-        raise UnknownKind(_first_line(error)) from None
+        if error.diag.constraint_name == "job_kinds":
+            raise UnknownKind(_first_line(error)) from None
+        raise BadInput(_first_line(error)) from None
     return [Enqueued(*row) for row in await cursor.fetchall()]
 
 

@@ -47,7 +47,9 @@ def test_migrate_and_doctor_work_on_a_shared_database(database_info: str, folder
     assert result.returncode == 0, result
     found = json.loads(result.stdout)
     assert found["healthy"] is True
-    assert [check["name"] for check in found["checks"]] == ["data folder", "database", "schema", "storage", "sandbox"]
+    assert [check["name"] for check in found["checks"]] == [
+        *("data folder", "database", "schema", "jobs", "caps", "schedules", "storage", "sandbox")
+    ]
     assert not (folder / "data/postgres").exists()
 
 

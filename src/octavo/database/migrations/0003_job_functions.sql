@@ -138,11 +138,13 @@ BEGIN
     ON CONFLICT DO NOTHING;
 
     WITH given AS (
-        SELECT w.*, k.max_attempts AS kind_attempts, row_number() OVER () AS place,
+        SELECT w.*, k.max_attempts AS kind_attempts,
                CASE WHEN w.cap_key IS NOT NULL THEN w.cap_key WHEN k.cap IS NOT NULL THEN 'kind:' || w.kind END AS slot_key
-        FROM jsonb_to_recordset(wanted) AS w (
+        FROM ROWS FROM (jsonb_to_recordset(wanted) AS (
             id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, key text, priority smallint,
-            max_attempts integer, delay_seconds double precision, cap_key text, cap integer, input jsonb)
+            max_attempts integer, delay_seconds double precision, cap_key text, cap integer, input jsonb))
+        WITH ORDINALITY AS w (id, kind, owner_id, document_id, parent_id, key, priority, max_attempts, delay_seconds,
+                              cap_key, cap, input, place)
         JOIN job_kinds k ON k.name = w.kind
     ), placed AS (
         SELECT g.*, row_number() OVER (PARTITION BY g.owner_id, coalesce(g.priority, 5::smallint) ORDER BY g.place) - 1
@@ -515,6 +517,9 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
+    IF held.status NOT IN ('paused', 'failed', 'dead_letter', 'cancelled') THEN
+        PERFORM refuse_step(job, held.status, 'queued');
+    END IF;
     IF from_stage = '' THEN
         DELETE FROM job_stages WHERE job_id = job;
     ELSIF from_stage IS NOT NULL THEN
@@ -545,7 +550,12 @@ CREATE FUNCTION cancel_job(job uuid, event text) RETURNS integer LANGUAGE plpgsq
 DECLARE
     number integer;
     returned text[];
+    before text;
 BEGIN
+    SELECT status INTO before FROM jobs WHERE id = job FOR UPDATE;
+    IF before IN ('complete', 'failed', 'cancelled') THEN
+        PERFORM refuse_step(job, before, 'cancelled');
+    END IF;
     WITH RECURSIVE family AS (
         SELECT id FROM jobs WHERE id = job
         UNION

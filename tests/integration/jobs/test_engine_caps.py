@@ -1,0 +1,207 @@
+"""At most so many of a key at once: a slot is passed on by whatever ends a job, never lost and never given twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from octavo.jobs.queue import NewJob
+from octavo.jobs.run import ClaimedJob
+from octavo.model.errors import ErrorClass
+from tests.support.engine import Engine
+from tests.support.processes import wait_until
+
+ENDS: dict[str, Callable[[Engine, ClaimedJob], object]] = {
+    "completion": lambda engine, job: engine.complete(job),
+    "failure": lambda engine, job: engine.fail(job, ErrorClass.PERMANENT),
+    "retry": lambda engine, job: engine.fail(job, ErrorClass.TRANSIENT),
+    "wait": lambda engine, job: engine.fail(job, ErrorClass.RATE_LIMIT),
+    "cancel": lambda engine, job: engine.cancel(job.id),
+    "pause by its worker": lambda engine, job: engine.pause(job.id, job.lease_token),
+    "pause by a person": lambda engine, job: engine.pause(job.id),
+}
+
+
+def fill(engine: Engine, owner: UUID, count: int, cap: int, **more: object) -> list[UUID]:
+    """One by one, so that the order they came in is beyond doubt."""
+    return [engine.put(owner, cap_key="analysis:1", cap=cap, **more)[0] for _ in range(count)]
+
+
+def admitted(engine: Engine) -> int:
+    engine.check_invariants()
+    return engine.one("SELECT count(*) FROM jobs WHERE admitted")
+
+
+def test_only_as_many_as_the_cap_are_claimed(engine: Engine, owner: UUID) -> None:
+    fill(engine, owner, 20, cap=5)
+    assert len(engine.claim(slots=50)) == 5
+    assert engine.claim(slots=50) == []
+    assert engine.taken("analysis:1") == 5
+
+
+def test_jobs_without_the_key_are_not_held_up(engine: Engine, owner: UUID) -> None:
+    fill(engine, owner, 20, cap=1)
+    engine.put(owner, count=3)
+    assert len(engine.claim(slots=50)) == 4
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_slot_is_passed_on(engine: Engine, owner: UUID, end: str) -> None:
+    fill(engine, owner, 4, cap=1)
+    seen: set[UUID] = set()
+    for _ in range(4):
+        job = engine.claim_one(slots=4)
+        ENDS[end](engine, job)
+        seen.add(job.id)
+        assert admitted(engine) <= 1
+    assert len(seen) == 4
+    assert engine.taken("analysis:1") == 0
+
+
+def test_a_slot_is_passed_on_by_a_take_over_that_gives_up(engine: Engine, owner: UUID) -> None:
+    first, second = fill(engine, owner, 2, cap=1, max_attempts=1)
+    assert engine.claim_one(lease=1).id == first
+    engine.advance(2)
+    assert engine.claim_one().id == second
+    assert engine.status(first) == "dead_letter"
+
+
+def test_a_take_over_that_tries_again_keeps_its_slot(engine: Engine, owner: UUID) -> None:
+    first, _ = fill(engine, owner, 2, cap=1)
+    engine.claim_one(lease=1)
+    engine.advance(2)
+    assert engine.claim_one().id == first
+    assert admitted(engine) == 1
+
+
+def test_what_is_handed_back_keeps_its_slot(engine: Engine, owner: UUID) -> None:
+    first, _ = fill(engine, owner, 2, cap=1)
+    engine.hand_back(engine.claim_one())
+    assert engine.claim_one().id == first
+
+
+def test_a_raised_cap_admits_more_at_once(engine: Engine, owner: UUID) -> None:
+    fill(engine, owner, 10, cap=2)
+    engine.claim(slots=10)
+    engine.one("SELECT set_cap('analysis:1', 5)")
+    assert len(engine.claim(slots=10)) == 3
+    assert admitted(engine) == 5
+
+
+def test_a_lowered_cap_is_reached_as_jobs_end(engine: Engine, owner: UUID) -> None:
+    fill(engine, owner, 20, cap=5)
+    running = engine.claim(slots=10)
+    engine.one("SELECT set_cap('analysis:1', 2)")
+    for job in running:
+        engine.complete(job)
+        engine.check_invariants()
+    assert len(engine.claim(slots=10)) == 2
+
+
+def test_jobs_that_back_off_hold_no_slot(engine: Engine, owner: UUID) -> None:
+    fill(engine, owner, 3, cap=3)
+    for job in engine.claim(slots=3):
+        engine.fail(job, ErrorClass.TRANSIENT)
+    assert (admitted(engine), engine.taken("analysis:1")) == (0, 0)
+    fill(engine, owner, 3, cap=3)
+    assert len(engine.claim(slots=10)) == 3
+    engine.advance(10)
+    assert engine.claim(slots=10) == []
+    assert engine.taken("analysis:1") == 3
+
+
+def test_delayed_jobs_hold_no_slot(engine: Engine, owner: UUID) -> None:
+    fill(engine, owner, 3, cap=3, delay_seconds=60)
+    assert admitted(engine) == 0
+    engine.advance(61)
+    assert len(engine.claim(slots=10)) == 3
+
+
+def test_a_queued_job_that_is_paused_or_cancelled_passes_its_slot_on(engine: Engine, owner: UUID) -> None:
+    first, second, third = fill(engine, owner, 3, cap=1)
+    engine.pause(first)
+    assert engine.job(second)["admitted"]
+    engine.cancel(second)
+    assert engine.job(third)["admitted"]
+    assert admitted(engine) == 1
+
+
+@pytest.mark.parametrize("rest", ["pause", "cancel", "failure"])
+def test_a_requeued_job_waits_for_a_slot_again(engine: Engine, owner: UUID, rest: str) -> None:
+    first, second = fill(engine, owner, 2, cap=1)
+    ENDS[rest if rest in ENDS else f"{rest} by a person"](engine, engine.claim_one())
+    engine.requeue(first)
+    assert engine.claim_one(slots=5).id == second
+    assert admitted(engine) == 1
+
+
+def test_a_job_in_line_that_is_requeued_keeps_its_slot(engine: Engine, owner: UUID) -> None:
+    """Somebody who is impatient asks for a retry of what waits already."""
+    first, _ = fill(engine, owner, 2, cap=1)
+    engine.requeue(first)
+    assert admitted(engine) == 1
+    assert len(engine.claim(slots=5)) == 1
+
+
+def test_a_job_that_backs_off_can_be_requeued_at_once(engine: Engine, owner: UUID) -> None:
+    (job,) = fill(engine, owner, 1, cap=1)
+    engine.fail(engine.claim_one(), ErrorClass.TRANSIENT)
+    engine.requeue(job)
+    assert engine.claim_one().id == job
+
+
+# Others' locks ----------------------------------------------------------------------------------------------------
+
+
+def test_two_workers_that_pass_slots_of_each_others_caps_do_not_lock_each_other_out(
+    engine: Engine, owner: UUID
+) -> None:
+    """Each finishes a job of one cap and, in the same visit, finds one of the other cap that may not start yet."""
+    engine.add_kind("slow", rate=0.01)
+    engine.put(owner, "slow")
+    engine.claim(kinds=["slow"])
+    left, right = NewJob("demo", owner, cap_key="left", cap=2), NewJob("demo", owner, cap_key="right", cap=2)
+    engine.enqueue(left, right)
+    running = {job.id: job for job in engine.claim(slots=2)}
+    engine.enqueue(NewJob("slow", owner, cap_key="right"))
+    engine.enqueue(NewJob("slow", owner, cap_key="left"))
+    one, other = Engine(engine.info), Engine(engine.info)
+    with one.connection, other.connection:
+        one.connection.autocommit = other.connection.autocommit = False
+        one.complete(running[left.id])
+        other.complete(running[right.id])
+        errors: list[psycopg.Error] = []
+        thread = threading.Thread(target=claim_and_commit, args=(one, errors))
+        thread.start()
+        wait_until(lambda: is_waiting(engine), 10, "the first waits for the second's cap")
+        claim_and_commit(other, errors)
+        thread.join()
+    assert errors == []
+
+
+def claim_and_commit(client: Engine, errors: list[psycopg.Error]) -> None:
+    try:
+        client.claim(kinds=["slow"])
+        client.connection.commit()
+    except psycopg.Error as error:
+        client.connection.rollback()
+        errors.append(error)
+
+
+def test_a_job_is_put_in_line_while_a_slot_of_its_cap_is_being_passed_on(engine: Engine, owner: UUID) -> None:
+    """A slow transaction that ends a job must not hold up everybody who has more work for the same key."""
+    fill(engine, owner, 1, cap=1)
+    other = Engine(engine.info)
+    with other.connection:
+        other.connection.autocommit = False
+        other.complete(engine.claim_one())
+        engine.run("SET statement_timeout = '2s'")
+        engine.put(owner, cap_key="analysis:1", delay_seconds=60)
+
+
+def is_waiting(engine: Engine) -> bool:
+    return engine.one("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0

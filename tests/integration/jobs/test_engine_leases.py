@@ -1,0 +1,271 @@
+"""Whoever does not hold the lease cannot write; what failed is tried again at the right time, and not for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from octavo.jobs.run import ClaimedJob
+from octavo.model.errors import RETRY_RULES, ErrorClass
+from tests.support.engine import Engine
+
+CHARGED = [one for one, rule in RETRY_RULES.items() if rule and rule.charged]
+WAITS = [one for one, rule in RETRY_RULES.items() if rule and not rule.charged]
+FINAL = [one for one, rule in RETRY_RULES.items() if rule is None]
+DAY = 24 * 3600
+Write = Callable[[Engine, ClaimedJob], object]
+WRITES: dict[str, Write] = {
+    "finish_stage": lambda engine, job: engine.finish_stage(job, "late"),
+    "complete": lambda engine, job: engine.complete(job),
+    "fail": lambda engine, job: engine.fail(job, ErrorClass.PERMANENT),
+    "fail for a while": lambda engine, job: engine.fail(job, ErrorClass.RATE_LIMIT),
+    "progress": lambda engine, job: engine.progress(job, 7),
+    "renew": lambda engine, job: engine.renew(job),
+    "hand back": lambda engine, job: engine.hand_back(job),
+    "pause": lambda engine, job: engine.pause(job.id, job.lease_token),
+    "hold": lambda engine, job: engine.one("SELECT hold_lease(%s, %s)", job.id, job.lease_token),
+}
+LOSSES: dict[str, Write] = {
+    "taken over": lambda engine, _: (engine.advance(61), engine.claim_one()),
+    "taken over and not claimed": lambda engine, _: (engine.advance(61), engine.claim(idle=False)),
+    "cancelled": lambda engine, job: engine.cancel(job.id),
+    "cancelled and started again": lambda engine, job: (engine.cancel(job.id), engine.requeue(job.id)),
+    "paused": lambda engine, job: engine.pause(job.id),
+    "handed back": lambda engine, job: engine.hand_back(job),
+    "handed back and claimed": lambda engine, job: (engine.hand_back(job), engine.claim_one()),
+    "failed": lambda engine, job: engine.fail(job, ErrorClass.PERMANENT),
+    "failed for a while": lambda engine, job: engine.fail(job, ErrorClass.TRANSIENT),
+    "complete": lambda engine, job: engine.complete(job),
+}
+
+
+def due_in(engine: Engine, job: UUID) -> float:
+    """Seconds from its last transition until it is tried again."""
+    row = engine.job(job)
+    wait: timedelta = row["run_after"] - row["queued_at"]
+    return wait.total_seconds()
+
+
+def fail_again(engine: Engine, error: ErrorClass) -> str | None:
+    """Move the clock until the job is due, and fail it once more."""
+    engine.run("UPDATE engine_clock SET shift = shift + (SELECT max(run_after) - engine_now() FROM jobs)")
+    return engine.fail(engine.claim_one(), error)
+
+
+# Fencing ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_who_lost_the_lease_can_write_nothing(engine: Engine, owner: UUID, loss: str) -> None:
+    engine.put(owner, cap_key="few", cap=2)
+    job = engine.claim_one()
+    LOSSES[loss](engine, job)
+    before, told, taken = engine.job(job.id), engine.events(job.id), engine.taken("few")
+    for name, write in WRITES.items():
+        assert not write(engine, job), name
+        assert engine.job(job.id) == before, name
+    assert (engine.events(job.id), engine.stages(job.id), engine.taken("few")) == (told, [], taken)
+    assert engine.lost(job) == {job.id}
+
+
+def test_an_expired_lease_that_nobody_took_is_renewed(engine: Engine, owner: UUID) -> None:
+    engine.put(owner)
+    job = engine.claim_one()
+    engine.advance(120)
+    assert engine.renew(job) == {job.id}
+    assert engine.claim() == []
+    assert engine.complete(job) == [job.id]
+
+
+def test_an_expired_lease_that_nobody_took_may_still_write(engine: Engine, owner: UUID) -> None:
+    engine.put(owner)
+    job = engine.claim_one()
+    engine.advance(120)
+    assert engine.finish_stage(job, "extracted")
+    assert engine.lost(job) == set()
+
+
+def test_renewing_tells_which_are_still_held(engine: Engine, owner: UUID) -> None:
+    engine.put(owner, count=3)
+    jobs = engine.claim(slots=3)
+    engine.cancel(jobs[1].id)
+    assert engine.renew(*jobs) == {jobs[0].id, jobs[2].id}
+
+
+def test_a_heartbeat_changes_nothing_but_the_lease(engine: Engine, owner: UUID) -> None:
+    engine.put(owner)
+    job = engine.claim_one()
+    before = engine.job(job.id)
+    engine.advance(15)
+    engine.renew(job)
+    after = engine.job(job.id)
+    assert {name for name in before if before[name] != after[name]} == {"lease_expires_at", "version"}
+
+
+# Time limit -------------------------------------------------------------------------------------------------------
+
+
+def test_heartbeats_do_not_extend_the_time_limit(engine: Engine, owner: UUID) -> None:
+    engine.add_kind("demo", limit=100)
+    engine.put(owner)
+    job = engine.claim_one()
+    for _ in range(4):
+        engine.advance(24)
+        assert engine.renew(job, lease=30) == {job.id}
+    engine.advance(5)
+    assert engine.renew(job, lease=30) == set()
+    engine.advance(30)
+    engine.claim(idle=False)
+    assert engine.status(job.id) == "queued"
+
+
+@pytest.mark.parametrize("renewed", [True, False])
+def test_a_stage_renews_the_time_limit_of_kinds_that_say_so(engine: Engine, owner: UUID, renewed: bool) -> None:
+    engine.add_kind("demo", limit=100, renewed=renewed)
+    engine.put(owner)
+    job = engine.claim_one()
+    engine.advance(90)
+    engine.finish_stage(job, "extracted")
+    engine.advance(20)
+    assert engine.renew(job) == ({job.id} if renewed else set())
+
+
+# Retries ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", CHARGED + WAITS)
+def test_the_pause_is_the_classs_own_then_five_times_as_long(engine: Engine, owner: UUID, error: ErrorClass) -> None:
+    (job,) = engine.put(owner, max_attempts=9)
+    rule = RETRY_RULES[error]
+    assert rule
+    engine.fail(engine.claim_one(), error)
+    for number in range(3):
+        expected = min(900, rule.first_delay_seconds * 5**number)
+        assert 0.9 * expected <= due_in(engine, job) <= 1.1 * expected
+        fail_again(engine, error)
+
+
+def test_what_failed_together_does_not_come_back_together(engine: Engine, owner: UUID) -> None:
+    engine.put(owner, count=50)
+    pauses: set[float] = set()
+    for job in engine.claim(slots=50):
+        engine.fail(job, ErrorClass.RATE_LIMIT)
+        pauses.add(due_in(engine, job.id))
+    assert len(pauses) == 50
+    assert min(pauses) < 29 < 31 < max(pauses)
+
+
+@pytest.mark.parametrize("error", CHARGED + WAITS)
+def test_retry_after_is_obeyed(engine: Engine, owner: UUID, error: ErrorClass) -> None:
+    (job,) = engine.put(owner)
+    engine.fail(engine.claim_one(), error, retry_after=1234)
+    assert due_in(engine, job) == pytest.approx(1234)
+
+
+def test_a_short_retry_after_does_not_shorten_the_pause(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    engine.fail(engine.claim_one(), ErrorClass.RATE_LIMIT, retry_after=1)
+    assert due_in(engine, job) >= 27
+
+
+@pytest.mark.parametrize("error", FINAL)
+def test_what_another_attempt_would_not_change_fails_at_once(engine: Engine, owner: UUID, error: ErrorClass) -> None:
+    (job,) = engine.put(owner)
+    assert engine.fail(engine.claim_one(), error) == "failed"
+    row = engine.job(job)
+    assert (row["status"], row["error_code"], row["run_after"]) == ("failed", error.upper(), None)
+
+
+@pytest.mark.parametrize("error", CHARGED)
+def test_a_dead_letter_is_made_when_the_failures_reach_the_limit(
+    engine: Engine, owner: UUID, error: ErrorClass
+) -> None:
+    (job,) = engine.put(owner)
+    assert engine.fail(engine.claim_one(), error) == "queued"
+    assert fail_again(engine, error) == "queued"
+    assert fail_again(engine, error) == "dead_letter"
+    row = engine.job(job)
+    assert (row["attempt"], row["failures"], row["error_code"]) == (3, 3, error.upper())
+
+
+def test_crashes_and_failures_count_together(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    engine.claim_one(lease=1)
+    engine.advance(2)
+    assert engine.fail(engine.claim_one(), ErrorClass.TRANSIENT) == "queued"
+    engine.advance(30)
+    engine.claim_one(lease=1)
+    engine.advance(2)
+    assert engine.claim() == []
+    row = engine.job(job)
+    assert (row["status"], row["error_code"], row["failures"], row["attempt"]) == ("dead_letter", "CRASHED", 3, 3)
+
+
+@pytest.mark.parametrize("error", WAITS)
+def test_waits_charge_nothing_and_end_after_a_day(engine: Engine, owner: UUID, error: ErrorClass) -> None:
+    (job,) = engine.put(owner)
+    engine.fail(engine.claim_one(), error)
+    began = engine.one("SELECT engine_now()")
+    while engine.status(job) == "queued":
+        assert engine.job(job)["failures"] == 0
+        fail_again(engine, error)
+    row = engine.job(job)
+    assert (row["status"], row["failures"]) == ("dead_letter", 0)
+    assert timedelta(seconds=DAY) <= row["failed_at"] - began <= timedelta(seconds=DAY + 1000)
+
+
+def test_a_provider_that_is_away_for_ten_minutes_costs_nothing(engine: Engine, owner: UUID) -> None:
+    engine.put(owner, count=20)
+    end = engine.one("SELECT engine_now() + interval '10 minutes'")
+    while engine.one("SELECT engine_now() < %s", end):
+        for job in engine.claim(slots=20):
+            assert engine.fail(job, ErrorClass.RATE_LIMIT) == "queued"
+        engine.advance(10)
+    engine.advance(900)
+    engine.complete(*engine.claim(slots=20))
+    assert engine.statuses() == {"complete": 20}
+    assert engine.one("SELECT max(failures) FROM jobs") == 0
+
+
+def test_failures_count_since_the_last_finished_stage(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    engine.fail(engine.claim_one(), ErrorClass.TRANSIENT)
+    fail_again(engine, ErrorClass.TRANSIENT)
+    engine.advance(900)
+    claimed = engine.claim_one()
+    engine.finish_stage(claimed, "extracted")
+    assert engine.fail(claimed, ErrorClass.TRANSIENT) == "queued"
+    row = engine.job(job)
+    assert (row["attempt"], row["failures"]) == (3, 1)
+    assert 4.5 <= due_in(engine, job) <= 5.5
+
+
+def test_the_attempt_never_goes_back(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    attempts: list[int] = []
+    for leave in (
+        lambda one: engine.hand_back(one),
+        lambda one: engine.fail(one, ErrorClass.TRANSIENT),
+        lambda one: engine.fail(one, ErrorClass.PERMANENT) and engine.requeue(job),
+        lambda one: engine.pause(one.id) and engine.requeue(job),
+        lambda one: engine.cancel(one.id) and engine.requeue(job, ""),
+        lambda one: None,
+    ):
+        claimed = engine.claim_one()
+        attempts.append(claimed.attempt)
+        leave(claimed)
+        engine.advance(100)
+    assert [*attempts, engine.claim_one().attempt] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_what_is_handed_back_is_charged_nothing_and_keeps_its_stages(engine: Engine, owner: UUID) -> None:
+    (job,) = engine.put(owner)
+    claimed = engine.claim_one()
+    engine.finish_stage(claimed, "extracted")
+    assert engine.hand_back(claimed) == 1
+    row = engine.job(job)
+    assert (row["status"], row["failures"], row["alone"], row["admitted"]) == ("queued", 0, False, True)
+    assert engine.stages(job) == [("extracted", 1)]

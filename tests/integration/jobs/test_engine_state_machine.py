@@ -1,0 +1,410 @@
+"""Any sequence of steps by any number of clients: a small model in Python says the same as PostgreSQL after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, assume, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from octavo.jobs.queue import NewJob
+from octavo.jobs.run import ClaimedJob
+from octavo.model.errors import RETRY_RULES, ErrorClass
+from octavo.model.states import JOB_TRANSITIONS, JobStatus
+from tests.support.engine import Engine, engine_on
+from tests.support.postgres import Server
+
+LEASE = 1000
+DAY = timedelta(hours=24)
+CAPS = {"one": 1, "two": 2}
+# What is made by plain SQL only, because no function of the engine does it yet.
+PLAIN_SQL = {("uploaded", "queued"), ("uploaded", "failed"), ("uploaded", "cancelled"), ("queued", "failed")}
+PLAIN_SQL |= {("paused", "failed")}
+LEGAL = {(before.value, after.value) for before, reached in JOB_TRANSITIONS.items() for after in reached}
+
+
+@dataclass
+class Job:
+    """What the model knows of a job; compared field by field with its row."""
+
+    id: UUID
+    parent: UUID | None
+    priority: int
+    cap_key: str | None
+    max_attempts: int
+    status: str = "queued"
+    attempt: int = 0
+    failures: int = 0
+    waits: int = 0
+    lease_token: int = 0
+    admitted: bool = False
+    alone: bool = False
+    run_after: datetime | None = None
+    stages: list[str] = field(default_factory=list[str])
+    waiting_since: datetime | None = None
+    leased_by: UUID | None = None
+    expires: datetime | None = None
+    crashed: bool = False
+
+    def rest(self, status: str) -> None:
+        self.status, self.admitted, self.run_after = status, False, None
+        self.leased_by = self.expires = None
+
+    @property
+    def waits_for_slot(self) -> bool:
+        return self.status == "queued" and not self.admitted and self.run_after is None
+
+
+COMPARED = ["status", "attempt", "failures", "waits", "lease_token", "admitted", "alone", "leased_by", "run_after"]
+
+
+class Machine(RuleBasedStateMachine):
+    engine: ClassVar[Engine]
+    seen: ClassVar[set[tuple[str, str]]] = set()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.engine.clear()
+        self.engine.add_kind("demo", limit=1e8)
+        self.owners = [self.engine.add_owner() for _ in range(3)]
+        self.workers = [uuid4() for _ in range(3)]
+        self.jobs: dict[UUID, Job] = {}
+        self.keys: dict[tuple[UUID, str], UUID] = {}
+        self.leases: list[ClaimedJob] = []
+
+    @initialize(worker=st.integers(0, 2))
+    def begin(self, worker: int) -> None:
+        """A job in every state, so that also what happens late in a life is tried often."""
+        for job in self.engine.put(self.owners[0], count=7, max_attempts=1):
+            self.jobs[job] = Job(job, None, 5, None, 1, admitted=True)
+        self.claim(worker, 4)
+        first, second = self.leases[:2]
+        self.fail_lease(first, self.jobs[first.id], ErrorClass.PERMANENT)
+        self.fail_lease(second, self.jobs[second.id], ErrorClass.TRANSIENT)
+        waiting = [job for job in self.jobs.values() if job.status == "queued"]
+        self.cancel_job(waiting[0])
+        self.pause_job(waiting[1])
+        self.upload()
+
+    # Clients ----------------------------------------------------------------------------------------------------
+
+    @rule(
+        owner=st.integers(0, 2),
+        priority=st.sampled_from([5, 5, 1]),
+        key=st.sampled_from([None, None, "a", "b"]),
+        cap=st.sampled_from([None, "one", "two"]),
+        delay=st.sampled_from([None, None, 50]),
+        attempts=st.integers(1, 3),
+        data=st.data(),
+    )
+    def enqueue(
+        self, owner: int, priority: int, key: str | None, cap: str | None, delay: int | None, attempts: int, data: Any
+    ) -> None:
+        parent = data.draw(st.sampled_from([None, *self.jobs])) if len(self.jobs) < 8 else None
+        new = NewJob(
+            *("demo", self.owners[owner]),
+            key=key,
+            parent_id=parent,
+            priority=priority,
+            max_attempts=attempts,
+            delay_seconds=delay,
+            cap_key=cap,
+            cap=CAPS[cap] if cap else None,
+        )
+        before = self.now()
+        ((job, made),) = self.engine.enqueue(new)
+        twin = self.keys.get((self.owners[owner], key)) if key else None
+        assert (job, made) == ((twin, False) if twin else (new.id, True))
+        if made:
+            model = self.jobs[job] = Job(job, parent, priority, cap, attempts)
+            model.run_after = before + timedelta(seconds=delay) if delay else None
+            model.admitted = not cap and not delay
+            if key:
+                self.keys[self.owners[owner], key] = job
+        self.admit()
+
+    @rule()
+    def upload(self) -> None:
+        made = """INSERT INTO jobs (id, kind, owner_id, virtual_time, status, max_attempts, admitted, created_at, queued_at)
+                  VALUES (%s, 'demo', %s, 1, 'uploaded', 3, false, now(), now())"""
+        model = Job(uuid4(), None, 5, None, 3, status="uploaded")
+        self.engine.run(made, model.id, self.owners[0])
+        self.jobs[model.id] = model
+
+    @rule(seconds=st.sampled_from([100, 1000 + LEASE, 2 * LEASE, 90_000]))
+    def advance(self, seconds: int) -> None:
+        self.engine.advance(seconds)
+        self.pass_time()
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data())
+    def cancel(self, data: Any) -> None:
+        self.cancel_job(self.draw(data))
+
+    def cancel_job(self, root: Job) -> None:
+        if root.status in {"complete", "failed"}:
+            self.refused(lambda: self.engine.cancel(root.id))
+            return
+        family = [
+            one for one in self.family(root) if one is root or one.status not in {"complete", "failed", "cancelled"}
+        ]
+        assert self.engine.cancel(root.id) == len(family)
+        for job in family:
+            job.rest("cancelled")
+            job.lease_token += 1
+            job.crashed = False
+        self.admit()
+
+    @precondition(lambda self: any(job.status != "queued" for job in self.jobs.values()))
+    @rule(data=st.data(), again=st.booleans())
+    def requeue(self, data: Any, again: bool) -> None:
+        """What is in line already has a test of its own."""
+        job = self.draw(data, but="queued")
+        from_stage = "" if again else None
+        if job.status in {"processing", "complete"}:
+            self.refused(lambda: self.engine.requeue(job.id, from_stage))
+            return
+        assert self.engine.requeue(job.id, from_stage)
+        job.rest("queued")
+        job.failures = job.waits = 0
+        job.waiting_since, job.alone, job.crashed = None, job.crashed, False
+        job.lease_token += 1
+        job.admitted = job.cap_key is None
+        job.stages = [] if again else job.stages
+        self.admit()
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data())
+    def pause(self, data: Any) -> None:
+        self.pause_job(self.draw(data))
+
+    def pause_job(self, job: Job) -> None:
+        if job.status not in {"queued", "processing", "paused"}:
+            self.refused(lambda: self.engine.pause(job.id))
+            return
+        assert self.engine.pause(job.id)
+        job.rest("paused")
+        job.lease_token += 1
+        self.admit()
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data(), status=st.sampled_from(JobStatus))
+    def illegal_plain_sql(self, data: Any, status: JobStatus) -> None:
+        job = self.draw(data)
+        assume(status != job.status)
+        assume((job.status, status) not in LEGAL)
+        self.refused(lambda: self.engine.force(job.id, status))
+
+    @precondition(lambda self: self.by_plain_sql())
+    @rule(data=st.data())
+    def legal_plain_sql(self, data: Any) -> None:
+        job, status = data.draw(st.sampled_from(self.by_plain_sql()))
+        self.engine.force(job.id, JobStatus(status))
+        job.rest(status)
+        job.admitted = status == "queued"
+
+    # Workers ----------------------------------------------------------------------------------------------------
+
+    @rule(worker=st.integers(0, 2), slots=st.integers(1, 4))
+    def claim(self, worker: int, slots: int) -> None:
+        self.pass_time()
+        idle = not any(job.leased_by == self.workers[worker] for job in self.jobs.values())
+        ready = {job.id: job for job in self.jobs.values() if job.status == "queued" and job.admitted}
+        now = self.now()
+        claimed = self.engine.claim(self.workers[worker], slots, idle=idle, lease=LEASE)
+        picked = [ready.pop(one.id) for one in claimed]
+        if not any(job.alone for job in [*picked, *ready.values()]):
+            assert len(picked) == min(slots, len(picked) + len(ready))
+            worst = max((job.priority for job in picked), default=0)
+            assert all(job.priority >= worst for job in ready.values())
+        assert len(picked) <= slots
+        assert not any(job.alone for job in picked) or (len(picked) == 1 and idle)
+        for job, lease in zip(picked, claimed, strict=True):
+            job.status, job.attempt, job.lease_token = "processing", job.attempt + 1, job.lease_token + 1
+            job.leased_by, job.expires = self.workers[worker], now + timedelta(seconds=LEASE)
+            assert (lease.attempt, lease.lease_token) == (job.attempt, job.lease_token)
+            self.leases.append(lease)
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data())
+    def complete(self, data: Any) -> None:
+        lease, job = self.draw_lease(data)
+        assert self.engine.complete(lease) == ([job.id] if self.is_good(lease) else [])
+        if self.is_good(lease):
+            job.rest("complete")
+            self.admit()
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data(), error=st.sampled_from(ErrorClass))
+    def fail(self, data: Any, error: ErrorClass) -> None:
+        self.fail_lease(*self.draw_lease(data), error)
+
+    def fail_lease(self, lease: ClaimedJob, job: Job, error: ErrorClass) -> None:
+        now, held, rule_ = self.now(), self.is_good(lease), RETRY_RULES[error]
+        answer = self.engine.fail(lease, error)
+        if not held:
+            assert answer is None
+            return
+        job.rest("queued")
+        waited = now - (job.waiting_since or now) >= DAY
+        if rule_ is None or rule_.charged:
+            used_up = job.failures + 1 >= job.max_attempts
+            steps, job.failures = job.failures, job.failures + 1
+        else:
+            used_up, steps, job.waits = waited, job.waits, job.waits + 1
+            job.waiting_since = job.waiting_since or now
+        job.status = "failed" if rule_ is None else "dead_letter" if used_up else "queued"
+        if rule_ and not used_up:
+            pause = min(900, rule_.first_delay_seconds * 5**steps)
+            job.run_after = now + timedelta(seconds=pause)
+        assert answer == job.status
+        self.admit()
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data())
+    def finish_stage(self, data: Any) -> None:
+        lease, job = self.draw_lease(data)
+        stage = f"stage-{len(job.stages)}"
+        assert self.engine.finish_stage(lease, stage) == self.is_good(lease)
+        if self.is_good(lease):
+            job.stages.append(stage)
+            job.failures = job.waits = 0
+            job.waiting_since, job.alone = None, False
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data())
+    def renew(self, data: Any) -> None:
+        lease, job = self.draw_lease(data)
+        now = self.now()
+        assert self.engine.renew(lease, lease=LEASE) == ({job.id} if self.is_good(lease) else set())
+        if self.is_good(lease):
+            job.expires = now + timedelta(seconds=LEASE)
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data())
+    def hand_back(self, data: Any) -> None:
+        lease, job = self.draw_lease(data)
+        assert self.engine.hand_back(lease) == self.is_good(lease)
+        if self.is_good(lease):
+            job.rest("queued")
+            job.admitted = True
+            job.lease_token += 1
+
+    # The model's own machinery ----------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        return self.engine.one("SELECT engine_now()")
+
+    def draw(self, data: Any, but: str | None = None) -> Job:
+        """A state first, so that rare ones get their turn."""
+        status = data.draw(st.sampled_from(sorted({job.status for job in self.jobs.values()} - {but})))
+        return data.draw(st.sampled_from([job for job in self.jobs.values() if job.status == status]))
+
+    def by_plain_sql(self) -> list[tuple[Job, str]]:
+        """Without a cap, because whoever writes plain SQL does not keep account of slots."""
+        free = [job for job in self.jobs.values() if job.cap_key is None]
+        return [(job, after) for job in free for before, after in sorted(PLAIN_SQL) if job.status == before]
+
+    def draw_lease(self, data: Any) -> tuple[ClaimedJob, Job]:
+        """Any lease that was ever given, but more often one that is still good."""
+        good = [lease for lease in self.leases if self.is_good(lease)]
+        lease = data.draw(st.sampled_from([*self.leases, *good * 6]))
+        return lease, self.jobs[lease.id]
+
+    def is_good(self, lease: ClaimedJob) -> bool:
+        job = self.jobs[lease.id]
+        return job.status == "processing" and job.lease_token == lease.lease_token
+
+    def family(self, root: Job) -> list[Job]:
+        found = [root]
+        for one in found:
+            found += [child for child in self.jobs.values() if child.parent == one.id]
+        return found
+
+    def refused(self, write: Callable[[], object]) -> None:
+        with pytest.raises(psycopg.errors.CheckViolation):
+            write()
+
+    def pass_time(self) -> None:
+        now = self.now()
+        self.engine.pass_time()
+        for job in self.jobs.values():
+            if job.status == "processing" and job.expires and job.expires <= now:
+                used_up = job.failures + 1 >= job.max_attempts
+                job.rest("dead_letter" if used_up else "queued")
+                job.failures += 1
+                job.lease_token += 1
+                job.alone, job.admitted, job.crashed = True, not used_up, used_up
+            elif job.run_after and job.run_after <= now:
+                job.run_after, job.admitted = None, job.cap_key is None
+        self.admit()
+
+    def admit(self) -> None:
+        """Who of those in line gets a free slot is the database's choice; how many do is not."""
+        rows = {row["id"]: row["admitted"] for row in self.engine.rows("SELECT id, admitted FROM jobs")}
+        for key, most in CAPS.items():
+            mine = [job for job in self.jobs.values() if job.cap_key == key]
+            waiting = [job for job in mine if job.waits_for_slot]
+            chosen = [job for job in waiting if rows[job.id]]
+            assert len(chosen) == min(len(waiting), most - sum(job.admitted for job in mine))
+            for job in chosen:
+                job.admitted = True
+
+    @invariant()
+    def model_equals_database(self) -> None:
+        rows = {row["id"]: row for row in self.engine.rows("SELECT * FROM jobs")}
+        assert rows.keys() == self.jobs.keys()
+        for job in self.jobs.values():
+            row = rows[job.id]
+            if job.run_after and row["run_after"]:  # a tenth of the pause is chance
+                assert abs(row["run_after"] - job.run_after) < timedelta(seconds=95)
+                job.run_after = row["run_after"]
+            assert {name: row[name] for name in COMPARED} == {name: getattr(job, name) for name in COMPARED}
+        self.engine.check_invariants()
+
+    def teardown(self) -> None:
+        told = self.engine.rows("SELECT process_id, state_after FROM events WHERE state_after IS NOT NULL ORDER BY id")
+        last: dict[UUID, str] = {}
+        for event in told:
+            if event["process_id"] in last:
+                self.seen.add((last[event["process_id"]], event["state_after"]))
+            last[event["process_id"]] = event["state_after"]
+
+
+def run(server: Server, examples: int, steps: int, *, derandomize: bool) -> None:
+    Machine.seen = set()
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        derandomize=derandomize,
+        suppress_health_check=list(HealthCheck),
+    )
+    with server.database() as info, engine_on(info) as engine:
+        Machine.engine = engine
+        run_state_machine_as_test(Machine, settings=chosen)
+    assert Machine.seen == LEGAL
+
+
+def test_the_model_says_the_same_as_the_database(newest_server: Server) -> None:
+    run(newest_server, 60, 50, derandomize=True)
+
+
+@pytest.mark.long
+def test_the_model_says_the_same_as_the_database_for_long(newest_server: Server) -> None:
+    run(newest_server, 200, 50, derandomize=False)

@@ -1,0 +1,135 @@
+"""Whoever follows the events sees every one of them once, however late its transaction commits."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from uuid import UUID, uuid4
+
+from octavo.database import Connection, connect
+from octavo.jobs.events import Cursor, Event, read_events
+from tests.support.engine import engine_on
+
+INSERT = (
+    b"INSERT INTO events (process_id, kind, owner_id, detail) VALUES (%s, 'test', %s, jsonb_build_object('n', %s::int))"
+)
+OWNER = uuid4()
+
+
+async def tell(connection: Connection, number: int) -> UUID:
+    process = uuid4()
+    await connection.execute(INSERT, [process, OWNER, number])
+    return process
+
+
+class Reader:
+    """As a stream does it: from a cursor that survives a lost connection."""
+
+    def __init__(self, connection: Connection, limit: int = 100) -> None:
+        self.connection = connection
+        self.limit = limit
+        self.cursor: Cursor | None = None
+        self.seen: list[Event] = []
+
+    async def read(self) -> list[UUID]:
+        new: list[Event] = []
+        while page := await read_events(self.connection, self.cursor, self.limit):
+            new += page
+            self.cursor = page[-1].cursor
+        self.seen += new
+        return [event.process_id for event in new]
+
+
+async def test_an_event_that_commits_late_is_not_skipped(any_database_info: str) -> None:
+    slow, quick = await connect(any_database_info), await connect(any_database_info)
+    async with slow, quick, await connect(any_database_info) as connection:
+        reader = Reader(connection)
+        await slow.set_autocommit(False)
+        early_id = await tell(slow, 1)
+        late_id = await tell(quick, 2)
+        assert await reader.read() == []
+        await slow.commit()
+        assert await reader.read() == [early_id, late_id]
+        assert await reader.read() == []
+
+
+async def test_a_later_transaction_with_an_earlier_id_is_not_skipped(any_database_info: str) -> None:
+    """The transaction began first, but takes its id after the other one has committed."""
+    first, second = await connect(any_database_info), await connect(any_database_info)
+    async with first, second, await connect(any_database_info) as connection:
+        reader = Reader(connection)
+        await first.set_autocommit(False)
+        await first.execute(b"SELECT pg_current_xact_id()")
+        of_second = await tell(second, 1)
+        of_first = await tell(first, 2)
+        assert await reader.read() == []
+        await first.commit()
+        assert await reader.read() == [of_first, of_second]
+
+
+async def test_an_event_that_is_rolled_back_holds_up_nobody(any_database_info: str) -> None:
+    slow, quick = await connect(any_database_info), await connect(any_database_info)
+    async with slow, quick, await connect(any_database_info) as connection:
+        reader = Reader(connection)
+        await slow.set_autocommit(False)
+        await tell(slow, 1)
+        kept = await tell(quick, 2)
+        await slow.rollback()
+        assert await reader.read() == [kept]
+
+
+async def test_what_happened_to_one_job_is_read_in_the_order_it_happened(any_database_info: str) -> None:
+    """The later step is made by a transaction that began earlier: a worker that waited for a cap before it claimed."""
+    with engine_on(any_database_info) as engine:
+        (job,) = engine.put(engine.add_owner())
+        first = engine.claim_one()
+        with engine_on(any_database_info) as other:
+            other.connection.autocommit = False
+            other.one("SELECT pg_current_xact_id()")
+            engine.hand_back(first)
+            other.claim_one()
+            other.connection.commit()
+        assert engine.status(job) == "processing"
+    async with await connect(any_database_info) as connection:
+        reader = Reader(connection)
+        await reader.read()
+        assert [event.state_after for event in reader.seen if event.process_id == job] == [
+            *("queued", "processing", "queued", "processing")
+        ]
+
+
+async def test_a_reader_beside_many_writers_sees_everything_once(any_database_info: str) -> None:
+    """Every writer keeps its transactions open for a different time; the reader reconnects now and then."""
+    writers = [await connect(any_database_info) for _ in range(6)]
+    written: list[UUID] = []
+
+    async def write(connection: Connection, seed: int) -> None:
+        chance = random.Random(seed)
+        for number in range(15):
+            async with connection.transaction():
+                mine = [await tell(connection, number) for _ in range(chance.randint(1, 3))]
+                await connection.execute(b"SELECT pg_sleep(%s)", [chance.random() / 50])
+            written.extend(mine)
+
+    writing = asyncio.gather(*(write(connection, seed) for seed, connection in enumerate(writers)))
+    cursor: Cursor | None = None
+    seen: list[Event] = []
+    while True:
+        over = writing.done()
+        async with await connect(any_database_info) as connection:
+            reader = Reader(connection, limit=4)
+            reader.cursor = cursor
+            await reader.read()
+            cursor = reader.cursor
+            seen += reader.seen
+        if over:
+            break
+    await writing
+    for connection in writers:
+        await connection.close()
+    assert sorted(event.process_id for event in seen) == sorted(written)
+    assert len({event.id for event in seen}) == len(seen)
+    assert [event.cursor for event in seen] == sorted(event.cursor for event in seen)
+    assert {(event.kind, event.state_after, event.owner_id, event.document_id) for event in seen} == {
+        ("test", None, OWNER, None)
+    }
