@@ -133,7 +133,7 @@ class Engine:
             return cursor.execute(QUERIES.exchange, values).fetchall()
 
     def pass_time(self) -> int:
-        return self._answer(QUERIES.pass_time)
+        return self._answer(QUERIES.pass_time, {"taking_over": True})
 
     def claim_one(self, worker: UUID | None = None, **more: Any) -> ClaimedJob:  # noqa: ANN401
         (job,) = self.claim(worker, **more)
@@ -193,7 +193,8 @@ class Engine:
 PLAIN = {
     **dict.fromkeys(["leased_by", "lease_expires_at", "deadline_at", "run_after"], "NULL"),
     **dict.fromkeys(["completed_at", "output", "failed_at", "error_code", "error_message"], "NULL"),
-    **{"admitted": "false", "started_at": "now()"},
+    "admitted": "false",
+    "started_at": "now()",
 }
 ERROR = {"failed_at": "now()", "error_code": "'UNKNOWN'", "error_message": "'It failed.'"}
 LEASE = {"leased_by": "gen_random_uuid()", "lease_expires_at": "now()", "deadline_at": "now()"}
@@ -221,6 +222,30 @@ WRONG_EVENTS = """
     LEFT JOIN LATERAL (SELECT state_after FROM events WHERE process_id = jobs.id AND state_after IS NOT NULL
                        ORDER BY id DESC LIMIT 1) AS last ON true
     WHERE jobs.status IS DISTINCT FROM last.state_after"""
+
+
+REPLAY = """
+    SELECT process_id, state_after, {group} AS grouped FROM events JOIN jobs ON jobs.id = events.process_id
+    WHERE state_after IS NOT NULL ORDER BY events.id"""
+
+
+def most_at_once(engine: Engine, group: str = "cap_key") -> Counter[str]:
+    """The events replayed: how many of each key, or of each worker, ran at the same time at most.
+
+    By id: a slot is passed on only after the event of the job that gives it back, so ids never show fewer.
+    """
+    running: dict[UUID, str] = {}
+    now, most = Counter[str](), Counter[str]()
+    for event in engine.rows(REPLAY.format(group=group)):
+        if event["state_after"] == "processing":
+            assert event["process_id"] not in running
+            key = running[event["process_id"]] = event["grouped"]
+            now[key] += 1
+            most[key] = max(most[key], now[key])
+        elif event["process_id"] in running:
+            now[running.pop(event["process_id"])] -= 1
+    assert running == {}
+    return most
 
 
 def leases(jobs: Iterable[ClaimedJob]) -> dict[str, object]:

@@ -9,7 +9,7 @@ DECLARE
     cap caps;
     admitted_now integer;
 BEGIN
-    FOR cap IN SELECT * FROM caps WHERE key = ANY (keys) ORDER BY key FOR UPDATE LOOP
+    FOR cap IN SELECT * FROM caps WHERE key = ANY (keys) ORDER BY key FOR NO KEY UPDATE LOOP
         CONTINUE WHEN cap.taken >= cap.most;
         WITH next AS (
             SELECT id FROM jobs
@@ -76,6 +76,7 @@ CREATE TABLE public.jobs (
     completed_at timestamp with time zone,
     failed_at timestamp with time zone,
     expires_at timestamp with time zone,
+    event_xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
     CONSTRAINT jobs_max_attempts_check CHECK ((max_attempts > 0)),
     CONSTRAINT jobs_priority_check CHECK (((priority >= 0) AND (priority <= 9))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'queued'::text, 'processing'::text, 'complete'::text, 'failed'::text, 'dead_letter'::text, 'paused'::text, 'cancelled'::text])))
@@ -86,6 +87,7 @@ COMMENT ON COLUMN public.jobs.admitted IS 'May be claimed: it is due, and holds 
 COMMENT ON COLUMN public.jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
 COMMENT ON COLUMN public.jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
 COMMENT ON COLUMN public.jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
+COMMENT ON COLUMN public.jobs.event_xid IS 'Where its last event stands in the order of all; a later one never stands before it.';
 CREATE FUNCTION public.broken_invariant(job public.jobs) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
@@ -127,7 +129,8 @@ BEGIN
         WHERE jobs.id = job OR jobs.status NOT IN ('complete', 'failed', 'cancelled')
         ORDER BY jobs.id FOR UPDATE OF jobs
     ), stopped AS (
-        UPDATE jobs SET status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+        UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                        status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
                         leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                         error_code = NULL, error_message = NULL, failed_at = NULL,
                         note = jsonb_strip_nulls(jsonb_build_object('event', event,
@@ -153,6 +156,10 @@ DECLARE
     times bigint[];
     first_lonely integer;
 BEGIN
+    -- Beside a job that a worker died with nothing else runs, until it has finished a stage.
+    IF NOT is_idle AND EXISTS (SELECT FROM jobs WHERE status = 'processing' AND leased_by = worker AND alone) THEN
+        RETURN;
+    END IF;
     IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
         SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
         INTO chosen, lonely, priorities, times
@@ -184,6 +191,7 @@ BEGIN
     END IF;
     RETURN QUERY
     UPDATE jobs SET status = 'processing', attempt = attempt + 1, lease_token = lease_token + 1,
+                    event_xid = greatest(jobs.event_xid, pg_current_xact_id()),
                     leased_by = worker, lease_expires_at = at + lease, deadline_at = at + k.time_limit,
                     started_at = at, progressed_at = at,
                     note = jsonb_build_object('worker', worker)
@@ -201,7 +209,8 @@ DECLARE
     returned text[];
 BEGIN
     WITH ended_now AS (
-        UPDATE jobs SET status = 'complete', output = h.made, completed_at = at, progressed_at = at,
+        UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                        status = 'complete', output = h.made, completed_at = at, progressed_at = at,
                         leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL, admitted = false, note = '{}'
         FROM unnest(held, tokens, outputs) AS h (id, token, made)
         WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing'
@@ -289,6 +298,8 @@ BEGIN
             EXECUTE format('CREATE TABLE %I PARTITION OF events FOR VALUES FROM (%L) TO (%L)',
                 'events_' || to_char(month, 'YYYY_MM'),
                 month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+            EXECUTE format('CREATE TRIGGER not_truncated BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()',
+                'events_' || to_char(month, 'YYYY_MM'));
         END IF;
     END LOOP;
 END $$;
@@ -296,6 +307,8 @@ CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], 
     LANGUAGE plpgsql
     AS $$
 BEGIN
+    -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
+    PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
     IF cardinality(held) > 0 THEN
         PERFORM complete_jobs(held, tokens, outputs);
     END IF;
@@ -326,6 +339,7 @@ BEGIN
         least(900, first_delay * factor ^ (CASE WHEN charged THEN held.failures ELSE held.waits END)) * (0.9 + 0.2 * random()),
         coalesce(retry_after, 0));
     UPDATE jobs SET
+        event_xid = greatest(event_xid, pg_current_xact_id()),
         status = next_status,
         failures = failures + CASE WHEN charged OR first_delay IS NULL THEN 1 ELSE 0 END,
         waits = CASE WHEN charged THEN waits ELSE waits + 1 END,
@@ -350,7 +364,8 @@ DECLARE
     at timestamptz := engine_now();
     held jobs;
 BEGIN
-    UPDATE jobs SET stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, progressed_at = at,
+    UPDATE jobs SET event_xid = greatest(jobs.event_xid, pg_current_xact_id()),
+                    stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, progressed_at = at,
                     done = CASE WHEN of_part = '' THEN done ELSE done + 1 END,
                     deadline_at = CASE WHEN k.limit_renewed_by_stage THEN at + k.time_limit ELSE deadline_at END
     FROM job_kinds k
@@ -361,8 +376,8 @@ BEGIN
     END IF;
     INSERT INTO job_stages (job_id, stage, part, output, attempt, started_at, finished_at)
     VALUES (job, finished, of_part, made, held.attempt, at - took, at);
-    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
-    VALUES (job, 'stage', held.owner_id, held.document_id, jsonb_strip_nulls(jsonb_build_object(
+    INSERT INTO events (xid, process_id, kind, owner_id, document_id, detail)
+    VALUES (held.event_xid, job, 'stage', held.owner_id, held.document_id, jsonb_strip_nulls(jsonb_build_object(
         'stage', finished, 'part', nullif(of_part, ''), 'attempt', held.attempt,
         'seconds', round(extract(epoch FROM took)::numeric, 3))));
     RETURN true;
@@ -373,7 +388,8 @@ CREATE FUNCTION public.hand_back_jobs(held uuid[], tokens bigint[], because text
 DECLARE
     number integer;
 BEGIN
-    UPDATE jobs SET status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
+    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                    status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
                     leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                     virtual_time = greatest(virtual_time, virtual_clock(priority)),
                     note = jsonb_build_object('reason', because)
@@ -470,13 +486,17 @@ CREATE FUNCTION public.next_virtual_time(owner uuid, wanted smallint) RETURNS bi
         coalesce((SELECT max(virtual_time) FROM jobs
                   WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
 $$;
-CREATE FUNCTION public.pass_time() RETURNS integer
+CREATE FUNCTION public.pass_time(taking_over boolean) RETURNS integer
     LANGUAGE plpgsql
     AS $$
 DECLARE
     at timestamptz := engine_now();
+    taken integer := 0;
 BEGIN
-    RETURN take_over_expired(at, 500) + promote_due(at, 1000);
+    IF taking_over THEN
+        taken := take_over_expired(at, 500);
+    END IF;
+    RETURN taken + promote_due(at, 1000);
 END $$;
 CREATE FUNCTION public.pause_job(job uuid, token bigint, code text, message text) RETURNS boolean
     LANGUAGE plpgsql
@@ -488,7 +508,8 @@ BEGIN
     IF NOT FOUND OR (token IS NOT NULL AND (held.lease_token <> token OR held.status <> 'processing')) THEN
         RETURN false;
     END IF;
-    UPDATE jobs SET status = 'paused', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                    status = 'paused', lease_token = lease_token + 1, admitted = false, run_after = NULL,
                     leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                     note = jsonb_build_object('error', jsonb_build_object('code', code, 'message', message))
     WHERE id = job;
@@ -532,8 +553,8 @@ BEGIN
     WHERE broken_invariant(n) IS NOT NULL
        OR n.status <> o.status
           AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status);
-    INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT moment, n.id,
+    INSERT INTO events (xid, at, process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT greatest(n.event_xid, pg_current_xact_id()), moment, n.id,
            coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
@@ -615,7 +636,8 @@ BEGIN
             RAISE EXCEPTION 'job % has no finished stage %', job, from_stage USING ERRCODE = 'no_data_found';
         END IF;
     END IF;
-    UPDATE jobs SET status = 'queued', queued_at = at, failures = 0, waits = 0, waiting_since = NULL, run_after = NULL,
+    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                    status = 'queued', queued_at = at, failures = 0, waits = 0, waiting_since = NULL, run_after = NULL,
                     alone = (held.error_code IS NOT DISTINCT FROM 'CRASHED'), admitted = (cap_key IS NULL),
                     virtual_time = next_virtual_time(owner_id, priority), lease_token = lease_token + 1,
                     stage = (SELECT s.stage FROM job_stages s WHERE s.job_id = job ORDER BY s.finished_at DESC LIMIT 1),
@@ -635,7 +657,7 @@ CREATE FUNCTION public.return_slots(returned text[]) RETURNS void
     AS $$
 BEGIN
     IF cardinality(returned) > 0 THEN
-        PERFORM FROM caps WHERE key = ANY (returned) ORDER BY key FOR UPDATE;
+        PERFORM FROM caps WHERE key = ANY (returned) ORDER BY key FOR NO KEY UPDATE;
         UPDATE caps SET taken = taken - back.number
         FROM (SELECT key, count(*) AS number FROM unnest(returned) AS key GROUP BY key) AS back
         WHERE caps.key = back.key;
@@ -654,7 +676,7 @@ CREATE FUNCTION public.set_cap(wanted_key text, wanted integer) RETURNS void
     AS $$
 BEGIN
     INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
-    ON CONFLICT (key) DO UPDATE SET most = greatest(excluded.most, caps.taken);
+    ON CONFLICT (key) DO UPDATE SET most = excluded.most;
     PERFORM admit_waiting(ARRAY[wanted_key]);
 END $$;
 CREATE FUNCTION public.take_over_expired(at timestamp with time zone, most integer) RETURNS integer
@@ -670,6 +692,7 @@ BEGIN
     ), over AS (
         UPDATE jobs SET
             status = CASE WHEN failures + 1 >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
+            event_xid = greatest(event_xid, pg_current_xact_id()),
             failures = failures + 1, alone = true, lease_token = lease_token + 1,
             leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
             admitted = failures + 1 < max_attempts,
@@ -695,8 +718,8 @@ CREATE TABLE public.caps (
     key text NOT NULL,
     most integer NOT NULL,
     taken integer DEFAULT 0 NOT NULL,
-    CONSTRAINT caps_check CHECK (((taken >= 0) AND (taken <= most))),
-    CONSTRAINT caps_most_check CHECK ((most > 0))
+    CONSTRAINT caps_most_check CHECK ((most > 0)),
+    CONSTRAINT caps_taken_check CHECK ((taken >= 0))
 );
 COMMENT ON TABLE public.caps IS 'How many jobs of one key may hold a slot, and how many do.';
 CREATE TABLE public.engine_clock (
@@ -716,18 +739,18 @@ CREATE TABLE public.events (
     detail jsonb DEFAULT '{}'::jsonb NOT NULL
 )
 PARTITION BY RANGE (at);
-COMMENT ON COLUMN public.events.xid IS 'Readers follow (xid, id) below the oldest open transaction, so a late commit is never skipped.';
+COMMENT ON COLUMN public.events.xid IS 'The transaction, or a later one that its process was in before. Readers follow (xid, id) below the oldest open transaction: a late commit is never skipped, and one process is read in order.';
 COMMENT ON COLUMN public.events.state_after IS 'Set on transitions only; the latest one of a process is its state.';
 CREATE TABLE public.events_default (
-    id bigint CONSTRAINT events_id_not_null NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() CONSTRAINT events_xid_not_null NOT NULL,
-    at timestamp with time zone DEFAULT public.engine_now() CONSTRAINT events_at_not_null NOT NULL,
-    process_id uuid CONSTRAINT events_process_id_not_null NOT NULL,
-    kind text CONSTRAINT events_kind_not_null NOT NULL,
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    process_id uuid NOT NULL,
+    kind text NOT NULL,
     state_after text,
-    owner_id uuid CONSTRAINT events_owner_id_not_null NOT NULL,
+    owner_id uuid NOT NULL,
     document_id uuid,
-    detail jsonb DEFAULT '{}'::jsonb CONSTRAINT events_detail_not_null NOT NULL
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 ALTER TABLE public.events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.events_id_seq
@@ -964,6 +987,7 @@ CREATE TRIGGER events_are_append_only BEFORE DELETE OR UPDATE ON public.events F
 CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION public.record_changed_jobs();
 CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION public.record_created_jobs();
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON public.events_default FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 ALTER TABLE ONLY public.job_stages
     ADD CONSTRAINT job_stages_job_id_fkey FOREIGN KEY (job_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.jobs

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
+import psycopg
 import structlog
 from psycopg.types.json import Jsonb
 
@@ -173,6 +174,6 @@ async def patiently(work: Callable[[], Awaitable[Answer]]) -> Answer:
     while True:
         try:
             return await work()
-        except DatabaseUnavailable as error:
-            log.warning("waiting for the database", reason=error.line)
+        except (DatabaseUnavailable, psycopg.errors.DeadlockDetected) as error:
+            log.warning("waiting for the database", reason=str(error))
             await asyncio.sleep(RETRY_SECONDS)

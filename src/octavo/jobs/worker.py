@@ -95,7 +95,8 @@ class Worker(Generic[Tools]):
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until asked to stop; then what runs gets a moment to finish, and the rest is handed back."""
-        await patiently(self._register)
+        if not await self._registered(stopping):
+            return
         helpers = [
             asyncio.create_task(work)
             for work in (
@@ -138,6 +139,7 @@ class Worker(Generic[Tools]):
         async with self._own_connection() as connection:
             if self._answer_lost:
                 await self._find_unknown(connection)
+                free = max(0, self._limits.slots - len(self._running))
             if abandoned:
                 await connection.execute(QUERIES.hand_back, {**_leases(abandoned), "because": "database_away"})
             claimed = await self._claim(connection, finished, free)
@@ -292,13 +294,18 @@ class Worker(Generic[Tools]):
 
     async def _keep_time(self) -> None:
         """What was left behind by others is taken over, and what is due goes back in line."""
+        patient_until = 0.0
         while True:
             await asyncio.sleep(TIME_SECONDS)
-            with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
+            values = {"taking_over": time.monotonic() >= patient_until}
+            try:
                 async with self._database.connection() as connection:
-                    row = await (await connection.execute(QUERIES.pass_time)).fetchone()
+                    row = await (await connection.execute(QUERIES.pass_time, values)).fetchone()
                     if row and row[0]:
                         self._wake.set()
+            except (DatabaseUnavailable, psycopg.Error):
+                # Everybody's leases ran out meanwhile; whoever still lives gets the time to renew them.
+                patient_until = time.monotonic() + 2 * self._limits.heartbeat_seconds
 
     async def _keep_schedules(self) -> None:
         """Every worker looks; a row lock lets one of them start what is due."""
@@ -324,6 +331,19 @@ class Worker(Generic[Tools]):
                 one.task.cancel()
 
     # Coming and going --------------------------------------------------------------------------------------------
+
+    async def _registered(self, stopping: asyncio.Event) -> bool:
+        """Wait for the database to know us; false when we were asked to stop before it did."""
+        registering = asyncio.create_task(patiently(self._register))
+        asked = asyncio.create_task(stopping.wait())
+        await asyncio.wait([registering, asked], return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        if not registering.done():
+            registering.cancel()
+            await asyncio.gather(registering, return_exceptions=True)
+            return False
+        await registering
+        return True
 
     async def _register(self) -> None:
         async with self._database.transaction() as connection:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from tests.support.instance import free_port
+from tests.support.mounts import run_apart
 from tests.support.postgres import as_url
 from tests.support.processes import octavo_environment, processes_mentioning, run_octavo
 
@@ -91,9 +91,7 @@ def test_a_data_folder_without_permission(folder: Path) -> None:
 @pytest.mark.parametrize("command", ["up", "migrate", "doctor"])
 def test_a_data_folder_on_a_read_only_file_system(command: str, folder: Path) -> None:
     mount = f"mount -t tmpfs -o ro tmpfs {folder} && exec {sys.executable} -m octavo {command}"
-    apart = ["unshare", "--mount", *([] if ROOT else ["--user", "--map-root-user"])]
-    environment = octavo_environment(folder / "data", port=free_port())
-    result = subprocess.run([*apart, "sh", "-c", mount], env=environment, capture_output=True, text=True, check=False)
+    result = run_apart(mount, octavo_environment(folder / "data", port=free_port()))
     assert result.returncode == 1
     assert result.stderr.strip().count("\n") == 0, result.stderr
     assert "No permission to write" in result.stderr

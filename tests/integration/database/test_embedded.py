@@ -21,7 +21,8 @@ from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.database.embedded.account import Account
 from octavo.model.errors import DatabaseUnavailable, NotPossibleHere, WrongDatabase
 from tests.support.postgres import open_folder
-from tests.support.processes import processes_mentioning, running, wait_until
+from tests.support.mounts import run_apart
+from tests.support.processes import octavo_environment, processes_mentioning, running, wait_until
 
 USER = """
 import sys
@@ -271,22 +272,9 @@ def test_programs_are_copied_when_the_account_cannot_reach_the_installation(
 
 
 def test_a_full_disk_is_one_clear_line_and_leaves_nothing_half_made(folder: Path) -> None:
-    """On a file system of 8 MB of its own, in a name space of its own."""
-    script = f"mount -t tmpfs -o size=8m,mode=755 tmpfs {folder} && {sys.executable} -m octavo migrate; code=$?"
-    command = [
-        "unshare",
-        "--mount",
-        *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]),
-        "sh",
-        "-c",
-    ]
-    result = subprocess.run(
-        [*command, f"{script}; ls -A {folder}/data; exit $code"],
-        env={**os.environ, "OCTAVO_DATA_DIR": str(folder / "data")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """On a file system of 8 MB."""
+    migrate = f"mount -t tmpfs -o size=8m,mode=755 tmpfs {folder} && {sys.executable} -m octavo migrate"
+    result = run_apart(f"{migrate}; code=$?; ls -A {folder}/data; exit $code", octavo_environment(folder / "data"))
     assert result.returncode == 1, result
     assert "The disk is full" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1, result.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from itertools import pairwise
 from uuid import UUID, uuid4
 
 import psycopg
@@ -166,7 +167,7 @@ def test_a_kind_starts_no_faster_than_its_rate(engine: Engine, owner: UUID) -> N
         engine.advance(0.25)
     assert started == 10
     starts = [row["started_at"] for row in engine.rows("SELECT started_at FROM jobs ORDER BY started_at")]
-    assert all(later - earlier >= timedelta(seconds=0.5) for earlier, later in zip(starts, starts[1:], strict=False))
+    assert all(later - earlier >= timedelta(seconds=0.5) for earlier, later in pairwise(starts))
 
 
 def test_a_rate_holds_up_its_own_kind_only(engine: Engine, owner: UUID) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -26,7 +27,7 @@ ENDS: dict[str, Callable[[Engine, ClaimedJob], object]] = {
 }
 
 
-def fill(engine: Engine, owner: UUID, count: int, cap: int, **more: object) -> list[UUID]:
+def fill(engine: Engine, owner: UUID, count: int, cap: int, **more: Any) -> list[UUID]:  # noqa: ANN401
     """One by one, so that the order they came in is beyond doubt."""
     return [engine.put(owner, cap_key="analysis:1", cap=cap, **more)[0] for _ in range(count)]
 
@@ -139,19 +140,16 @@ def test_a_requeued_job_waits_for_a_slot_again(engine: Engine, owner: UUID, rest
     assert admitted(engine) == 1
 
 
-def test_a_job_in_line_that_is_requeued_keeps_its_slot(engine: Engine, owner: UUID) -> None:
+@pytest.mark.parametrize("state", ["admitted", "waiting for a slot", "backing off"])
+def test_a_job_in_line_cannot_be_requeued_and_keeps_its_slot(engine: Engine, owner: UUID, state: str) -> None:
     """Somebody who is impatient asks for a retry of what waits already."""
-    first, _ = fill(engine, owner, 2, cap=1)
-    engine.requeue(first)
+    first, second = fill(engine, owner, 2, cap=1)
+    if state == "backing off":
+        engine.fail(engine.claim_one(), ErrorClass.TRANSIENT)
+    with pytest.raises(psycopg.errors.CheckViolation):
+        engine.requeue(second if state == "waiting for a slot" else first)
     assert admitted(engine) == 1
     assert len(engine.claim(slots=5)) == 1
-
-
-def test_a_job_that_backs_off_can_be_requeued_at_once(engine: Engine, owner: UUID) -> None:
-    (job,) = fill(engine, owner, 1, cap=1)
-    engine.fail(engine.claim_one(), ErrorClass.TRANSIENT)
-    engine.requeue(job)
-    assert engine.claim_one().id == job
 
 
 # Others' locks ----------------------------------------------------------------------------------------------------

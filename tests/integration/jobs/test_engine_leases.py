@@ -155,7 +155,7 @@ def test_what_failed_together_does_not_come_back_together(engine: Engine, owner:
         engine.fail(job, ErrorClass.RATE_LIMIT)
         pauses.add(due_in(engine, job.id))
     assert len(pauses) == 50
-    assert min(pauses) < 29 < 31 < max(pauses)
+    assert max(pauses) - min(pauses) > 2
 
 
 @pytest.mark.parametrize("error", CHARGED + WAITS)
@@ -246,14 +246,15 @@ def test_failures_count_since_the_last_finished_stage(engine: Engine, owner: UUI
 def test_the_attempt_never_goes_back(engine: Engine, owner: UUID) -> None:
     (job,) = engine.put(owner)
     attempts: list[int] = []
-    for leave in (
-        lambda one: engine.hand_back(one),
+    leaves: list[Callable[[ClaimedJob], object]] = [
+        engine.hand_back,
         lambda one: engine.fail(one, ErrorClass.TRANSIENT),
         lambda one: engine.fail(one, ErrorClass.PERMANENT) and engine.requeue(job),
         lambda one: engine.pause(one.id) and engine.requeue(job),
         lambda one: engine.cancel(one.id) and engine.requeue(job, ""),
-        lambda one: None,
-    ):
+        lambda _: None,
+    ]
+    for leave in leaves:
         claimed = engine.claim_one()
         attempts.append(claimed.attempt)
         leave(claimed)

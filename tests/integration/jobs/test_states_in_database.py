@@ -60,7 +60,8 @@ def test_one_illegal_job_undoes_the_whole_statement(engine: Engine, owner: UUID)
     complete, queued = (good, bad) if engine.status(good[0]) == "complete" else (bad, good)
     with pytest.raises(psycopg.errors.CheckViolation):
         engine.run(
-            "UPDATE jobs SET status = 'paused', completed_at = NULL, output = NULL, admitted = false WHERE id = ANY (%s)",
+            "UPDATE jobs SET status = 'paused', completed_at = NULL, output = NULL, admitted = false "
+            "WHERE id = ANY (%s)",
             [complete[0], queued[0]],
         )
     assert engine.statuses() == {"complete": 1, "queued": 1}

@@ -200,7 +200,7 @@ async def test_killed_writers_leave_whole_objects_only(bucket: Bucket, root: Pat
 
 def in_own_mount_namespace(*command: str | Path) -> subprocess.CompletedProcess[str]:
     as_root = ["unshare", "--mount"]
-    prefix = as_root if os.geteuid() == 0 else [*as_root, "--user", "--map-root-user"]
+    prefix = as_root if os.geteuid() == 0 else [*as_root, "--user", "--map-current-user", "--keep-caps"]
     return subprocess.run([*prefix, *command], capture_output=True, text=True, check=False, timeout=60)
 
 

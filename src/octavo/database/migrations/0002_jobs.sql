@@ -23,7 +23,7 @@ CREATE TABLE job_kinds (
 CREATE TABLE caps (
     key   text PRIMARY KEY,
     most  integer NOT NULL CHECK (most > 0),
-    taken integer NOT NULL DEFAULT 0 CHECK (taken >= 0 AND taken <= most)
+    taken integer NOT NULL DEFAULT 0 CHECK (taken >= 0)
 );
 
 COMMENT ON TABLE caps IS 'How many jobs of one key may hold a slot, and how many do.';
@@ -109,6 +109,7 @@ CREATE TABLE jobs (
     completed_at     timestamptz,
     failed_at        timestamptz,
     expires_at       timestamptz,
+    event_xid        xid8 NOT NULL DEFAULT pg_current_xact_id(),
     CONSTRAINT status_is_known CHECK (status IN
         ('uploaded', 'queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused', 'cancelled'))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
@@ -138,6 +139,7 @@ COMMENT ON COLUMN jobs.virtual_time IS 'Place in line: owners take turns, becaus
 COMMENT ON COLUMN jobs.admitted IS 'May be claimed: it is due, and holds a slot of its cap if it has one.';
 COMMENT ON COLUMN jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
 COMMENT ON COLUMN jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
+COMMENT ON COLUMN jobs.event_xid IS 'Where its last event stands in the order of all; a later one never stands before it.';
 COMMENT ON COLUMN jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
 
 -- The one index that claiming walks along; a job leaves it when it is claimed.
@@ -179,7 +181,7 @@ CREATE TABLE events (
     detail      jsonb NOT NULL DEFAULT '{}'
 ) PARTITION BY RANGE (at);
 
-COMMENT ON COLUMN events.xid IS 'Readers follow (xid, id) below the oldest open transaction, so a late commit is never skipped.';
+COMMENT ON COLUMN events.xid IS 'The transaction, or a later one that its process was in before. Readers follow (xid, id) below the oldest open transaction: a late commit is never skipped, and one process is read in order.';
 COMMENT ON COLUMN events.state_after IS 'Set on transitions only; the latest one of a process is its state.';
 
 CREATE INDEX events_order ON events (xid, id);
@@ -197,6 +199,8 @@ CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON events
 
 -- One partition a month, some months ahead; what falls outside goes to the default one instead of getting lost.
 CREATE TABLE events_default PARTITION OF events DEFAULT;
+CREATE TRIGGER not_truncated BEFORE TRUNCATE ON events_default
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE FUNCTION ensure_event_partitions(months integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -209,6 +213,8 @@ BEGIN
             EXECUTE format('CREATE TABLE %I PARTITION OF events FOR VALUES FROM (%L) TO (%L)',
                 'events_' || to_char(month, 'YYYY_MM'),
                 month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+            EXECUTE format('CREATE TRIGGER not_truncated BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()',
+                'events_' || to_char(month, 'YYYY_MM'));
         END IF;
     END LOOP;
 END $$;

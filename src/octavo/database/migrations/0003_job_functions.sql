@@ -37,8 +37,8 @@ BEGIN
     WHERE broken_invariant(n) IS NOT NULL
        OR n.status <> o.status
           AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status);
-    INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT moment, n.id,
+    INSERT INTO events (xid, at, process_id, kind, state_after, owner_id, document_id, detail)
+    SELECT greatest(n.event_xid, pg_current_xact_id()), moment, n.id,
            coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
@@ -78,7 +78,7 @@ DECLARE
     cap caps;
     admitted_now integer;
 BEGIN
-    FOR cap IN SELECT * FROM caps WHERE key = ANY (keys) ORDER BY key FOR UPDATE LOOP
+    FOR cap IN SELECT * FROM caps WHERE key = ANY (keys) ORDER BY key FOR NO KEY UPDATE LOOP
         CONTINUE WHEN cap.taken >= cap.most;
         WITH next AS (
             SELECT id FROM jobs
@@ -98,7 +98,7 @@ END $$;
 CREATE FUNCTION return_slots(returned text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF cardinality(returned) > 0 THEN
-        PERFORM FROM caps WHERE key = ANY (returned) ORDER BY key FOR UPDATE;
+        PERFORM FROM caps WHERE key = ANY (returned) ORDER BY key FOR NO KEY UPDATE;
         UPDATE caps SET taken = taken - back.number
         FROM (SELECT key, count(*) AS number FROM unnest(returned) AS key GROUP BY key) AS back
         WHERE caps.key = back.key;
@@ -106,11 +106,11 @@ BEGIN
     END IF;
 END $$;
 
--- Change how many jobs of a key may run at once.
+-- Change how many jobs of a key may run at once. A lower number holds as soon as enough of those that run have ended.
 CREATE FUNCTION set_cap(wanted_key text, wanted integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
-    ON CONFLICT (key) DO UPDATE SET most = greatest(excluded.most, caps.taken);
+    ON CONFLICT (key) DO UPDATE SET most = excluded.most;
     PERFORM admit_waiting(ARRAY[wanted_key]);
 END $$;
 
@@ -216,6 +216,7 @@ BEGIN
     ), over AS (
         UPDATE jobs SET
             status = CASE WHEN failures + 1 >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
+            event_xid = greatest(event_xid, pg_current_xact_id()),
             failures = failures + 1, alone = true, lease_token = lease_token + 1,
             leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
             admitted = failures + 1 < max_attempts,
@@ -236,11 +237,16 @@ BEGIN
 END $$;
 
 -- What the clock brings about, in one call: workers make it a few times a second, so that claiming need not look.
-CREATE FUNCTION pass_time() RETURNS integer LANGUAGE plpgsql AS $$
+-- `taking_over` is false for a moment after an outage, so that those who hold leases can renew them first.
+CREATE FUNCTION pass_time(taking_over boolean) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
+    taken integer := 0;
 BEGIN
-    RETURN take_over_expired(at, 500) + promote_due(at, 1000);
+    IF taking_over THEN
+        taken := take_over_expired(at, 500);
+    END IF;
+    RETURN taken + promote_due(at, 1000);
 END $$;
 
 -- Claim -----------------------------------------------------------------------------------------------------------
@@ -307,6 +313,10 @@ DECLARE
     times bigint[];
     first_lonely integer;
 BEGIN
+    -- Beside a job that a worker died with nothing else runs, until it has finished a stage.
+    IF NOT is_idle AND EXISTS (SELECT FROM jobs WHERE status = 'processing' AND leased_by = worker AND alone) THEN
+        RETURN;
+    END IF;
     IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
         SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
         INTO chosen, lonely, priorities, times
@@ -338,6 +348,7 @@ BEGIN
     END IF;
     RETURN QUERY
     UPDATE jobs SET status = 'processing', attempt = attempt + 1, lease_token = lease_token + 1,
+                    event_xid = greatest(jobs.event_xid, pg_current_xact_id()),
                     leased_by = worker, lease_expires_at = at + lease, deadline_at = at + k.time_limit,
                     started_at = at, progressed_at = at,
                     note = jsonb_build_object('worker', worker)
@@ -376,7 +387,8 @@ DECLARE
     at timestamptz := engine_now();
     held jobs;
 BEGIN
-    UPDATE jobs SET stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, progressed_at = at,
+    UPDATE jobs SET event_xid = greatest(jobs.event_xid, pg_current_xact_id()),
+                    stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, progressed_at = at,
                     done = CASE WHEN of_part = '' THEN done ELSE done + 1 END,
                     deadline_at = CASE WHEN k.limit_renewed_by_stage THEN at + k.time_limit ELSE deadline_at END
     FROM job_kinds k
@@ -387,8 +399,8 @@ BEGIN
     END IF;
     INSERT INTO job_stages (job_id, stage, part, output, attempt, started_at, finished_at)
     VALUES (job, finished, of_part, made, held.attempt, at - took, at);
-    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
-    VALUES (job, 'stage', held.owner_id, held.document_id, jsonb_strip_nulls(jsonb_build_object(
+    INSERT INTO events (xid, process_id, kind, owner_id, document_id, detail)
+    VALUES (held.event_xid, job, 'stage', held.owner_id, held.document_id, jsonb_strip_nulls(jsonb_build_object(
         'stage', finished, 'part', nullif(of_part, ''), 'attempt', held.attempt,
         'seconds', round(extract(epoch FROM took)::numeric, 3))));
     RETURN true;
@@ -414,7 +426,8 @@ DECLARE
     returned text[];
 BEGIN
     WITH ended_now AS (
-        UPDATE jobs SET status = 'complete', output = h.made, completed_at = at, progressed_at = at,
+        UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                        status = 'complete', output = h.made, completed_at = at, progressed_at = at,
                         leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL, admitted = false, note = '{}'
         FROM unnest(held, tokens, outputs) AS h (id, token, made)
         WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing'
@@ -452,6 +465,7 @@ BEGIN
         least(900, first_delay * factor ^ (CASE WHEN charged THEN held.failures ELSE held.waits END)) * (0.9 + 0.2 * random()),
         coalesce(retry_after, 0));
     UPDATE jobs SET
+        event_xid = greatest(event_xid, pg_current_xact_id()),
         status = next_status,
         failures = failures + CASE WHEN charged OR first_delay IS NULL THEN 1 ELSE 0 END,
         waits = CASE WHEN charged THEN waits ELSE waits + 1 END,
@@ -475,7 +489,8 @@ CREATE FUNCTION hand_back_jobs(held uuid[], tokens bigint[], because text) RETUR
 DECLARE
     number integer;
 BEGIN
-    UPDATE jobs SET status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
+    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                    status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
                     leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                     virtual_time = greatest(virtual_time, virtual_clock(priority)),
                     note = jsonb_build_object('reason', because)
@@ -497,7 +512,8 @@ BEGIN
     IF NOT FOUND OR (token IS NOT NULL AND (held.lease_token <> token OR held.status <> 'processing')) THEN
         RETURN false;
     END IF;
-    UPDATE jobs SET status = 'paused', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                    status = 'paused', lease_token = lease_token + 1, admitted = false, run_after = NULL,
                     leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                     note = jsonb_build_object('error', jsonb_build_object('code', code, 'message', message))
     WHERE id = job;
@@ -529,7 +545,8 @@ BEGIN
             RAISE EXCEPTION 'job % has no finished stage %', job, from_stage USING ERRCODE = 'no_data_found';
         END IF;
     END IF;
-    UPDATE jobs SET status = 'queued', queued_at = at, failures = 0, waits = 0, waiting_since = NULL, run_after = NULL,
+    UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                    status = 'queued', queued_at = at, failures = 0, waits = 0, waiting_since = NULL, run_after = NULL,
                     alone = (held.error_code IS NOT DISTINCT FROM 'CRASHED'), admitted = (cap_key IS NULL),
                     virtual_time = next_virtual_time(owner_id, priority), lease_token = lease_token + 1,
                     stage = (SELECT s.stage FROM job_stages s WHERE s.job_id = job ORDER BY s.finished_at DESC LIMIT 1),
@@ -565,7 +582,8 @@ BEGIN
         WHERE jobs.id = job OR jobs.status NOT IN ('complete', 'failed', 'cancelled')
         ORDER BY jobs.id FOR UPDATE OF jobs
     ), stopped AS (
-        UPDATE jobs SET status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
+        UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
+                        status = 'cancelled', lease_token = lease_token + 1, admitted = false, run_after = NULL,
                         leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                         error_code = NULL, error_message = NULL, failed_at = NULL,
                         note = jsonb_strip_nulls(jsonb_build_object('event', event,
@@ -585,6 +603,8 @@ CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs
                               is_idle boolean, lease interval, mark_priority smallint, mark_time bigint)
 RETURNS SETOF jobs LANGUAGE plpgsql AS $$
 BEGIN
+    -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
+    PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
     IF cardinality(held) > 0 THEN
         PERFORM complete_jobs(held, tokens, outputs);
     END IF;

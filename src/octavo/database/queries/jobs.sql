@@ -36,9 +36,9 @@ SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attem
 FROM exchange_jobs(:worker, :held, :tokens, :outputs, :kinds, :slots, :idle, make_interval(secs => :lease),
                    :mark_priority::smallint, :mark_time::bigint);
 
--- name: pass_time()
+-- name: pass_time(taking_over)
 -- Take over what was left behind and wake what is due; answers how many.
-SELECT pass_time();
+SELECT pass_time(:taking_over);
 
 -- name: claimed_by(worker, running)
 -- Jobs that a lost answer gave to this worker without its knowledge.

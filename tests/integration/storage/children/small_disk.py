@@ -42,7 +42,7 @@ async def fill_and_free(bucket: Bucket, root: Path) -> None:
 
 
 async def read_only(bucket: Bucket, root: Path) -> None:
-    mount("-o", "remount,ro", root)
+    mount("-t", "tmpfs", "-o", "remount,ro", "tmpfs", root)
     await expect_failure(bucket, 1, "can only be read")
     assert len(await bucket.read("second")) == 2 * MEBIBYTE
     try:
@@ -51,7 +51,7 @@ async def read_only(bucket: Bucket, root: Path) -> None:
         pass
     else:
         raise AssertionError("the check found nothing")
-    mount("-o", "remount,rw", root)
+    mount("-t", "tmpfs", "-o", "remount,rw", "tmpfs", root)
     await bucket.check()
 
 

@@ -1,0 +1,134 @@
+"""A worker that is killed or stopped at the worst moment costs the stage in flight, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from uuid import UUID
+
+import psutil
+import pytest
+
+from octavo.jobs.faults import POINTS
+from tests.support.engine import Engine, Workers, wait_for_end
+from tests.support.processes import wait_until
+
+LEASE = 1
+STAGES = 3
+# Where it dies, and which stage is begun a second time because of it.
+AGAIN = {
+    "claim.after": None,
+    "stage.work.before": None,
+    "stage.commit.before": "stage-2",
+    "stage.commit.after": None,
+    "complete.before": None,
+    "complete.after": None,
+    "fail.before": "stage-1",
+    "fail.after": "stage-1",
+    "heartbeat.before": "stage-1",
+}
+CASES = [(point, number) for point in POINTS for number in ([1, 2, 3] if point.startswith("stage.commit") else [1])]
+
+
+def demo_input(point: str) -> dict[str, object]:
+    if point.startswith("fail"):
+        return {"stages": STAGES, "fail": "transient", "fail_times": 1}
+    return {"stages": STAGES, "seconds": 0.6 * LEASE if point.startswith("heartbeat") else 0}
+
+
+@pytest.mark.parametrize(("point", "number"), CASES)
+def test_a_killed_worker_costs_the_stage_in_flight_only(
+    engine: Engine, owner: UUID, workers: Workers, point: str, number: int
+) -> None:
+    (job,) = engine.put(owner, input=demo_input(point))
+    victim = workers.start(lease_seconds=LEASE, faults=f"{point}@{number}=kill")
+    assert victim.wait(30) == -signal.SIGKILL
+    killed = time.monotonic()
+    survivor = workers.start(lease_seconds=LEASE)
+    if engine.status(job) == "processing":
+        wait_until(lambda: engine.status(job) != "processing" or engine.job(job)["attempt"] > 1, 20, "it is taken over")
+        assert time.monotonic() - killed <= LEASE + 5
+    if point.startswith("fail"):
+        engine.advance(10)
+    wait_until(lambda: engine.status(job) == "complete", 20, "the job completes")
+    begun = Counter(stage for one, stage, _ in workers.executions() if one == job)
+    again = (AGAIN[point] or "").replace("2", str(number))
+    assert begun == {f"stage-{n}": 2 if f"stage-{n}" == again else 1 for n in range(1, STAGES + 1)}
+    assert [stage for stage, _ in engine.stages(job)] == [f"stage-{n}" for n in range(1, STAGES + 1)]
+    assert len(set(workers.executions())) == len(workers.executions())
+    assert [event["kind"] for event in engine.events(job)].count("complete") == 1
+    survivor.kill()
+
+
+def test_the_cases_are_all_points() -> None:
+    assert set(AGAIN) == set(POINTS)
+
+
+def test_a_stopped_worker_that_wakes_up_late_writes_nothing(engine: Engine, owner: UUID, workers: Workers) -> None:
+    jobs = engine.put(owner, count=3, input={"stages": 3, "seconds": 0.8})
+    sleeper = workers.start(lease_seconds=LEASE)
+    wait_until(lambda: len(workers.executions()) == 3, 20, "all have begun")
+    os.kill(sleeper.pid, signal.SIGSTOP)
+    helper = workers.start(lease_seconds=LEASE)
+    wait_until(lambda: any(attempt > 1 for _, _, attempt in workers.executions()), 20, "the other has taken over")
+    os.kill(sleeper.pid, signal.SIGCONT)
+    wait_for_end(engine, 60)
+    assert engine.statuses() == {"complete": 3}
+    wait_until(lambda: workers.log.read_text().count("lease lost") >= 3, 10, "the first has seen that it lost them")
+    for job in jobs:
+        told = engine.events(job)
+        assert [event["kind"] for event in told].count("complete") == 1
+        assert [stage for stage, _ in engine.stages(job)] == ["stage-1", "stage-2", "stage-3"]
+        assert {attempt for _, attempt in engine.stages(job)} == {engine.job(job)["attempt"]}
+        stages = [event["detail"]["stage"] for event in told if event["kind"] == "stage"]
+        assert stages == ["stage-1", "stage-2", "stage-3"]
+    assert sleeper.poll() is None
+    assert helper.poll() is None
+
+
+def test_every_job_delivered_twice_is_done_once(engine: Engine, owner: UUID, workers: Workers) -> None:
+    """All leases are declared over while their worker is alive and well, so that a second one gets every job too."""
+    jobs = engine.put(owner, count=10, max_attempts=9, input={"stages": 2, "seconds": 0.3})
+    for _ in range(2):
+        workers.start(lease_seconds=30, worker_slots=10)
+    wait_until(lambda: len(workers.executions()) >= 10, 20, "all are running")
+    engine.run("UPDATE jobs SET lease_expires_at = engine_now() WHERE status = 'processing'")
+    wait_for_end(engine, 60)
+    assert engine.statuses() == {"complete": 10}
+    assert len({job for job, _, attempt in workers.executions() if attempt > 1}) >= 7
+    for job in jobs:
+        assert [stage for stage, _ in engine.stages(job)] == ["stage-1", "stage-2"]
+        assert [event["kind"] for event in engine.events(job)].count("complete") == 1
+
+
+def test_a_poison_job_harms_itself_only(engine: Engine, owner: UUID, workers: Workers) -> None:
+    others = engine.put(owner, count=50, input={"stages": 2, "seconds": 0.01})
+    (poison,) = engine.put(owner, input={"stages": 3, "crash_at": 2})
+    others += engine.put(owner, count=49, input={"stages": 2, "seconds": 0.01})
+    deaths = 0
+    worker = workers.start(lease_seconds=LEASE)
+    deadline = time.monotonic() + 60
+    while engine.one("SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')"):
+        assert time.monotonic() < deadline
+        if worker.poll() is not None:
+            deaths += 1
+            worker = workers.start(lease_seconds=LEASE)
+        time.sleep(0.02)
+    row = engine.job(poison)
+    assert (row["status"], row["error_code"], row["failures"], deaths) == ("dead_letter", "CRASHED", 3, 3)
+    assert engine.stages(poison) == [("stage-1", 1)]
+    assert engine.statuses() == {"complete": 99, "dead_letter": 1}
+    blamed = "SELECT FROM events WHERE detail ->> 'reason' = 'lease_expired' AND process_id = ANY (%s)"
+    assert engine.rows(f"{blamed} GROUP BY process_id HAVING count(*) > 1", others) == []
+
+
+def test_nothing_is_left_of_a_killed_worker(engine: Engine, owner: UUID, workers: Workers) -> None:
+    engine.put(owner, count=3, input={"stages": 1, "seconds": 60})
+    worker = workers.start()
+    wait_until(lambda: len(workers.executions()) == 3, 20, "all have begun")
+    children = psutil.Process(worker.pid).children(recursive=True)
+    worker.kill()
+    worker.wait()
+    wait_until(lambda: not any(child.is_running() for child in children), 10, "its children end with it")
