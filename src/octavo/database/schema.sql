@@ -271,9 +271,10 @@ BEGIN
                p.slot_key, coalesce(p.input, '{}'), at, at
         FROM placed p ORDER BY p.place
         ON CONFLICT (owner_id, kind, key) WHERE key IS NOT NULL DO NOTHING
-        RETURNING jobs.id, jobs.cap_key
+        RETURNING jobs.id, jobs.cap_key, jobs.run_after
     )
-    SELECT array_agg(DISTINCT i.cap_key) FILTER (WHERE i.cap_key IS NOT NULL) INTO capped FROM inserted i;
+    SELECT array_agg(DISTINCT i.cap_key) FILTER (WHERE i.cap_key IS NOT NULL AND i.run_after IS NULL)
+    INTO capped FROM inserted i;
     IF capped IS NOT NULL THEN
         PERFORM admit_waiting(capped);
     END IF;

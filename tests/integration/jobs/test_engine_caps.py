@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +14,6 @@ from octavo.jobs.queue import NewJob
 from octavo.jobs.run import ClaimedJob
 from octavo.model.errors import ErrorClass
 from tests.support.engine import Engine
-from tests.support.processes import wait_until
 
 ENDS: dict[str, Callable[[Engine, ClaimedJob], object]] = {
     "completion": lambda engine, job: engine.complete(job),
@@ -162,32 +161,18 @@ def test_two_workers_that_pass_slots_of_each_others_caps_do_not_lock_each_other_
     engine.add_kind("slow", rate=0.01)
     engine.put(owner, "slow")
     engine.claim(kinds=["slow"])
-    left, right = NewJob("demo", owner, cap_key="left", cap=2), NewJob("demo", owner, cap_key="right", cap=2)
-    engine.enqueue(left, right)
-    running = {job.id: job for job in engine.claim(slots=2)}
-    engine.enqueue(NewJob("slow", owner, cap_key="right"))
-    engine.enqueue(NewJob("slow", owner, cap_key="left"))
-    one, other = Engine(engine.info), Engine(engine.info)
-    with one.connection, other.connection:
-        one.connection.autocommit = other.connection.autocommit = False
-        one.complete(running[left.id])
-        other.complete(running[right.id])
-        errors: list[psycopg.Error] = []
-        thread = threading.Thread(target=claim_and_commit, args=(one, errors))
-        thread.start()
-        wait_until(lambda: is_waiting(engine), 10, "the first waits for the second's cap")
-        claim_and_commit(other, errors)
-        thread.join()
-    assert errors == []
-
-
-def claim_and_commit(client: Engine, errors: list[psycopg.Error]) -> None:
-    try:
-        client.claim(kinds=["slow"])
-        client.connection.commit()
-    except psycopg.Error as error:
-        client.connection.rollback()
-        errors.append(error)
+    clients = Engine(engine.info), Engine(engine.info)
+    with clients[0].connection, clients[1].connection, ThreadPoolExecutor(2) as pool:
+        for _ in range(30):
+            jobs = [NewJob("demo", owner, cap_key=key, cap=2) for key in ("left", "right")]
+            engine.enqueue(*jobs)
+            running = {job.id: job for job in engine.claim(slots=2)}
+            engine.enqueue(*(NewJob("slow", owner, cap_key=key) for key in ("right", "left")))
+            visits = [
+                pool.submit(client.claim, kinds=["slow"], finished=[running[job.id]])
+                for client, job in zip(clients, jobs, strict=True)
+            ]
+            assert [visit.result() for visit in visits] == [[], []]
 
 
 def test_a_job_is_put_in_line_while_a_slot_of_its_cap_is_being_passed_on(engine: Engine, owner: UUID) -> None:
