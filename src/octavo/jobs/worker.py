@@ -33,6 +33,9 @@ QUERIES = load_queries("jobs")
 CHANNEL = "octavo_jobs"
 SCHEDULE_SECONDS = 1.0
 TIME_SECONDS = 0.25
+RETRY_SECONDS = 0.2
+# A connection that takes longer than this was not there.
+AWAY_SECONDS = 0.5
 
 Tools = TypeVar("Tools")
 
@@ -53,6 +56,11 @@ class WorkerLimits:
     @property
     def give_up_seconds(self) -> float:
         return self.lease_seconds * 2 / 3
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long others get to renew their leases after an outage."""
+        return max(3.0, self.heartbeat_seconds * 2)
 
 
 @dataclass(slots=True)
@@ -193,8 +201,10 @@ class Worker(Generic[Tools]):
         self._answer_lost = False
 
     async def _rest(self) -> None:
+        """Until something happens; shortly only when there is something that the database should know."""
+        pending = self._answer_lost or self._finished or self._abandoned
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), self._limits.poll_seconds)
+            await asyncio.wait_for(self._wake.wait(), RETRY_SECONDS if pending else self._limits.poll_seconds)
 
     # Doing it ----------------------------------------------------------------------------------------------------
 
@@ -297,15 +307,16 @@ class Worker(Generic[Tools]):
         patient_until = 0.0
         while True:
             await asyncio.sleep(TIME_SECONDS)
-            values = {"taking_over": time.monotonic() >= patient_until}
-            try:
+            asked = time.monotonic()
+            with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
                 async with self._database.connection() as connection:
+                    # Everybody's leases ran out while the database was away; who still lives may renew them first.
+                    if time.monotonic() - asked > AWAY_SECONDS:
+                        patient_until = time.monotonic() + self._limits.patience_seconds
+                    values = {"taking_over": time.monotonic() >= patient_until}
                     row = await (await connection.execute(QUERIES.pass_time, values)).fetchone()
                     if row and row[0]:
                         self._wake.set()
-            except (DatabaseUnavailable, psycopg.Error):
-                # Everybody's leases ran out meanwhile; whoever still lives gets the time to renew them.
-                patient_until = time.monotonic() + 2 * self._limits.heartbeat_seconds
 
     async def _keep_schedules(self) -> None:
         """Every worker looks; a row lock lets one of them start what is due."""
