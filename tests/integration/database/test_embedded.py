@@ -25,8 +25,9 @@ from tests.support.postgres import open_folder
 from tests.support.processes import octavo_environment, processes_mentioning, running, wait_until
 
 USER = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.SIG_DFL) # a shell starts what it puts in the background with this ignored
 from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 server = EmbeddedPostgres(DataFolder(Path(sys.argv[1])))
