@@ -1,4 +1,4 @@
-"""A parser that was taken over reaches nothing (RELIABILITY 16): each attack works outside, and fails inside."""
+"""A parser that was taken over reaches nothing: each attack works outside, and fails inside."""
 
 from __future__ import annotations
 
