@@ -6,17 +6,16 @@ owner has; a job that is named, and dead letters, may be anybody's, because who 
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from uuid import UUID
 
 import typer
 
-from octavo.model.errors import BadInput, NotFound, WrongDatabase
-from octavo.model.settings import load_settings
+from octavo.cli.database import act
+from octavo.model.errors import BadInput, NotFound
 from octavo.model.states import JobStatus
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from octavo.jobs.queue import Enqueued, NewJob
     from octavo.jobs.views import EventView, JobView, Page, StageView
     from octavo.model.json import JSON
-
-Answer = TypeVar("Answer")
 
 MOST_ADDED = 1_000_000
 BATCH = 1000
@@ -231,37 +228,6 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 
 # The database ------------------------------------------------------------------------------------------------------
-
-
-def act(
-    run: Callable[[Connection], Awaitable[Answer]], *, before: Callable[[Connection], Awaitable[None]] | None = None
-) -> Answer:
-    """Do one thing in one transaction, beside a running installation or alone.
-
-    `before` has a transaction of its own, so that its locks are not kept.
-    """
-
-    from octavo.ops.instance import open_connection
-
-    async def main() -> Answer:
-        async with open_connection(load_settings()) as connection:
-            await refuse_other_schema(connection)
-            if before:
-                async with connection.transaction():
-                    await before(connection)
-            async with connection.transaction():
-                return await run(connection)
-
-    return asyncio.run(main())
-
-
-async def refuse_other_schema(connection: Connection) -> None:
-    """A table that is not there yet would be reported in the words of the database."""
-    from octavo.database import read_state
-
-    state = await read_state(connection)
-    if state.missing:
-        raise WrongDatabase("The schema is not up to date; bring it there with `octavo migrate` or `octavo up`.")
 
 
 async def local_owner(connection: Connection) -> UUID:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
-from octavo.model.settings import load_settings
-
-if TYPE_CHECKING:
-    from octavo.database import Connection
-
-Answer = TypeVar("Answer")
+from octavo.cli.database import act
 
 app = typer.Typer(help="What happens by the clock, in UTC: list, run now, switch off and on.", no_args_is_help=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
@@ -27,7 +20,7 @@ def list_all(as_json: AsJson = False) -> None:
     """List all schedules with their last and next run."""
     from octavo.jobs.schedules import list_schedules
 
-    found = with_database(list_schedules)
+    found = act(list_schedules)
     if as_json:
         return typer.echo(json.dumps([asdict(one) for one in found], default=str, indent=2))
     if not found:
@@ -44,7 +37,7 @@ def run_now(name: Name) -> None:
     """Run a schedule now, whenever it would be due."""
     from octavo.jobs.schedules import run_now as start_now
 
-    typer.echo(f"Job {with_database(lambda connection: start_now(connection, name))} is in line.")
+    typer.echo(f"Job {act(lambda connection: start_now(connection, name))} is in line.")
 
 
 @app.command("on")
@@ -62,16 +55,5 @@ def switch_off(name: Name) -> None:
 def _switch(name: str, *, enabled: bool) -> None:
     from octavo.jobs.schedules import enable
 
-    with_database(lambda connection: enable(connection, name, enabled=enabled))
+    act(lambda connection: enable(connection, name, enabled=enabled))
     typer.echo(f"{name} is switched {'on' if enabled else 'off'}.")
-
-
-def with_database(work: Callable[[Connection], Awaitable[Answer]]) -> Answer:
-    """Do one thing in one transaction, beside a running instance or alone."""
-    from octavo.ops.instance import open_connection
-
-    async def run() -> Answer:
-        async with open_connection(load_settings()) as connection, connection.transaction():
-            return await work(connection)
-
-    return asyncio.run(run())

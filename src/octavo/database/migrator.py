@@ -17,6 +17,7 @@ from octavo.database.queries import load_queries
 from octavo.model.errors import Defect, WrongDatabase
 
 QUERIES = load_queries("migrations")
+EVENTS = load_queries("events")
 # Any constant will do; it only has to be the same in every process that migrates.
 LOCK_NUMBER = 0x0C7A_0001
 OLDEST_SERVER = 16
@@ -84,6 +85,14 @@ async def read_state(connection: Connection) -> MigrationState:
     return MigrationState(len(applied), tuple(migration.name for migration in missing))
 
 
+async def require_current(connection: Connection) -> MigrationState:
+    """Refuse to work on a schema that is not this version's."""
+    state = await read_state(connection)
+    if state.missing:
+        raise WrongDatabase(f"The schema is not up to date; `octavo migrate` adds {', '.join(state.missing)}.")
+    return state
+
+
 def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied]) -> list[Migration]:
     """What is still to be done, or why this version and this database do not belong together."""
     newer = sorted(set(applied) - {migration.number for migration in known})
@@ -128,7 +137,7 @@ async def _apply_missing(connection: Connection) -> MigrationState:
         async with connection.transaction():
             await connection.execute(migration.statements.encode())
             await connection.execute(QUERIES.record, record)
-    await connection.execute(QUERIES.ensure_event_partitions)
+    await connection.execute(EVENTS.ensure_partitions)
     return MigrationState(len(known_migrations()), ())
 
 

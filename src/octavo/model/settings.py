@@ -101,11 +101,8 @@ class Settings(BaseSettings):
     ] = 2048 * MEBIBYTE
     sandbox_cpu_seconds: Annotated[
         int,
-        Field(ge=1, description="Processor time that reading one file may take, beside that for its pages."),
+        Field(ge=1, description="Processor seconds that reading one file may take."),
     ] = 30
-    sandbox_cpu_seconds_per_page: Annotated[
-        float, Field(ge=0, description="Processor time added for each page of the file.")
-    ] = 1.0
 
     @field_validator("data_dir")
     @classmethod

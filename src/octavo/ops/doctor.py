@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import psycopg
 
-from octavo.database import Connection, load_queries, read_state
+from octavo.database import Connection, load_queries, require_current
 from octavo.database.embedded import DataFolder
 from octavo.database.migrator import refuse_unfit_server
-from octavo.model.errors import Defect, NotPossibleHere, OctavoError, WrongDatabase
+from octavo.model.errors import Defect, NotPossibleHere, OctavoError
 from octavo.model.settings import Settings
 from octavo.ops.health import Check
-from octavo.ops.instance import bucket_of, open_connection, storage_place
-from octavo.sandbox import Sandbox
+from octavo.ops.instance import bucket_of, open_connection, sandbox_of, storage_place
 
 QUERIES = load_queries("doctor")
 LEAST_FREE_BYTES = 1 << 30
@@ -90,9 +89,7 @@ async def database(patient: Patient) -> str:
 
 @check("schema")
 async def schema(patient: Patient) -> str:
-    state = await read_state(patient.connection)
-    if state.missing:
-        raise WrongDatabase(f"The schema is not up to date; `octavo migrate` adds {', '.join(state.missing)}.")
+    state = await require_current(patient.connection)
     return f"{state.applied} migrations applied, none missing"
 
 
@@ -136,6 +133,5 @@ async def storage(patient: Patient) -> str:
 
 @check("sandbox")
 async def sandbox(patient: Patient) -> str:
-    del patient
-    async with Sandbox() as box:
+    async with sandbox_of(patient.settings) as box:
         return (await box.layers()).summary

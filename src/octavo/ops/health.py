@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from octavo.database import Database, read_state
+from octavo.database import Database, require_current
 from octavo.model.errors import OctavoError
 from octavo.storage import Bucket
 
@@ -43,9 +43,7 @@ async def _limited(name: str, answer: Awaitable[str]) -> Check:
 
 async def _check_database(database: Database) -> str:
     async with database.connection(wait_seconds=PATIENCE_SECONDS) as connection:
-        state = await read_state(connection)
-        if state.missing:
-            raise OctavoError(f"The schema is not up to date; `octavo migrate` adds {', '.join(state.missing)}.")
+        state = await require_current(connection)
         version = connection.info.server_version
         return f"PostgreSQL {version // 10000}.{version % 10000}, schema {state.applied}"
 

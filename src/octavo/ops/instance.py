@@ -13,6 +13,7 @@ from octavo.database import Connection, Database, MigrationState, connect, migra
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.model.errors import OctavoError
 from octavo.model.settings import Settings
+from octavo.sandbox import Limits, Sandbox
 from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
@@ -35,27 +36,28 @@ async def start_database(settings: Settings, server: EmbeddedPostgres | None) ->
     return await asyncio.to_thread(server.start)
 
 
-async def migrate_database(settings: Settings) -> MigrationState:
-    """Bring the database to this version's schema, starting the built-in server for it if need be."""
+@asynccontextmanager
+async def database_address(settings: Settings) -> AsyncGenerator[str]:
+    """How to connect for a while; the built-in server ends after it when nobody else uses it."""
     server = embedded_server(settings)
     try:
-        return await migrate(await start_database(settings, server))
+        yield await start_database(settings, server)
     finally:
         if server:
             server.release()
+
+
+async def migrate_database(settings: Settings) -> MigrationState:
+    """Bring the database to this version's schema."""
+    async with database_address(settings) as connection_info:
+        return await migrate(connection_info)
 
 
 @asynccontextmanager
 async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
-    """One connection for a command; the built-in server ends after it when nobody else uses it."""
-    server = embedded_server(settings)
-    connection_info = await start_database(settings, server)
-    try:
-        async with await connect(connection_info) as connection:
-            yield connection
-    finally:
-        if server:
-            server.release()
+    """One connection for a command."""
+    async with database_address(settings) as connection_info, await connect(connection_info) as connection:
+        yield connection
 
 
 @asynccontextmanager
@@ -102,6 +104,12 @@ def bucket_of(settings: Settings) -> Bucket:
         access_key=_reveal(settings.s3_access_key),
         secret_key=_reveal(settings.s3_secret_key),
     )
+
+
+def sandbox_of(settings: Settings) -> Sandbox:
+    """The sandbox with this installation's limits."""
+    limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
+    return Sandbox(limits=limits)
 
 
 def _reveal(secret: SecretStr | None) -> str | None:

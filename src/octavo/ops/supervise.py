@@ -21,10 +21,9 @@ from octavo.database.embedded import DataFolder
 from octavo.model.errors import NotPossibleHere, OctavoError
 from octavo.model.settings import Settings
 from octavo.ops.backoff import Backoff
-from octavo.ops.instance import bucket_of, embedded_server, keep_running, start_database
+from octavo.ops.instance import bucket_of, embedded_server, keep_running, sandbox_of, start_database
 from octavo.ops.record import ProcessRecord, RecordFile, UpRecord
 from octavo.owners import make_sign_in_link
-from octavo.sandbox import Sandbox
 
 log = structlog.get_logger()
 
@@ -77,7 +76,7 @@ class Supervisor:
     async def _run_parts(self, listener: socket.socket) -> None:
         server = embedded_server(self._settings)
         tasks: list[asyncio.Task[None]] = []
-        probe = asyncio.create_task(describe_sandbox())
+        probe = asyncio.create_task(describe_sandbox(self._settings))
         try:
             async with contextlib.aclosing(bucket_of(self._settings)) as bucket:
                 await bucket.check()
@@ -143,9 +142,9 @@ class Supervisor:
             loop.add_signal_handler(number, self._stopping.set)
 
 
-async def describe_sandbox() -> str:
+async def describe_sandbox(settings: Settings) -> str:
     """Which layers hold on this machine; said at every start, because a missing one is a risk to know of."""
-    async with Sandbox() as sandbox:
+    async with sandbox_of(settings) as sandbox:
         return (await sandbox.layers()).summary
 
 

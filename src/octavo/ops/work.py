@@ -8,10 +8,9 @@ from contextlib import aclosing
 
 import structlog
 
-from octavo.database import Database, read_state
+from octavo.database import Database, require_current
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.worker import Worker, WorkerLimits
-from octavo.model.errors import WrongDatabase
 from octavo.model.settings import Settings
 from octavo.ops.instance import bucket_of, open_database
 from octavo.owners import ensure_local_owner
@@ -37,7 +36,5 @@ async def work(settings: Settings) -> None:
 
 async def _prepare(database: Database) -> None:
     async with database.transaction() as connection:
-        state = await read_state(connection)
-        if state.missing:
-            raise WrongDatabase(f"The schema is not up to date; `octavo migrate` adds {', '.join(state.missing)}.")
+        await require_current(connection)
         await ensure_local_owner(connection)

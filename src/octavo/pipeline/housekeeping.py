@@ -10,6 +10,7 @@ from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("housekeeping")
+EVENTS = load_queries("events")
 # A write that is still going on after a day is not going on any more.
 UNFINISHED_SECONDS = 24 * 3600
 
@@ -17,7 +18,7 @@ UNFINISHED_SECONDS = 24 * 3600
 async def keep_house(run: Run[Tools]) -> JSON:
     async def make_room() -> JSON:
         async with run.tools.database.connection() as connection:
-            await connection.execute(QUERIES.ensure_event_partitions)
+            await connection.execute(EVENTS.ensure_partitions)
         return None
 
     async def forget_sign_ins() -> JSON:

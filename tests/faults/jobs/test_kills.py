@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from uuid import UUID
 
-import psutil
 import pytest
 
 from octavo.jobs.faults import POINTS
@@ -122,13 +121,3 @@ def test_a_poison_job_harms_itself_only(engine: Engine, owner: UUID, workers: Wo
     assert engine.statuses() == {"complete": 99, "dead_letter": 1}
     blamed = "SELECT FROM events WHERE detail ->> 'reason' = 'lease_expired' AND process_id = ANY (%s)"
     assert engine.rows(f"{blamed} GROUP BY process_id HAVING count(*) > 1", others) == []
-
-
-def test_nothing_is_left_of_a_killed_worker(engine: Engine, owner: UUID, workers: Workers) -> None:
-    engine.put(owner, count=3, input={"stages": 1, "seconds": 60})
-    worker = workers.start()
-    wait_until(lambda: len(workers.executions()) == 3, 20, "all have begun")
-    children = psutil.Process(worker.pid).children(recursive=True)
-    worker.kill()
-    worker.wait()
-    wait_until(lambda: not any(child.is_running() for child in children), 10, "its children end with it")

@@ -8,3 +8,7 @@ ORDER BY xid, id LIMIT :limit;
 -- name: latest()
 -- Everything below this transaction is over.
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1;
+
+-- name: ensure_partitions()
+-- Months ahead, so that an installation that is never restarted has time to notice.
+SELECT ensure_event_partitions(3);

@@ -23,7 +23,3 @@ INSERT INTO schema_migrations (number, name, digest) VALUES (:number, :name, :di
 -- name: vector_version()
 -- The installed pgvector, or the one that could be installed.
 SELECT coalesce(installed_version, default_version) FROM pg_available_extensions WHERE name = 'vector';
-
--- name: ensure_event_partitions()
--- Months ahead, so that an installation that is never restarted has time to notice.
-SELECT ensure_event_partitions(3);
