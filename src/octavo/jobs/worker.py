@@ -127,11 +127,10 @@ class Worker(Generic[Tools]):
     async def _visit(self) -> bool:
         """Bring back what is finished and take what is next; true when there may be more."""
         self._wake.clear()
-        free = self._limits.slots - len(self._running)
-        if free <= 0 and not self._finished and not self._abandoned:
+        if not self._free and not self._finished and not self._abandoned:
             return False
         try:
-            claimed = await self._exchange(free)
+            free, claimed = await self._exchange()
         except DatabaseUnavailable as error:
             log.warning("waiting for the database", reason=error.line)
             self._answer_lost = True
@@ -140,16 +139,20 @@ class Worker(Generic[Tools]):
             self._start(job)
         return len(claimed) == free > 0
 
-    async def _exchange(self, free: int) -> list[ClaimedJob]:
-        finished, abandoned = self._finished[:], self._abandoned[:]
-        if finished:
-            self._faults.reach("complete.before")
+    @property
+    def _free(self) -> int:
+        return max(0, self._limits.slots - len(self._running))
+
+    async def _exchange(self) -> tuple[int, list[ClaimedJob]]:
         async with self._own_connection() as connection:
             if self._answer_lost:
                 await self._find_unknown(connection)
-                free = max(0, self._limits.slots - len(self._running))
-            if abandoned:
+            if abandoned := self._abandoned[:]:
                 await connection.execute(QUERIES.hand_back, {**_leases(abandoned), "because": "database_away"})
+            # Read together, with no wait in between: what has ended and is not brought back still takes its slot.
+            free, finished = self._free, self._finished[:]
+            if finished:
+                self._faults.reach("complete.before")
             claimed = await self._claim(connection, finished, free)
         self._finished = self._finished[len(finished) :]
         self._abandoned = self._abandoned[len(abandoned) :]
@@ -158,7 +161,7 @@ class Worker(Generic[Tools]):
         if claimed:
             self._faults.reach("claim.after")
             self._marks.add(claimed, time.monotonic())
-        return claimed
+        return free, claimed
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
