@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
 from octavo.database import Connection, connect, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
@@ -80,7 +81,7 @@ async def claim(connection: Connection, marks: Marks) -> float:
         "worker": new_id(),
         "held": [],
         "tokens": [],
-        "outputs": [],
+        "outputs": Jsonb([]),
         "kinds": ["plain"],
         "slots": 1,
         "idle": True,

@@ -130,7 +130,7 @@ class Engine:
         self.pass_time()
         values: dict[str, Any] = {"worker": worker or uuid4(), "kinds": list(kinds)}
         values |= {"held": [job.id for job in finished], "tokens": [job.lease_token for job in finished]}
-        values["outputs"] = [Jsonb(None) for _ in finished]
+        values["outputs"] = Jsonb([None for _ in finished])
         values |= {"slots": slots, "idle": idle, "lease": lease, **FROM_THE_BEGINNING}
         with self.connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
             return cursor.execute(QUERIES.exchange, values).fetchall()
@@ -143,10 +143,14 @@ class Engine:
         return job
 
     def complete(self, *jobs: ClaimedJob) -> list[UUID]:
-        outputs = [Jsonb({}) for _ in jobs]
-        held = [job.id for job in jobs], [job.lease_token for job in jobs], outputs
-        statement = "SELECT complete_jobs AS id FROM complete_jobs(%s, %s, %s)"
-        return [row["id"] for row in self.rows(statement, *held) if row["id"]]
+        """Bring them back without taking anything; answers which of them it ended."""
+        ended = self._ended(jobs)
+        self.claim(slots=0, finished=jobs)
+        return [job for job in self._ended(jobs) if job not in ended]
+
+    def _ended(self, jobs: Sequence[ClaimedJob]) -> list[UUID]:
+        found = "SELECT id FROM jobs WHERE id = ANY (%s) AND status = 'complete' ORDER BY id"
+        return [row["id"] for row in self.rows(found, [job.id for job in jobs])]
 
     def fail(self, job: ClaimedJob, error: ErrorClass, retry_after: float | None = None) -> str | None:
         rule = RETRY_RULES[error]

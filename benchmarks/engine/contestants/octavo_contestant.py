@@ -44,7 +44,7 @@ class Octavo(Contestant):
     can_checkpoint = True
     choices = (
         "The production worker: fencing, an event for every transition, invariants and caps checked, leases renewed.",
-        "Slots are the batch size, so one visit finishes and claims at most as many jobs.",
+        "A visit claims at most as many jobs as the batch size; one at a time has one slot, tens have three times ten.",
     )
 
     def __init__(self, database_url: str) -> None:
@@ -87,7 +87,8 @@ class Octavo(Contestant):
         async with Database(self.database_url, connections=batch + 4) as database:
             async with database.connection():
                 wait_for_start()
-            worker = Worker(database, kinds_of(tally), None, WorkerLimits(slots=batch))
+            slots = batch if batch == 1 else 3 * batch
+            worker = Worker(database, kinds_of(tally), None, WorkerLimits(slots=slots, batch=batch))
             await worker.run(asyncio.Event())
 
 

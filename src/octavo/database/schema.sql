@@ -78,8 +78,7 @@ CREATE TABLE public.jobs (
     expires_at timestamp with time zone,
     event_xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
     CONSTRAINT jobs_max_attempts_check CHECK ((max_attempts > 0)),
-    CONSTRAINT jobs_priority_check CHECK (((priority >= 0) AND (priority <= 9))),
-    CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'queued'::text, 'processing'::text, 'complete'::text, 'failed'::text, 'dead_letter'::text, 'paused'::text, 'cancelled'::text])))
+    CONSTRAINT jobs_priority_check CHECK (((priority >= 0) AND (priority <= 9)))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 COMMENT ON COLUMN public.jobs.virtual_time IS 'Place in line: owners take turns, because each job of an owner stands one further back.';
@@ -92,6 +91,8 @@ CREATE FUNCTION public.broken_invariant(job public.jobs) RETURNS text
     LANGUAGE sql IMMUTABLE
     AS $$
     SELECT CASE
+        WHEN job.status NOT IN ('uploaded', 'queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused',
+                                'cancelled') THEN 'status_is_known'
         WHEN job.output IS NOT NULL AND job.status <> 'complete' THEN 'output_only_when_complete'
         WHEN (job.error_code IS NOT NULL) <> (job.status IN ('failed', 'dead_letter')) THEN 'error_only_when_failed'
         WHEN (job.error_message IS NULL) <> (job.error_code IS NULL) THEN 'message_with_its_code'
@@ -143,84 +144,6 @@ BEGIN
         PERFORM return_slots(returned);
     END IF;
     RETURN number;
-END $$;
-CREATE FUNCTION public.claim_jobs(worker uuid, known text[], slots integer, is_idle boolean, lease interval, mark_priority smallint, mark_time bigint) RETURNS SETOF public.jobs
-    LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-DECLARE
-    at timestamptz := engine_now();
-    chosen uuid[];
-    lonely boolean[];
-    priorities smallint[];
-    times bigint[];
-    first_lonely integer;
-BEGIN
-    -- Beside a job that a worker died with nothing else runs, until it has finished a stage.
-    IF NOT is_idle AND EXISTS (SELECT FROM jobs WHERE status = 'processing' AND leased_by = worker AND alone) THEN
-        RETURN;
-    END IF;
-    IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
-        SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
-        INTO chosen, lonely, priorities, times
-        FROM (SELECT id, alone, priority, virtual_time FROM jobs
-              WHERE status = 'queued' AND admitted AND priority < mark_priority AND kind = ANY (known)
-              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
-    END IF;
-    IF chosen IS NULL THEN
-        SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
-        INTO chosen, lonely, priorities, times
-        FROM (SELECT id, alone, priority, virtual_time FROM jobs
-              WHERE status = 'queued' AND admitted AND (priority, virtual_time) >= (mark_priority, mark_time)
-                AND kind = ANY (known)
-              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
-    END IF;
-    IF chosen IS NULL THEN
-        RETURN;
-    END IF;
-    -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes alone.
-    first_lonely := array_position(lonely, true);
-    IF first_lonely IS NOT NULL THEN
-        first_lonely := CASE WHEN first_lonely = 1 AND is_idle THEN 1 ELSE first_lonely - 1 END;
-        chosen := chosen[1:first_lonely];
-        times := times[1:first_lonely];
-    END IF;
-    PERFORM advance_clocks(priorities, times);
-    IF EXISTS (SELECT FROM start_rates) THEN
-        chosen := hold_to_rate(chosen, at);
-    END IF;
-    RETURN QUERY
-    UPDATE jobs SET status = 'processing', attempt = attempt + 1, lease_token = lease_token + 1,
-                    event_xid = greatest(jobs.event_xid, pg_current_xact_id()),
-                    leased_by = worker, lease_expires_at = at + lease, deadline_at = at + k.time_limit,
-                    started_at = at, progressed_at = at,
-                    note = jsonb_build_object('worker', worker)
-    FROM job_kinds k
-    WHERE jobs.id = ANY (chosen) AND k.name = jobs.kind
-    RETURNING jobs.*;
-END $$;
-CREATE FUNCTION public.complete_jobs(held uuid[], tokens bigint[], outputs jsonb[]) RETURNS SETOF uuid
-    LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-DECLARE
-    at timestamptz := engine_now();
-    ended uuid[];
-    returned text[];
-BEGIN
-    WITH ended_now AS (
-        UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
-                        status = 'complete', output = h.made, completed_at = at, progressed_at = at,
-                        leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL, admitted = false, note = '{}'
-        FROM unnest(held, tokens, outputs) AS h (id, token, made)
-        WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing'
-        RETURNING jobs.id, jobs.cap_key
-    )
-    SELECT array_agg(id), array_agg(cap_key) FILTER (WHERE cap_key IS NOT NULL) INTO ended, returned FROM ended_now;
-    IF returned IS NOT NULL THEN
-        PERFORM return_slots(returned);
-    END IF;
-    RETURN QUERY SELECT unnest(ended);
 END $$;
 CREATE FUNCTION public.engine_now() RETURNS timestamp with time zone
     LANGUAGE sql
@@ -304,18 +227,61 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb[], known text[], slots integer, is_idle boolean, lease interval, mark_priority smallint, mark_time bigint) RETURNS SETOF public.jobs
+CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer, is_idle boolean, lease interval, mark_priority smallint, mark_time bigint) RETURNS TABLE(id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint, virtual_time bigint, attempt integer, lease_token bigint, input jsonb)
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
+#variable_conflict use_column
+DECLARE
+    at timestamptz := engine_now();
+    returned text[];
+    chosen uuid[] := '{}';
 BEGIN
     -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
     PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
+    -- Slots are passed on first, so that who gets one can be claimed at once.
     IF cardinality(held) > 0 THEN
-        PERFORM complete_jobs(held, tokens, outputs);
+        SELECT array_agg(mine.cap_key) INTO returned FROM (
+            SELECT cap_key FROM jobs JOIN unnest(held, tokens) AS h (job, token) ON jobs.id = h.job
+            WHERE lease_token = h.token AND status = 'processing' AND cap_key IS NOT NULL FOR UPDATE OF jobs) AS mine;
+        IF returned IS NOT NULL THEN
+            PERFORM return_slots(returned);
+        END IF;
     END IF;
     IF slots > 0 THEN
-        RETURN QUERY SELECT * FROM claim_jobs(worker, known, slots, is_idle, lease, mark_priority, mark_time);
+        chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
     END IF;
+    IF cardinality(held) + cardinality(chosen) = 0 THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH steps AS (
+        SELECT job, token, outputs -> (place - 1)::integer AS made, true AS ends
+        FROM unnest(held, tokens) WITH ORDINALITY AS h (job, token, place)
+        UNION ALL
+        SELECT job, NULL, NULL, false FROM unnest(chosen) AS job
+    ), stepped AS (
+        UPDATE jobs SET
+            event_xid = greatest(event_xid, pg_current_xact_id()),
+            progressed_at = at,
+            status = CASE WHEN ends THEN 'complete' ELSE 'processing' END,
+            admitted = NOT ends,
+            output = made,
+            completed_at = CASE WHEN ends THEN at END,
+            attempt = CASE WHEN ends THEN attempt ELSE attempt + 1 END,
+            lease_token = CASE WHEN ends THEN lease_token ELSE lease_token + 1 END,
+            leased_by = CASE WHEN NOT ends THEN worker END,
+            lease_expires_at = CASE WHEN NOT ends THEN at + lease END,
+            deadline_at = CASE WHEN NOT ends THEN at + k.time_limit END,
+            started_at = CASE WHEN ends THEN started_at ELSE at END,
+            note = CASE WHEN ends THEN '{}' ELSE jsonb_build_object('worker', worker) END
+        FROM steps, job_kinds k
+        WHERE jobs.id = steps.job AND k.name = jobs.kind
+          AND (NOT ends OR jobs.lease_token = token AND jobs.status = 'processing')
+        RETURNING jobs.*
+    )
+    SELECT s.id, s.kind, s.owner_id, s.document_id, s.parent_id, s.priority, s.virtual_time, s.attempt, s.lease_token, s.input
+    FROM stepped s WHERE s.status = 'processing';
 END $$;
 CREATE FUNCTION public.fail_job(job uuid, token bigint, code text, message text, first_delay double precision, factor double precision, charged boolean, retry_after double precision) RETURNS text
     LANGUAGE plpgsql
@@ -480,6 +446,51 @@ CREATE FUNCTION public.lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF u
     SELECT h.id FROM unnest(held, tokens) AS h (id, token)
     WHERE NOT EXISTS (SELECT FROM jobs j WHERE j.id = h.id AND j.lease_token = h.token AND j.status = 'processing')
 $$;
+CREATE FUNCTION public.next_in_line(worker uuid, known text[], slots integer, is_idle boolean, at timestamp with time zone, mark_priority smallint, mark_time bigint) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    chosen uuid[];
+    lonely boolean[];
+    priorities smallint[];
+    times bigint[];
+    first_lonely integer;
+BEGIN
+    -- Beside a job that a worker died with nothing else runs, until it has finished a stage.
+    IF NOT is_idle AND EXISTS (SELECT FROM jobs WHERE status = 'processing' AND leased_by = worker AND alone) THEN
+        RETURN '{}';
+    END IF;
+    IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
+        SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
+        INTO chosen, lonely, priorities, times
+        FROM (SELECT id, alone, priority, virtual_time FROM jobs
+              WHERE status = 'queued' AND admitted AND priority < mark_priority AND kind = ANY (known)
+              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
+    END IF;
+    IF chosen IS NULL THEN
+        SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
+        INTO chosen, lonely, priorities, times
+        FROM (SELECT id, alone, priority, virtual_time FROM jobs
+              WHERE status = 'queued' AND admitted AND (priority, virtual_time) >= (mark_priority, mark_time)
+                AND kind = ANY (known)
+              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
+    END IF;
+    IF chosen IS NULL THEN
+        RETURN '{}';
+    END IF;
+    -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes alone.
+    first_lonely := array_position(lonely, true);
+    IF first_lonely IS NOT NULL THEN
+        first_lonely := CASE WHEN first_lonely = 1 AND is_idle THEN 1 ELSE first_lonely - 1 END;
+        chosen := chosen[1:first_lonely];
+        times := times[1:first_lonely];
+    END IF;
+    PERFORM advance_clocks(priorities, times);
+    IF EXISTS (SELECT FROM start_rates) THEN
+        chosen := hold_to_rate(chosen, at);
+    END IF;
+    RETURN chosen;
+END $$;
 CREATE FUNCTION public.next_virtual_time(owner uuid, wanted smallint) RETURNS bigint
     LANGUAGE sql
     AS $$
@@ -559,7 +570,8 @@ BEGIN
            coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
-    WHERE n.status <> o.status;
+    WHERE n.status <> o.status
+    ORDER BY n.status = 'processing'; -- who ends comes before who gets its slot
     RETURN NULL;
 END $$;
 CREATE FUNCTION public.record_created_jobs() RETURNS trigger
@@ -974,10 +986,10 @@ CREATE UNIQUE INDEX jobs_key ON public.jobs USING btree (owner_id, kind, key) WH
 CREATE INDEX jobs_kind_completed ON public.jobs USING btree (kind, completed_at) WHERE (status = 'complete'::text);
 CREATE INDEX jobs_lease ON public.jobs USING btree (lease_expires_at) WHERE (status = 'processing'::text);
 CREATE INDEX jobs_owner_created ON public.jobs USING btree (owner_id, created_at);
-CREATE INDEX jobs_owner_status ON public.jobs USING btree (owner_id, status, priority, virtual_time);
+CREATE INDEX jobs_owner_queued ON public.jobs USING btree (owner_id, priority, virtual_time) WHERE (status = 'queued'::text);
 CREATE INDEX jobs_parent ON public.jobs USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX jobs_ready ON public.jobs USING btree (priority, virtual_time, id) WHERE ((status = 'queued'::text) AND admitted);
-CREATE INDEX jobs_status_created ON public.jobs USING btree (status, created_at);
+CREATE INDEX jobs_resting ON public.jobs USING btree (status, created_at) WHERE (status = ANY (ARRAY['uploaded'::text, 'failed'::text, 'dead_letter'::text, 'paused'::text]));
 CREATE INDEX jobs_wait_for_cap ON public.jobs USING btree (cap_key, priority, virtual_time, id) WHERE ((status = 'queued'::text) AND (NOT admitted) AND (run_after IS NULL));
 CREATE UNIQUE INDEX owners_one_local ON public.owners USING btree (kind) WHERE (kind = 'local'::text);
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);

@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -42,9 +42,13 @@ Tools = TypeVar("Tools")
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """`slots`: jobs at once; a lease is renewed four times before it runs out, and given up at two thirds of it."""
+    """`slots`: jobs at once, `batch`: jobs taken at once, so that a worker with many slots leaves some to others.
+
+    A lease is renewed four times before it runs out, and given up at two thirds of it.
+    """
 
     slots: int = 10
+    batch: int = 10
     lease_seconds: float = 60.0
     poll_seconds: float = 2.0
     grace_seconds: float = 5.0
@@ -96,6 +100,7 @@ class Worker(Generic[Tools]):
         self._running: dict[UUID, Running] = {}
         self._finished: list[tuple[ClaimedJob, JSON]] = []
         self._abandoned: list[ClaimedJob] = []
+        self._known = _array(f'"{name}"' for name in kinds.names)
         self._wake = asyncio.Event()
         self._renewed = time.monotonic()
         self._answer_lost = False
@@ -141,7 +146,7 @@ class Worker(Generic[Tools]):
 
     @property
     def _free(self) -> int:
-        return max(0, self._limits.slots - len(self._running))
+        return max(0, min(self._limits.batch, self._limits.slots - len(self._running)))
 
     async def _exchange(self) -> tuple[int, list[ClaimedJob]]:
         async with self._own_connection() as connection:
@@ -182,8 +187,8 @@ class Worker(Generic[Tools]):
         values = {
             "worker": self.id,
             **_leases([job for job, _ in finished]),
-            "outputs": [Jsonb(output) for _, output in finished],
-            "kinds": self._kinds.names,
+            "outputs": Jsonb([output for _, output in finished]),
+            "kinds": self._known,
             "slots": free,
             "idle": not self._running,
             "lease": self._limits.lease_seconds,
@@ -438,4 +443,9 @@ async def sync_kinds(connection: Connection, kinds: Kinds[Any]) -> None:
 
 
 def _leases(jobs: Sequence[ClaimedJob]) -> dict[str, Any]:
-    return {"held": [job.id for job in jobs], "tokens": [job.lease_token for job in jobs]}
+    return {"held": _array(job.id for job in jobs), "tokens": _array(job.lease_token for job in jobs)}
+
+
+def _array(values: Iterable[object]) -> str:
+    """Ids or numbers as PostgreSQL writes an array; looking for their type would cost a visit more than its rows do."""
+    return f"{{{','.join(map(str, values))}}}"

@@ -42,7 +42,7 @@ async def claimer(info: str, seed: int, left: list[int]) -> None:
 
 async def exchange(connection: Connection, worker: UUID, finished: list[ClaimedJob]) -> list[ClaimedJob]:
     values: dict[str, Any] = {"worker": worker, "kinds": ["demo"], "slots": 3, "idle": True, "lease": 60}
-    values |= {"outputs": [Jsonb({}) for _ in finished], **leases(finished), **FROM_THE_BEGINNING}
+    values |= {"outputs": Jsonb([{} for _ in finished]), **leases(finished), **FROM_THE_BEGINNING}
     async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
         await cursor.execute(QUERIES.exchange, values)
         return await cursor.fetchall()

@@ -42,7 +42,8 @@ BEGIN
            coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
-    WHERE n.status <> o.status;
+    WHERE n.status <> o.status
+    ORDER BY n.status = 'processing'; -- who ends comes before who gets its slot
     RETURN NULL;
 END $$;
 
@@ -301,13 +302,12 @@ BEGIN
     END LOOP;
 END $$;
 
--- Give a worker the jobs that are next in line, at most as many as it has free slots.
+-- Choose and lock what is next in line for a worker, at most as many as it has free slots.
 -- What stands at that priority before (mark_priority, mark_time) was claimed long ago, so looking begins there.
-CREATE FUNCTION claim_jobs(worker uuid, known text[], slots integer, is_idle boolean, lease interval,
-                           mark_priority smallint, mark_time bigint)
-RETURNS SETOF jobs LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+CREATE FUNCTION next_in_line(worker uuid, known text[], slots integer, is_idle boolean, at timestamptz,
+                             mark_priority smallint, mark_time bigint)
+RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
-    at timestamptz := engine_now();
     chosen uuid[];
     lonely boolean[];
     priorities smallint[];
@@ -316,7 +316,7 @@ DECLARE
 BEGIN
     -- Beside a job that a worker died with nothing else runs, until it has finished a stage.
     IF NOT is_idle AND EXISTS (SELECT FROM jobs WHERE status = 'processing' AND leased_by = worker AND alone) THEN
-        RETURN;
+        RETURN '{}';
     END IF;
     IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
         SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
@@ -334,7 +334,7 @@ BEGIN
               ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
     END IF;
     IF chosen IS NULL THEN
-        RETURN;
+        RETURN '{}';
     END IF;
     -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes alone.
     first_lonely := array_position(lonely, true);
@@ -347,15 +347,67 @@ BEGIN
     IF EXISTS (SELECT FROM start_rates) THEN
         chosen := hold_to_rate(chosen, at);
     END IF;
+    RETURN chosen;
+END $$;
+
+-- One visit of a worker: what it has finished ends and what is next becomes its own, in one transaction and, because
+-- a statement costs far more than a row, in one statement.
+CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer,
+                              is_idle boolean, lease interval, mark_priority smallint, mark_time bigint)
+RETURNS TABLE (id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint,
+               virtual_time bigint, attempt integer, lease_token bigint, input jsonb)
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    at timestamptz := engine_now();
+    returned text[];
+    chosen uuid[] := '{}';
+BEGIN
+    -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
+    PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
+    -- Slots are passed on first, so that who gets one can be claimed at once.
+    IF cardinality(held) > 0 THEN
+        SELECT array_agg(mine.cap_key) INTO returned FROM (
+            SELECT cap_key FROM jobs JOIN unnest(held, tokens) AS h (job, token) ON jobs.id = h.job
+            WHERE lease_token = h.token AND status = 'processing' AND cap_key IS NOT NULL FOR UPDATE OF jobs) AS mine;
+        IF returned IS NOT NULL THEN
+            PERFORM return_slots(returned);
+        END IF;
+    END IF;
+    IF slots > 0 THEN
+        chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
+    END IF;
+    IF cardinality(held) + cardinality(chosen) = 0 THEN
+        RETURN;
+    END IF;
     RETURN QUERY
-    UPDATE jobs SET status = 'processing', attempt = attempt + 1, lease_token = lease_token + 1,
-                    event_xid = greatest(jobs.event_xid, pg_current_xact_id()),
-                    leased_by = worker, lease_expires_at = at + lease, deadline_at = at + k.time_limit,
-                    started_at = at, progressed_at = at,
-                    note = jsonb_build_object('worker', worker)
-    FROM job_kinds k
-    WHERE jobs.id = ANY (chosen) AND k.name = jobs.kind
-    RETURNING jobs.*;
+    WITH steps AS (
+        SELECT job, token, outputs -> (place - 1)::integer AS made, true AS ends
+        FROM unnest(held, tokens) WITH ORDINALITY AS h (job, token, place)
+        UNION ALL
+        SELECT job, NULL, NULL, false FROM unnest(chosen) AS job
+    ), stepped AS (
+        UPDATE jobs SET
+            event_xid = greatest(event_xid, pg_current_xact_id()),
+            progressed_at = at,
+            status = CASE WHEN ends THEN 'complete' ELSE 'processing' END,
+            admitted = NOT ends,
+            output = made,
+            completed_at = CASE WHEN ends THEN at END,
+            attempt = CASE WHEN ends THEN attempt ELSE attempt + 1 END,
+            lease_token = CASE WHEN ends THEN lease_token ELSE lease_token + 1 END,
+            leased_by = CASE WHEN NOT ends THEN worker END,
+            lease_expires_at = CASE WHEN NOT ends THEN at + lease END,
+            deadline_at = CASE WHEN NOT ends THEN at + k.time_limit END,
+            started_at = CASE WHEN ends THEN started_at ELSE at END,
+            note = CASE WHEN ends THEN '{}' ELSE jsonb_build_object('worker', worker) END
+        FROM steps, job_kinds k
+        WHERE jobs.id = steps.job AND k.name = jobs.kind
+          AND (NOT ends OR jobs.lease_token = token AND jobs.status = 'processing')
+        RETURNING jobs.*
+    )
+    SELECT s.id, s.kind, s.owner_id, s.document_id, s.parent_id, s.priority, s.virtual_time, s.attempt, s.lease_token, s.input
+    FROM stepped s WHERE s.status = 'processing';
 END $$;
 
 -- Leases ----------------------------------------------------------------------------------------------------------
@@ -419,27 +471,6 @@ RETURNS boolean LANGUAGE sql AS $$
 $$;
 
 -- Ends ------------------------------------------------------------------------------------------------------------
-
-CREATE FUNCTION complete_jobs(held uuid[], tokens bigint[], outputs jsonb[]) RETURNS SETOF uuid LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-    at timestamptz := engine_now();
-    ended uuid[];
-    returned text[];
-BEGIN
-    WITH ended_now AS (
-        UPDATE jobs SET event_xid = greatest(event_xid, pg_current_xact_id()),
-                        status = 'complete', output = h.made, completed_at = at, progressed_at = at,
-                        leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL, admitted = false, note = '{}'
-        FROM unnest(held, tokens, outputs) AS h (id, token, made)
-        WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing'
-        RETURNING jobs.id, jobs.cap_key
-    )
-    SELECT array_agg(id), array_agg(cap_key) FILTER (WHERE cap_key IS NOT NULL) INTO ended, returned FROM ended_now;
-    IF returned IS NOT NULL THEN
-        PERFORM return_slots(returned);
-    END IF;
-    RETURN QUERY SELECT unnest(ended);
-END $$;
 
 -- An attempt ended with an error. `first_delay` is NULL for what another attempt would not change.
 -- `charged`: whether it counts against the limit; waits for somebody else's recovery end after a day instead.
@@ -597,19 +628,4 @@ BEGIN
         PERFORM return_slots(returned);
     END IF;
     RETURN number;
-END $$;
-
--- One visit of a worker: finish what it has finished, and take what is next, in one transaction.
-CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb[], known text[], slots integer,
-                              is_idle boolean, lease interval, mark_priority smallint, mark_time bigint)
-RETURNS SETOF jobs LANGUAGE plpgsql AS $$
-BEGIN
-    -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
-    PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
-    IF cardinality(held) > 0 THEN
-        PERFORM complete_jobs(held, tokens, outputs);
-    END IF;
-    IF slots > 0 THEN
-        RETURN QUERY SELECT * FROM claim_jobs(worker, known, slots, is_idle, lease, mark_priority, mark_time);
-    END IF;
 END $$;

@@ -45,5 +45,8 @@ FROM workers ORDER BY started_at, id;
 
 -- name: depths()
 -- How many jobs there are in each state that somebody may have to do something about.
-SELECT status, count(*) FROM jobs
-WHERE status IN ('uploaded', 'queued', 'processing', 'paused', 'failed', 'dead_letter') GROUP BY status;
+SELECT status, count(*) FROM jobs WHERE status = 'queued' GROUP BY status
+UNION ALL
+SELECT status, count(*) FROM jobs WHERE status = 'processing' GROUP BY status
+UNION ALL
+SELECT status, count(*) FROM jobs WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused') GROUP BY status;

@@ -33,7 +33,7 @@ SELECT id, made FROM enqueue_jobs(:wanted);
 -- name: exchange(worker, held, tokens, outputs, kinds, slots, idle, lease, mark_priority, mark_time)
 -- Finish what is finished and take what is next.
 SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, lease_token, input
-FROM exchange_jobs(:worker, :held, :tokens, :outputs, :kinds, :slots, :idle, make_interval(secs => :lease),
+FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :idle, make_interval(secs => :lease),
                    :mark_priority::smallint, :mark_time::bigint);
 
 -- name: pass_time(taking_over)
