@@ -6,12 +6,10 @@ Whose jobs are meant is said in every call; `None` stands for everybody's and is
 
 from __future__ import annotations
 
-import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import Any, Generic, TypeVar
+from typing import Any
 from uuid import UUID
 
 from psycopg.rows import dict_row
@@ -19,7 +17,8 @@ from psycopg.rows import dict_row
 from octavo.database import Connection, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import IllegalTransition
-from octavo.model.errors import BadInput, NotFound
+from octavo.model.errors import NotFound
+from octavo.model.pages import Page, make_cursor, read_cursor
 from octavo.model.states import JOB_TRANSITIONS, RESTING, JobStatus
 
 QUERIES = load_queries("job_views")
@@ -31,7 +30,6 @@ CANCELLABLE = frozenset(status for status, after in JOB_TRANSITIONS.items() if J
 RETRYABLE = frozenset(status for status in RESTING if JobStatus.QUEUED in JOB_TRANSITIONS[status])
 
 Row = dict[str, Any]
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +119,6 @@ class WorkerView:
     started_at: datetime
     heartbeat_at: datetime
     expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
-    items: list[Item]
-    next_cursor: str | None
 
 
 # Reading -----------------------------------------------------------------------------------------------------------
@@ -223,22 +215,6 @@ async def _fetch(connection: Connection, query: bytes, values: Row) -> list[Row]
 
 def _in_utc(value: object) -> object:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
-
-
-# Cursors -----------------------------------------------------------------------------------------------------------
-
-
-def make_cursor(created_at: datetime, job: UUID) -> str:
-    return urlsafe_b64encode(f"{created_at.isoformat()} {job}".encode()).decode().rstrip("=")
-
-
-def read_cursor(cursor: str) -> tuple[datetime, UUID]:
-    try:
-        padded = cursor.encode() + b"=" * (-len(cursor) % 4)
-        at, _, job = urlsafe_b64decode(padded).decode().partition(" ")
-        return datetime.fromisoformat(at).astimezone(UTC), UUID(job)
-    except (ValueError, OverflowError, binascii.Error):
-        raise BadInput("The cursor is none that a list answered as next_cursor.") from None
 
 
 # Why a job waits ---------------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
     WHERE status = 'queued' AND NOT admitted AND run_after IS NULL;
 CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
 -- Only what rests: every job passes through the other states, and an index they were in would grow twice for each.
-CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused');
+CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused', 'cancelled');
 CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
 CREATE INDEX jobs_owner_queued ON jobs (owner_id, priority, virtual_time) WHERE status = 'queued';
 CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
