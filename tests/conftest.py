@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.postgres import Server, open_folder, run_server
+from tests.support.s3 import S3Server, running_s3_server
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +37,12 @@ def database_info(newest_server: Server) -> Iterator[str]:
 def any_database_info(any_server: Server) -> Iterator[str]:
     with any_server.database() as info:
         yield info
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    with running_s3_server() as server:
+        yield server
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import httpx
 
+from octavo.storage import Bucket, open_bucket
 from octavo.storage.presign import AccessKeys, presign
 
 START_SECONDS = 20
@@ -63,6 +64,16 @@ def running_s3_server() -> Generator[S3Server]:
             process.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_s3(server: S3Server, prefix: str) -> Bucket:
+    return open_bucket(
+        f"s3://{server.bucket}/{prefix}",
+        endpoint=server.endpoint,
+        region=server.region,
+        access_key=server.access_key,
+        secret_key=server.secret_key,
+    )
 
 
 def _start(folder: Path) -> tuple[subprocess.Popen[bytes], S3Server]:

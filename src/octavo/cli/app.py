@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from octavo.cli import jobs, schedules
+from octavo.cli import add, documents, jobs, keys, schedules, watch
 from octavo.model.errors import NotRunning
 from octavo.model.settings import Settings, load_settings, variable_name
 
@@ -25,6 +25,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.add_typer(add.app)
+app.add_typer(documents.app)
+app.add_typer(watch.app)
+app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(schedules.app, name="schedules")
 

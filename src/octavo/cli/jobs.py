@@ -63,6 +63,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
 
     async def run(connection: Connection) -> list[Enqueued]:
         from octavo.jobs.queue import NewJob
+        from octavo.owners import local_owner
 
         owner = await local_owner(connection)
 
@@ -95,6 +96,7 @@ def ls(
 
     async def run(connection: Connection) -> Page[JobView]:
         from octavo.jobs.views import list_jobs
+        from octavo.owners import local_owner
 
         owner = None if all_owners else await local_owner(connection)
         return await list_jobs(connection, owner, status=status, kind=kind, cursor=cursor, limit=limit)
@@ -228,17 +230,6 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 
 # The database ------------------------------------------------------------------------------------------------------
-
-
-async def local_owner(connection: Connection) -> UUID:
-    from octavo.database import load_queries
-    from octavo.owners import ensure_local_owner
-
-    await ensure_local_owner(connection)
-    row = await (await connection.execute(load_queries("schedules").local_owner)).fetchone()
-    if row is None:
-        raise AssertionError("the local owner was just made")
-    return row[0]
 
 
 async def sync_kinds(connection: Connection) -> None:

@@ -145,6 +145,67 @@ BEGIN
     END IF;
     RETURN number;
 END $$;
+CREATE FUNCTION public.copy_results(twin uuid, copy uuid, process uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    from_revision integer;
+BEGIN
+    UPDATE documents d SET
+        quality = t.quality, revision = 1, text_ready = t.text_ready, embeddings_ready = t.embeddings_ready,
+        needs_classification = t.needs_classification, page_count = t.page_count, word_count = t.word_count,
+        author = coalesce(d.author, t.author), language = t.language, document_date = t.document_date,
+        summary = t.summary, metadata = t.metadata || d.metadata, title = coalesce(d.title, t.title),
+        source_type = t.source_type, status = 'completed'
+    FROM documents t WHERE d.id = copy AND t.id = twin;
+    SELECT revision INTO from_revision FROM documents WHERE id = twin;
+    INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type)
+    SELECT gen_random_uuid(), copy, process, kind, name, 1, key, content_type
+    FROM artifacts WHERE document_id = twin AND revision = from_revision AND revision > 0;
+    INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height)
+    SELECT copy, 1, number, label, char_start, char_end, width, height
+    FROM pages WHERE document_id = twin AND revision = from_revision;
+    WITH copied AS (
+        SELECT gen_random_uuid() AS new_id, c.* FROM chunks c WHERE document_id = twin AND revision = from_revision
+    ), inserted AS (
+        INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to,
+                            heading_path, word_count, themes, tone, importance, summary, made_by)
+        SELECT new_id, copy, 1, index, content, char_start, char_end, page_from, page_to, heading_path, word_count, themes,
+               tone, importance, summary, made_by FROM copied
+    )
+    INSERT INTO chunk_concepts (chunk_id, concept, importance)
+    SELECT copied.new_id, k.concept, k.importance FROM chunk_concepts k JOIN copied ON copied.id = k.chunk_id;
+    INSERT INTO jobs (id, kind, owner_id, document_id, key, virtual_time, status, max_attempts, admitted, output,
+                      created_at, queued_at, completed_at)
+    SELECT process, k.name, d.owner_id, d.id, format('process:%s:1', d.id), 0, 'complete', k.max_attempts, false,
+           jsonb_build_object('reused', twin), at, at, at
+    FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
+END $$;
+CREATE FUNCTION public.count_references() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        UPDATE objects SET refs = refs + 1 WHERE key = NEW.key;
+    ELSE
+        UPDATE objects SET refs = refs - 1 WHERE key = OLD.key;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.count_usage() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP IN ('DELETE', 'UPDATE') THEN
+        UPDATE owner_usage SET bytes = bytes - OLD.bytes, documents = documents - 1 WHERE owner_id = OLD.owner_id;
+    END IF;
+    IF TG_OP IN ('INSERT', 'UPDATE') THEN
+        INSERT INTO owner_usage (owner_id, bytes, documents) VALUES (NEW.owner_id, NEW.bytes, 1)
+        ON CONFLICT (owner_id) DO UPDATE SET bytes = owner_usage.bytes + excluded.bytes, documents = owner_usage.documents + 1;
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.engine_now() RETURNS timestamp with time zone
     LANGUAGE sql
     AS $$SELECT clock_timestamp() + shift FROM engine_clock$$;
@@ -227,7 +288,7 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer, is_idle boolean, lease interval, mark_priority smallint, mark_time bigint) RETURNS TABLE(id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint, virtual_time bigint, attempt integer, lease_token bigint, input jsonb)
+CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer, is_idle boolean, lease interval, mark_priority smallint, mark_time bigint) RETURNS TABLE(id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint, virtual_time bigint, attempt integer, stage text, lease_token bigint, input jsonb)
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
     AS $$
@@ -280,7 +341,8 @@ BEGIN
           AND (NOT ends OR jobs.lease_token = token AND jobs.status = 'processing')
         RETURNING jobs.*
     )
-    SELECT s.id, s.kind, s.owner_id, s.document_id, s.parent_id, s.priority, s.virtual_time, s.attempt, s.lease_token, s.input
+    SELECT s.id, s.kind, s.owner_id, s.document_id, s.parent_id, s.priority, s.virtual_time, s.attempt, s.stage,
+           s.lease_token, s.input
     FROM stepped s WHERE s.status = 'processing';
 END $$;
 CREATE FUNCTION public.fail_job(job uuid, token bigint, code text, message text, first_delay double precision, factor double precision, charged boolean, retry_after double precision) RETURNS text
@@ -348,6 +410,17 @@ BEGIN
         'stage', finished, 'part', nullif(of_part, ''), 'attempt', held.attempt,
         'seconds', round(extract(epoch FROM took)::numeric, 3))));
     RETURN true;
+END $$;
+CREATE FUNCTION public.follow_job() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE documents SET updated_at = clock_timestamp(), status = CASE
+        WHEN NEW.status = 'complete' THEN 'completed'
+        WHEN NEW.status IN ('failed', 'dead_letter', 'cancelled') THEN 'failed'
+        ELSE 'pending' END
+    WHERE process_id = NEW.id;
+    RETURN NULL;
 END $$;
 CREATE FUNCTION public.hand_back_jobs(held uuid[], tokens bigint[], because text) RETURNS integer
     LANGUAGE plpgsql
@@ -446,6 +519,42 @@ CREATE FUNCTION public.lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF u
     SELECT h.id FROM unnest(held, tokens) AS h (id, token)
     WHERE NOT EXISTS (SELECT FROM jobs j WHERE j.id = h.id AND j.lease_token = h.token AND j.status = 'processing')
 $$;
+CREATE FUNCTION public.merge_owner(visitor uuid, person uuid) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    moved integer;
+BEGIN
+    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
+    UPDATE documents d SET duplicate_of = twin.document_id
+    FROM uploads u JOIN uploads twin ON twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical
+    WHERE u.owner_id = visitor AND u.is_canonical AND d.id = u.document_id;
+    UPDATE uploads u SET is_canonical = false
+    WHERE owner_id = visitor AND is_canonical AND EXISTS (
+        SELECT FROM uploads twin WHERE twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical);
+    UPDATE uploads SET owner_id = person WHERE owner_id = visitor;
+    -- Names that both used become one.
+    UPDATE documents d SET collection_id = theirs.id
+    FROM collections mine JOIN collections theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
+    WHERE mine.owner_id = visitor AND d.collection_id = mine.id;
+    DELETE FROM collections mine USING collections theirs
+    WHERE mine.owner_id = visitor AND theirs.owner_id = person AND lower(theirs.name) = lower(mine.name);
+    UPDATE collections SET owner_id = person WHERE owner_id = visitor;
+    INSERT INTO document_tags (document_id, tag_id)
+    SELECT dt.document_id, theirs.id FROM document_tags dt
+    JOIN tags mine ON mine.id = dt.tag_id JOIN tags theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
+    WHERE mine.owner_id = visitor
+    ON CONFLICT DO NOTHING;
+    DELETE FROM tags mine USING tags theirs
+    WHERE mine.owner_id = visitor AND theirs.owner_id = person AND lower(theirs.name) = lower(mine.name);
+    UPDATE tags SET owner_id = person WHERE owner_id = visitor;
+    UPDATE jobs SET owner_id = person WHERE owner_id = visitor;
+    UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    DELETE FROM sessions WHERE owner_id = visitor;
+    DELETE FROM owners WHERE id = visitor AND kind = 'anonymous';
+    RETURN moved;
+END $$;
 CREATE FUNCTION public.next_in_line(worker uuid, known text[], slots integer, is_idle boolean, at timestamp with time zone, mark_priority smallint, mark_time bigint) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
@@ -700,21 +809,22 @@ DECLARE
     returned text[];
 BEGIN
     WITH expired AS (
-        SELECT id, leased_by FROM jobs WHERE status = 'processing' AND lease_expires_at <= at
+        SELECT id, leased_by, failures + alone::integer AS crashes
+        FROM jobs WHERE status = 'processing' AND lease_expires_at <= at
         ORDER BY lease_expires_at LIMIT most FOR UPDATE SKIP LOCKED
     ), over AS (
         UPDATE jobs SET
-            status = CASE WHEN failures + 1 >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
+            status = CASE WHEN crashes >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
             event_xid = greatest(event_xid, pg_current_xact_id()),
-            failures = failures + 1, alone = true, lease_token = lease_token + 1,
+            failures = crashes, alone = true, lease_token = lease_token + 1,
             leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
-            admitted = failures + 1 < max_attempts,
+            admitted = crashes < max_attempts,
             virtual_time = greatest(virtual_time, virtual_clock(priority)),
-            queued_at = CASE WHEN failures + 1 < max_attempts THEN at ELSE queued_at END,
-            failed_at = CASE WHEN failures + 1 >= max_attempts THEN at END,
-            error_code = CASE WHEN failures + 1 >= max_attempts THEN 'CRASHED' END,
-            error_message = CASE WHEN failures + 1 >= max_attempts
-                THEN format('Its worker ended %s times while it ran.', failures + 1) END,
+            queued_at = CASE WHEN crashes < max_attempts THEN at ELSE queued_at END,
+            failed_at = CASE WHEN crashes >= max_attempts THEN at END,
+            error_code = CASE WHEN crashes >= max_attempts THEN 'CRASHED' END,
+            error_message = CASE WHEN crashes >= max_attempts
+                THEN format('Its worker ended %s times while it ran.', crashes) END,
             note = jsonb_build_object('reason', 'lease_expired', 'worker', expired.leased_by,
                 'error', jsonb_build_object('code', 'CRASHED', 'message', 'Its worker ended while it ran.'))
         FROM expired WHERE jobs.id = expired.id
@@ -727,6 +837,35 @@ END $$;
 CREATE FUNCTION public.virtual_clock(priority smallint) RETURNS bigint
     LANGUAGE sql
     AS $$ SELECT coalesce(pg_sequence_last_value(('virtual_clock_' || priority)::regclass), 0) $$;
+CREATE TABLE public.api_keys (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    user_id uuid,
+    name text NOT NULL,
+    start text NOT NULL,
+    key_hash bytea NOT NULL,
+    scope text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    last_used_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    CONSTRAINT api_keys_key_hash_check CHECK ((length(key_hash) = 32)),
+    CONSTRAINT api_keys_scope_check CHECK ((scope = ANY (ARRAY['read'::text, 'write'::text, 'admin'::text])))
+);
+COMMENT ON COLUMN public.api_keys.user_id IS 'The person it was made by; it can do no more than that person.';
+COMMENT ON COLUMN public.api_keys.start IS 'The first characters of the key, by which its owner recognises it; the rest is known to nobody here.';
+CREATE TABLE public.artifacts (
+    id uuid NOT NULL,
+    document_id uuid NOT NULL,
+    job_id uuid,
+    kind text NOT NULL,
+    name text DEFAULT ''::text NOT NULL,
+    revision integer DEFAULT 0 NOT NULL,
+    key text NOT NULL,
+    content_type text NOT NULL,
+    created_at timestamp with time zone DEFAULT public.engine_now() NOT NULL
+);
+COMMENT ON COLUMN public.artifacts.revision IS '0 for what belongs to the document itself, as its source.';
 CREATE TABLE public.caps (
     key text NOT NULL,
     most integer NOT NULL,
@@ -735,6 +874,86 @@ CREATE TABLE public.caps (
     CONSTRAINT caps_taken_check CHECK ((taken >= 0))
 );
 COMMENT ON TABLE public.caps IS 'How many jobs of one key may hold a slot, and how many do.';
+CREATE TABLE public.chunk_concepts (
+    chunk_id uuid NOT NULL,
+    concept text NOT NULL,
+    importance real NOT NULL
+);
+CREATE TABLE public.chunks (
+    id uuid NOT NULL,
+    document_id uuid NOT NULL,
+    revision integer NOT NULL,
+    index integer NOT NULL,
+    content text NOT NULL,
+    char_start integer NOT NULL,
+    char_end integer NOT NULL,
+    page_from integer,
+    page_to integer,
+    heading_path text[] DEFAULT '{}'::text[] NOT NULL,
+    word_count integer NOT NULL,
+    themes text[] DEFAULT '{}'::text[] NOT NULL,
+    tone jsonb,
+    importance real,
+    summary text,
+    made_by text,
+    CONSTRAINT chunks_check CHECK ((char_end > char_start)),
+    CONSTRAINT chunks_index_check CHECK ((index >= 0))
+);
+COMMENT ON COLUMN public.chunks.char_start IS 'In characters of the markdown of the same revision.';
+CREATE TABLE public.collections (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT collections_name_check CHECK ((name <> ''::text))
+);
+CREATE TABLE public.document_tags (
+    document_id uuid NOT NULL,
+    tag_id uuid NOT NULL
+);
+CREATE TABLE public.documents (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    process_id uuid NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    title text,
+    filename text NOT NULL,
+    content_type text NOT NULL,
+    source_type text NOT NULL,
+    source_url text,
+    sha256 bytea NOT NULL,
+    bytes bigint NOT NULL,
+    quality text,
+    revision integer DEFAULT 0 NOT NULL,
+    last_revision integer DEFAULT 0 NOT NULL,
+    text_ready boolean DEFAULT false NOT NULL,
+    embeddings_ready boolean DEFAULT false NOT NULL,
+    needs_classification boolean DEFAULT false NOT NULL,
+    page_count integer,
+    word_count integer,
+    author text,
+    language text,
+    document_date date,
+    summary text,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    collection_id uuid,
+    duplicate_of uuid,
+    download_count integer DEFAULT 0 NOT NULL,
+    first_downloaded_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    deleted_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    CONSTRAINT documents_bytes_check CHECK ((bytes >= 0)),
+    CONSTRAINT documents_check CHECK ((last_revision >= revision)),
+    CONSTRAINT documents_quality_check CHECK ((quality = ANY (ARRAY['full'::text, 'partial'::text, 'ocr'::text, 'stored_only'::text, 'empty'::text]))),
+    CONSTRAINT documents_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT documents_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text])))
+);
+COMMENT ON COLUMN public.documents.process_id IS 'The job that processes it; its state is this document''s state.';
+COMMENT ON COLUMN public.documents.revision IS 'The revision that is read; 0 while there is none.';
+COMMENT ON COLUMN public.documents.last_revision IS 'The last revision that was begun.';
+COMMENT ON COLUMN public.documents.deleted_at IS 'Set: it is in the trash.';
 CREATE TABLE public.engine_clock (
     only_row boolean DEFAULT true NOT NULL,
     shift interval DEFAULT '00:00:00'::interval NOT NULL,
@@ -845,6 +1064,31 @@ CREATE VIEW public.job_waiting AS
                 END AS reason) because)
   WHERE (j.status = ANY (ARRAY['uploaded'::text, 'queued'::text, 'paused'::text]));
 COMMENT ON VIEW public.job_waiting IS 'Ask for some job ids; a position in line is worked out for each row that is read.';
+CREATE TABLE public.memberships (
+    owner_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    role text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text, 'reader'::text])))
+);
+COMMENT ON TABLE public.memberships IS 'Who may act for an owner; its own person has a row here too.';
+CREATE TABLE public.objects (
+    key text NOT NULL,
+    bytes bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    refs integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT objects_bytes_check CHECK ((bytes >= 0)),
+    CONSTRAINT objects_refs_check CHECK ((refs >= 0)),
+    CONSTRAINT objects_sha256_check CHECK ((length(sha256) = 32))
+);
+CREATE TABLE public.owner_usage (
+    owner_id uuid NOT NULL,
+    bytes bigint NOT NULL,
+    documents integer NOT NULL,
+    CONSTRAINT owner_usage_bytes_check CHECK ((bytes >= 0)),
+    CONSTRAINT owner_usage_documents_check CHECK ((documents >= 0))
+);
 CREATE TABLE public.owners (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -852,6 +1096,18 @@ CREATE TABLE public.owners (
     CONSTRAINT owners_kind_check CHECK ((kind = ANY (ARRAY['local'::text, 'anonymous'::text, 'user'::text])))
 );
 COMMENT ON TABLE public.owners IS 'Everything that is kept belongs to one of these.';
+CREATE TABLE public.pages (
+    document_id uuid NOT NULL,
+    revision integer NOT NULL,
+    number integer NOT NULL,
+    label text,
+    char_start integer NOT NULL,
+    char_end integer NOT NULL,
+    width real,
+    height real,
+    CONSTRAINT pages_check CHECK ((char_end >= char_start)),
+    CONSTRAINT pages_number_check CHECK ((number > 0))
+);
 CREATE TABLE public.schedules (
     name text NOT NULL,
     kind text NOT NULL,
@@ -873,6 +1129,7 @@ CREATE TABLE public.sessions (
     owner_id uuid NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
+    user_id uuid,
     CONSTRAINT sessions_token_hash_check CHECK ((length(token_hash) = 32))
 );
 COMMENT ON TABLE public.sessions IS 'Browsers that act for an owner; only the hash of the cookie is known here.';
@@ -889,6 +1146,59 @@ CREATE TABLE public.start_rates (
     kind text NOT NULL,
     next_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.tags (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT tags_name_check CHECK ((name <> ''::text))
+);
+CREATE TABLE public.uploads (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    document_id uuid NOT NULL,
+    process_id uuid NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    is_canonical boolean DEFAULT false NOT NULL,
+    duplicates text NOT NULL,
+    filename text NOT NULL,
+    content_type text NOT NULL,
+    source_type text NOT NULL,
+    source_url text,
+    given jsonb DEFAULT '{}'::jsonb NOT NULL,
+    claimed_bytes bigint,
+    claimed_sha256 bytea,
+    incoming_key text,
+    object_key text,
+    bytes bigint,
+    sha256 bytea,
+    error_code text,
+    error_message text,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    received_at timestamp with time zone,
+    finalized_at timestamp with time zone,
+    CONSTRAINT bytes_when_kept CHECK (((state <> ALL (ARRAY['uploaded'::text, 'deduplicated'::text])) OR ((sha256 IS NOT NULL) AND (bytes > 0)))),
+    CONSTRAINT canonical_is_uploaded CHECK (((NOT is_canonical) OR (state = 'uploaded'::text))),
+    CONSTRAINT error_when_refused CHECK (((error_code IS NOT NULL) = (state = ANY (ARRAY['rejected'::text, 'failed'::text])))),
+    CONSTRAINT uploads_bytes_check CHECK ((bytes >= 0)),
+    CONSTRAINT uploads_claimed_bytes_check CHECK ((claimed_bytes >= 0)),
+    CONSTRAINT uploads_claimed_sha256_check CHECK ((length(claimed_sha256) = 32)),
+    CONSTRAINT uploads_duplicates_check CHECK ((duplicates = ANY (ARRAY['reuse'::text, 'new'::text, 'reject'::text]))),
+    CONSTRAINT uploads_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT uploads_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'uploaded'::text, 'deduplicated'::text, 'rejected'::text, 'failed'::text, 'deleted'::text])))
+);
+COMMENT ON COLUMN public.uploads.given IS 'What came with it: title, attribution, tags.';
+COMMENT ON COLUMN public.uploads.incoming_key IS 'Where a presigned link lets the client write; never read after finalize.';
+COMMENT ON COLUMN public.uploads.object_key IS 'Where the received bytes are, written by the server alone.';
+CREATE TABLE public.users (
+    id uuid NOT NULL,
+    email text NOT NULL,
+    password_hash text NOT NULL,
+    owner_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT users_email_check CHECK ((email = lower(email)))
+);
+COMMENT ON COLUMN public.users.owner_id IS 'The owner that this person is at home in.';
 CREATE SEQUENCE public.virtual_clock_0
     START WITH 0
     INCREMENT BY 1
@@ -950,8 +1260,26 @@ CREATE SEQUENCE public.virtual_clock_9
     NO MAXVALUE
     CACHE 1;
 ALTER TABLE ONLY public.events ATTACH PARTITION public.events_default DEFAULT;
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.artifacts
+    ADD CONSTRAINT artifacts_document_id_revision_kind_name_key UNIQUE (document_id, revision, kind, name);
+ALTER TABLE ONLY public.artifacts
+    ADD CONSTRAINT artifacts_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.caps
     ADD CONSTRAINT caps_pkey PRIMARY KEY (key);
+ALTER TABLE ONLY public.chunk_concepts
+    ADD CONSTRAINT chunk_concepts_pkey PRIMARY KEY (chunk_id, concept);
+ALTER TABLE ONLY public.chunks
+    ADD CONSTRAINT chunks_document_id_revision_index_key UNIQUE (document_id, revision, index);
+ALTER TABLE ONLY public.chunks
+    ADD CONSTRAINT chunks_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.collections
+    ADD CONSTRAINT collections_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.document_tags
+    ADD CONSTRAINT document_tags_pkey PRIMARY KEY (document_id, tag_id);
+ALTER TABLE ONLY public.documents
+    ADD CONSTRAINT documents_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.engine_clock
     ADD CONSTRAINT engine_clock_pkey PRIMARY KEY (only_row);
 ALTER TABLE ONLY public.job_kinds
@@ -962,8 +1290,16 @@ ALTER TABLE ONLY public.job_transitions
     ADD CONSTRAINT job_transitions_pkey PRIMARY KEY (before, after);
 ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_pkey PRIMARY KEY (owner_id, user_id);
+ALTER TABLE ONLY public.objects
+    ADD CONSTRAINT objects_pkey PRIMARY KEY (key);
+ALTER TABLE ONLY public.owner_usage
+    ADD CONSTRAINT owner_usage_pkey PRIMARY KEY (owner_id);
 ALTER TABLE ONLY public.owners
     ADD CONSTRAINT owners_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.pages
+    ADD CONSTRAINT pages_pkey PRIMARY KEY (document_id, revision, number);
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.schema_migrations
@@ -974,8 +1310,26 @@ ALTER TABLE ONLY public.sign_in_links
     ADD CONSTRAINT sign_in_links_pkey PRIMARY KEY (token_hash);
 ALTER TABLE ONLY public.start_rates
     ADD CONSTRAINT start_rates_pkey PRIMARY KEY (kind);
+ALTER TABLE ONLY public.tags
+    ADD CONSTRAINT tags_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.uploads
+    ADD CONSTRAINT uploads_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.users
+    ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (id);
+CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (key_hash);
+CREATE INDEX api_keys_owner ON public.api_keys USING btree (owner_id, created_at);
+CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id) WHERE (user_id IS NOT NULL);
+CREATE INDEX artifacts_key ON public.artifacts USING btree (key);
+CREATE UNIQUE INDEX collections_name ON public.collections USING btree (owner_id, lower(name));
+CREATE INDEX document_tags_tag ON public.document_tags USING btree (tag_id);
+CREATE INDEX documents_collection ON public.documents USING btree (collection_id) WHERE (collection_id IS NOT NULL);
+CREATE INDEX documents_duplicate ON public.documents USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL);
+CREATE INDEX documents_owner_created ON public.documents USING btree (owner_id, created_at, id) WHERE (deleted_at IS NULL);
+CREATE INDEX documents_owner_status ON public.documents USING btree (owner_id, status, created_at) WHERE ((deleted_at IS NULL) AND (status <> 'completed'::text));
+CREATE INDEX documents_process ON public.documents USING btree (process_id);
+CREATE INDEX documents_trash ON public.documents USING btree (owner_id, deleted_at, id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX events_process ON ONLY public.events USING btree (process_id, id);
 CREATE INDEX events_default_process_id_id_idx ON public.events_default USING btree (process_id, id);
 CREATE INDEX events_order ON ONLY public.events USING btree (xid, id);
@@ -989,18 +1343,54 @@ CREATE INDEX jobs_owner_created ON public.jobs USING btree (owner_id, created_at
 CREATE INDEX jobs_owner_queued ON public.jobs USING btree (owner_id, priority, virtual_time) WHERE (status = 'queued'::text);
 CREATE INDEX jobs_parent ON public.jobs USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX jobs_ready ON public.jobs USING btree (priority, virtual_time, id) WHERE ((status = 'queued'::text) AND admitted);
-CREATE INDEX jobs_resting ON public.jobs USING btree (status, created_at) WHERE (status = ANY (ARRAY['uploaded'::text, 'failed'::text, 'dead_letter'::text, 'paused'::text]));
+CREATE INDEX jobs_resting ON public.jobs USING btree (status, created_at) WHERE (status = ANY (ARRAY['uploaded'::text, 'failed'::text, 'dead_letter'::text, 'paused'::text, 'cancelled'::text]));
 CREATE INDEX jobs_wait_for_cap ON public.jobs USING btree (cap_key, priority, virtual_time, id) WHERE ((status = 'queued'::text) AND (NOT admitted) AND (run_after IS NULL));
+CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
+CREATE INDEX objects_unused ON public.objects USING btree (created_at) WHERE (refs = 0);
 CREATE UNIQUE INDEX owners_one_local ON public.owners USING btree (kind) WHERE (kind = 'local'::text);
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 CREATE INDEX sessions_owner ON public.sessions USING btree (owner_id);
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+CREATE UNIQUE INDEX tags_name ON public.tags USING btree (owner_id, lower(name));
+CREATE UNIQUE INDEX uploads_canonical ON public.uploads USING btree (owner_id, sha256) WHERE is_canonical;
+CREATE INDEX uploads_document ON public.uploads USING btree (document_id);
+CREATE INDEX uploads_pending ON public.uploads USING btree (owner_id, created_at) WHERE (state = 'pending'::text);
+CREATE UNIQUE INDEX users_email ON public.users USING btree (email);
+CREATE INDEX users_owner ON public.users USING btree (owner_id);
 ALTER INDEX public.events_process ATTACH PARTITION public.events_default_process_id_id_idx;
 ALTER INDEX public.events_order ATTACH PARTITION public.events_default_xid_id_idx;
+CREATE TRIGGER artifacts_refer AFTER INSERT OR DELETE ON public.artifacts FOR EACH ROW EXECUTE FUNCTION public.count_references();
+CREATE TRIGGER document_follows AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'process_document'::text) AND (old.status <> new.status))) EXECUTE FUNCTION public.follow_job();
+CREATE TRIGGER documents_count AFTER INSERT OR DELETE OR UPDATE OF owner_id ON public.documents FOR EACH ROW EXECUTE FUNCTION public.count_usage();
 CREATE TRIGGER events_are_append_only BEFORE DELETE OR UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION public.record_changed_jobs();
 CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION public.record_created_jobs();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON public.events_default FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.artifacts
+    ADD CONSTRAINT artifacts_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.artifacts
+    ADD CONSTRAINT artifacts_key_fkey FOREIGN KEY (key) REFERENCES public.objects(key);
+ALTER TABLE ONLY public.chunk_concepts
+    ADD CONSTRAINT chunk_concepts_chunk_id_fkey FOREIGN KEY (chunk_id) REFERENCES public.chunks(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.chunks
+    ADD CONSTRAINT chunks_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.collections
+    ADD CONSTRAINT collections_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.document_tags
+    ADD CONSTRAINT document_tags_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.document_tags
+    ADD CONSTRAINT document_tags_tag_id_fkey FOREIGN KEY (tag_id) REFERENCES public.tags(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.documents
+    ADD CONSTRAINT documents_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES public.collections(id) ON DELETE SET NULL;
+ALTER TABLE ONLY public.documents
+    ADD CONSTRAINT documents_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES public.documents(id) ON DELETE SET NULL;
+ALTER TABLE ONLY public.documents
+    ADD CONSTRAINT documents_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.job_stages
     ADD CONSTRAINT job_stages_job_id_fkey FOREIGN KEY (job_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.jobs
@@ -1011,13 +1401,29 @@ ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT jobs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT jobs_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.memberships
+    ADD CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.owner_usage
+    ADD CONSTRAINT owner_usage_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.pages
+    ADD CONSTRAINT pages_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_last_job_id_fkey FOREIGN KEY (last_job_id) REFERENCES public.jobs(id) ON DELETE SET NULL;
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.sessions
+    ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.sign_in_links
     ADD CONSTRAINT sign_in_links_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.start_rates
     ADD CONSTRAINT start_rates_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
+ALTER TABLE ONLY public.tags
+    ADD CONSTRAINT tags_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.uploads
+    ADD CONSTRAINT uploads_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.users
+    ADD CONSTRAINT users_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;

@@ -52,6 +52,7 @@ class ClaimedJob:
     priority: int
     virtual_time: int
     attempt: int
+    stage: str | None
     lease_token: int
     input: dict[str, JSON]
 
@@ -114,9 +115,9 @@ class Run(Generic[Tools]):
 
     async def _finished_stages(self) -> dict[tuple[str, str], JSON]:
         if self._finished is None:
-            # A first attempt has nothing behind it, so nothing is asked.
-            first = self.job.attempt == 1
-            self._finished = {} if first else await patiently(self._load_stages)
+            # A job that was never in a stage has nothing behind it, so nothing is asked.
+            new = self.job.stage is None
+            self._finished = {} if new else await patiently(self._load_stages)
         return self._finished
 
     async def _load_stages(self) -> dict[tuple[str, str], JSON]:

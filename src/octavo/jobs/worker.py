@@ -146,7 +146,8 @@ class Worker(Generic[Tools]):
 
     @property
     def _free(self) -> int:
-        return max(0, min(self._limits.batch, self._limits.slots - len(self._running)))
+        """What was given up takes its slots until the database knows."""
+        return max(0, min(self._limits.batch, self._limits.slots - len(self._running) - len(self._abandoned)))
 
     async def _exchange(self) -> tuple[int, list[ClaimedJob]]:
         async with self._own_connection() as connection:
@@ -154,13 +155,13 @@ class Worker(Generic[Tools]):
                 await self._find_unknown(connection)
             if abandoned := self._abandoned[:]:
                 await connection.execute(QUERIES.hand_back, {**_leases(abandoned), "because": "database_away"})
+                self._abandoned = self._abandoned[len(abandoned) :]
             # Read together, with no wait in between: what has ended and is not brought back still takes its slot.
             free, finished = self._free, self._finished[:]
             if finished:
                 self._faults.reach("complete.before")
             claimed = await self._claim(connection, finished, free)
         self._finished = self._finished[len(finished) :]
-        self._abandoned = self._abandoned[len(abandoned) :]
         if finished:
             self._faults.reach("complete.after")
         if claimed:

@@ -304,3 +304,65 @@ class Forbidden(BadInput):
     code = "FORBIDDEN"
     error_class = ErrorClass.PERMANENT
     status = 403
+
+
+class NotAllowed(BadInput):
+    """Your role, or the key that was used, does not allow this."""
+
+    code = "NOT_ALLOWED"
+    error_class = ErrorClass.PERMANENT
+    status = 403
+
+
+class EmailTaken(BadInput):
+    """There is an account with this address already. Sign in instead."""
+
+    code = "EMAIL_TAKEN"
+    error_class = ErrorClass.PERMANENT
+    status = 409
+
+
+class WrongCredentials(BadInput):
+    """The address or the password is wrong."""
+
+    code = "WRONG_CREDENTIALS"
+    error_class = ErrorClass.PERMANENT
+    status = 401
+
+
+class WeakPassword(BadInput):
+    """This password is too short."""
+
+    code = "WEAK_PASSWORD"
+
+
+class AlreadyMember(BadInput):
+    """This person is a member already."""
+
+    code = "ALREADY_MEMBER"
+    error_class = ErrorClass.PERMANENT
+    status = 409
+
+
+class LastOwner(BadInput):
+    """Somebody has to stay owner. Make another person owner first."""
+
+    code = "LAST_OWNER"
+    error_class = ErrorClass.PERMANENT
+    status = 409
+
+
+class CrossSite(BadInput):
+    """The request came from another site."""
+
+    code = "CROSS_SITE"
+    error_class = ErrorClass.PERMANENT
+    status = 403
+
+
+class WrongHost(BadInput):
+    """This server does not answer under that name. Add the name to OCTAVO_HOSTS."""
+
+    code = "WRONG_HOST"
+    error_class = ErrorClass.PERMANENT
+    status = 421

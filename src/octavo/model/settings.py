@@ -6,14 +6,16 @@ The reference page is made from this table, and an unknown name is refused inste
 from __future__ import annotations
 
 import os
+import re
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -24,6 +26,8 @@ from octavo.model.errors import BadSetting
 PREFIX = "OCTAVO_"
 CONFIG_VARIABLE = "OCTAVO_CONFIG"
 MEBIBYTE = 1 << 20
+HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*|[0-9a-f.]*:[0-9a-f:.]+")
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*,]+")
 
 
 def default_data_dir() -> Path:
@@ -31,6 +35,16 @@ def default_data_dir() -> Path:
     if os.geteuid() == 0:
         return Path("/var/lib/octavo")
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "octavo"
+
+
+def split_list(value: object) -> object:
+    """A list is written with commas in the environment, and as a list in the file."""
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)]
 
 
 class Settings(BaseSettings):
@@ -96,6 +110,20 @@ class Settings(BaseSettings):
     faults: Annotated[
         str, Field(description="For tests: named points at which a worker dies, as `stage.commit.before@1=kill`.")
     ] = ""
+    upload_bytes: Annotated[int, Field(ge=1, description="Largest file that may be added, in bytes.")] = 200 * MEBIBYTE
+    stored_bytes: Annotated[
+        int, Field(ge=0, description="Most bytes of files that one owner may keep, in the trash too; 0 is no limit.")
+    ] = 0
+    anonymous_stored_bytes: Annotated[int, Field(ge=0, description="The same for a visitor without an account.")] = (
+        2048 * MEBIBYTE
+    )
+    concurrent_uploads: Annotated[int, Field(ge=1, description="Uploads that one owner may have open at once.")] = 500
+    anonymous_concurrent_uploads: Annotated[
+        int, Field(ge=1, description="The same for a visitor without an account.")
+    ] = 150
+    trash_days: Annotated[
+        int, Field(ge=0, description="Days after which what is in the trash is deleted for good.")
+    ] = 30
     sandbox_memory_bytes: Annotated[
         int, Field(ge=64 * MEBIBYTE, description="Most memory that reading one file may take.")
     ] = 2048 * MEBIBYTE
@@ -103,6 +131,37 @@ class Settings(BaseSettings):
         int,
         Field(ge=1, description="Processor seconds that reading one file may take."),
     ] = 30
+    anonymous: Annotated[bool, Field(description="Whether visitors without an account may keep documents.")] = True
+    hosts: Annotated[
+        Texts,
+        Field(
+            description="Further names under which the web server answers, with commas between them, as "
+            "`docs.example.org`. Those of this machine itself and OCTAVO_HOST are always answered."
+        ),
+    ] = ()
+    origins: Annotated[
+        Texts,
+        Field(
+            description="Browser extensions and other sites that may call the API with a key, with commas between "
+            "them, as `chrome-extension://abc`."
+        ),
+    ] = ()
+    requests_per_minute: Annotated[
+        int, Field(ge=1, description="Requests of one owner that one web process answers in a minute.")
+    ] = 1200
+    requests_per_minute_anonymous: Annotated[
+        int,
+        Field(ge=1, description="Requests from one address without an account that one web process answers a minute."),
+    ] = 600
+    server: Annotated[
+        str | None,
+        Field(
+            description="Server that commands about documents use, as `https://docs.example.org`. Unset: this machine's."
+        ),
+    ] = None
+    key: Annotated[
+        SecretStr | None, Field(description="API key for that server, as `octavo keys add` made it there.")
+    ] = None
 
     @field_validator("data_dir")
     @classmethod
@@ -132,6 +191,22 @@ class Settings(BaseSettings):
         if value and not (urlsplit(value).scheme in {"http", "https"} and urlsplit(value).netloc):
             raise ValueError("must look like http://host:port")
         return value
+
+    @field_validator("hosts")
+    @classmethod
+    def _host_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(name.lower() for name in value)
+        if not all(HOST_NAME.fullmatch(name) for name in names):
+            raise ValueError("must be names without scheme and port, such as docs.example.org")
+        return names
+
+    @field_validator("origins")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        origins = tuple(origin.lower().rstrip("/") for origin in value)
+        if not all(ORIGIN.fullmatch(origin) for origin in origins):
+            raise ValueError("must look like chrome-extension://id or https://host:port")
+        return origins
 
     @classmethod
     def settings_customise_sources(

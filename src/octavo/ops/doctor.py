@@ -5,6 +5,7 @@ Each check answers what it found in good order, or raises an error that says wha
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -22,6 +23,7 @@ from octavo.ops.instance import bucket_of, open_connection, sandbox_of, storage_
 
 QUERIES = load_queries("doctor")
 LEAST_FREE_BYTES = 1 << 30
+OBJECTS_AT_ONCE = 200
 
 
 class WrongState(Defect):
@@ -115,6 +117,39 @@ async def caps(patient: Patient) -> str:
 async def schedules(patient: Patient) -> str:
     await _refuse_rows(patient, QUERIES.late_schedules, "Schedules are late")
     return "none is late"
+
+
+@check("documents")
+async def documents(patient: Patient) -> str:
+    """Every document is as its job is, its files are counted, and no content of an owner is there twice unasked."""
+    await _refuse_rows(patient, QUERIES.wrong_documents, "Documents are not in the state of their jobs")
+    await _refuse_rows(patient, QUERIES.uncanonical_documents, "Documents belong to no upload")
+    await _refuse_rows(patient, QUERIES.wrong_references, "Files were counted wrongly")
+    await _refuse_rows(patient, QUERIES.wrong_usage, "Owners' use was added up wrongly")
+    await _refuse_rows(patient, QUERIES.orphan_chunks, "Chunks were left behind")
+    row = await (await patient.connection.execute(QUERIES.count_documents)).fetchone()
+    total, trashed, chunks = row or (0, 0, 0)
+    each = f", {chunks / total:.1f} chunks each" if total else ""
+    return f"{total} documents, {trashed} of them in the trash{each}"
+
+
+@check("files")
+async def files(patient: Patient) -> str:
+    """Every object that a row refers to is in the bucket, whole."""
+    known, missing, last = 0, list[str](), ""
+    async with aclosing(bucket_of(patient.settings)) as bucket:
+        while rows := await _objects_after(patient, last):
+            infos = await asyncio.gather(*(bucket.stat(key) for key, _ in rows))
+            missing += [key for (key, size), info in zip(rows, infos, strict=True) if not info or info.bytes != size]
+            known, last = known + len(rows), rows[-1][0]
+    if missing:
+        raise WrongState(f"Files are missing or cut: {'; '.join(missing[:3])}.")
+    return f"{known} files, all there"
+
+
+async def _objects_after(patient: Patient, key: str) -> list[tuple[str, int]]:
+    cursor = await patient.connection.execute(QUERIES.objects_after, {"key": key, "most": OBJECTS_AT_ONCE})
+    return [(row[0], row[1]) for row in await cursor.fetchall()]
 
 
 async def _refuse_rows(patient: Patient, query: bytes, finding: str) -> None:

@@ -18,6 +18,8 @@ from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
+# What a child of the sandbox would otherwise import anew for every document.
+PRELOAD = ("octavo.extract.run", "octavo.enrich.run")
 
 
 def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
@@ -109,7 +111,7 @@ def bucket_of(settings: Settings) -> Bucket:
 def sandbox_of(settings: Settings) -> Sandbox:
     """The sandbox with this installation's limits."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
-    return Sandbox(limits=limits)
+    return Sandbox(limits=limits, preload=PRELOAD)
 
 
 def _reveal(secret: SecretStr | None) -> str | None:

@@ -12,7 +12,7 @@ from octavo.database import Database, require_current
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.worker import Worker, WorkerLimits
 from octavo.model.settings import Settings
-from octavo.ops.instance import bucket_of, open_database
+from octavo.ops.instance import bucket_of, open_database, sandbox_of
 from octavo.owners import ensure_local_owner
 from octavo.pipeline import Tools, known_kinds, known_schedules
 
@@ -24,10 +24,14 @@ async def work(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    async with open_database(settings) as database, aclosing(bucket_of(settings)) as bucket:
+    async with (
+        open_database(settings) as database,
+        aclosing(bucket_of(settings)) as bucket,
+        sandbox_of(settings) as sandbox,
+    ):
         await _prepare(database)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
-        tools = Tools(settings, database, bucket)
+        tools = Tools(settings, database, bucket, sandbox)
         worker = Worker(database, known_kinds(), tools, limits, FaultPlan(settings.faults), known_schedules())
         log.info("worker started", worker=str(worker.id), slots=limits.slots)
         await worker.run(stopping)

@@ -1,31 +1,17 @@
-"""One-time sign-in links and the sessions they open. Only hashes are kept, so a leaked dump signs nobody in."""
+"""The owner of this installation's own machine, and the one-time links that make a browser theirs."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-from dataclasses import dataclass
 from uuid import UUID
-
-from psycopg.rows import class_row
 
 from octavo.database import Connection, load_queries
 from octavo.model.errors import SignInRefused
 from octavo.model.ids import new_id
+from octavo.owners.sessions import open_session
+from octavo.owners.tokens import hash_token, new_token
 
 QUERIES = load_queries("owners")
 LINK_SECONDS = 15 * 60
-SESSION_SECONDS = 30 * 24 * 3600
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    id: UUID
-    kind: str
-
-    @property
-    def is_admin(self) -> bool:
-        return self.kind == "local"
 
 
 async def ensure_local_owner(connection: Connection) -> None:
@@ -33,33 +19,26 @@ async def ensure_local_owner(connection: Connection) -> None:
     await connection.execute(QUERIES.ensure_local_owner, {"id": new_id()})
 
 
+async def local_owner(connection: Connection) -> UUID:
+    """Made when it is not there yet."""
+    await ensure_local_owner(connection)
+    row = await (await connection.execute(QUERIES.local_owner)).fetchone()
+    if row is None:
+        raise AssertionError("the local owner was just made")
+    return row[0]
+
+
 async def make_sign_in_link(connection: Connection) -> str:
     """A token that signs one browser in as the local owner, once and soon."""
-    token = secrets.token_urlsafe(32)
+    token = new_token()
     await ensure_local_owner(connection)
     await connection.execute(QUERIES.insert_link, {"token_hash": hash_token(token), "seconds": LINK_SECONDS})
     return token
 
 
-async def use_sign_in_link(connection: Connection, token: str) -> str:
+async def use_sign_in_link(connection: Connection, token: str, *, replacing: str | None = None) -> str:
     """Turn a link into a session and answer the session's secret; a link works once, also under a race."""
-    secret = secrets.token_urlsafe(32)
-    cursor = await connection.execute(
-        QUERIES.use_link,
-        {"token_hash": hash_token(token), "session_hash": hash_token(secret), "seconds": SESSION_SECONDS},
-    )
-    if await cursor.fetchone() is None:
+    row = await (await connection.execute(QUERIES.use_link, {"token_hash": hash_token(token)})).fetchone()
+    if row is None:
         raise SignInRefused
-    return secret
-
-
-async def read_session(connection: Connection, secret: str) -> Owner | None:
-    """The owner that a browser acts for, while its session lasts."""
-    async with connection.cursor(row_factory=class_row(Owner)) as cursor:
-        await cursor.execute(QUERIES.session_owner, {"session_hash": hash_token(secret)})
-        return await cursor.fetchone()
-
-
-def hash_token(token: str) -> bytes:
-    """Tokens are long and random, so a plain hash is as good as a slow one."""
-    return hashlib.sha256(token.encode()).digest()
+    return await open_session(connection, row[0], None, replacing=replacing)

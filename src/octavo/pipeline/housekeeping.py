@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from octavo.database import load_queries
+from octavo.intake.sweep import sweep_abandoned
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.jobs.schedules import Schedule
+from octavo.library.sweep import purge_old_trash, sweep_objects
 from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 
@@ -27,13 +29,28 @@ async def keep_house(run: Run[Tools]) -> JSON:
             sessions = await connection.execute(QUERIES.forget_sessions)
             return links.rowcount + sessions.rowcount
 
+    tools = run.tools
+
+    async def close_uploads() -> JSON:
+        return await sweep_abandoned(tools.database, tools.bucket, UNFINISHED_SECONDS)
+
+    async def empty_trash() -> JSON:
+        return await purge_old_trash(tools.database, tools.bucket, tools.settings.trash_days)
+
     async def sweep_storage() -> JSON:
-        return await run.tools.bucket.sweep_unfinished(UNFINISHED_SECONDS)
+        return await tools.bucket.sweep_unfinished(UNFINISHED_SECONDS)
+
+    async def remove_orphans() -> JSON:
+        return await sweep_objects(tools.database, tools.bucket, UNFINISHED_SECONDS)
 
     await run.stage("events", make_room)
-    forgotten = await run.stage("sign-ins", forget_sign_ins)
-    swept = await run.stage("storage", sweep_storage)
-    return {"sign_ins_forgotten": forgotten, "unfinished_writes_removed": swept}
+    return {
+        "sign_ins_forgotten": await run.stage("sign-ins", forget_sign_ins),
+        "uploads_abandoned": await run.stage("uploads", close_uploads),
+        "documents_purged": await run.stage("trash", empty_trash),
+        "unfinished_writes_removed": await run.stage("storage", sweep_storage),
+        "orphans_removed": await run.stage("orphans", remove_orphans),
+    }
 
 
 KIND = JobKind("housekeeping", keep_house, time_limit_seconds=600)

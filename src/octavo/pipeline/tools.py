@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from octavo.database import Database
 from octavo.model.settings import Settings
+from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 
 
@@ -14,3 +15,4 @@ class Tools:
     settings: Settings
     database: Database
     bucket: Bucket
+    sandbox: Sandbox

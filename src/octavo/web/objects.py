@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from octavo.storage import attachment_header
+from octavo.web.downloads import attachment
 from octavo.web.parts import PartsOf
 
 router = APIRouter(include_in_schema=False)
@@ -15,10 +15,4 @@ router = APIRouter(include_in_schema=False)
 async def download(request: Request, key: str, parts: PartsOf) -> StreamingResponse:
     link = await parts.bucket.verify_link(request.method, key, request.query_params)
     stream = await parts.bucket.stream(link.key)
-    headers = {
-        "content-length": str(stream.info.bytes),
-        "content-disposition": attachment_header(link.filename),
-        "content-security-policy": "sandbox",
-        "cache-control": "private, no-store",
-    }
-    return StreamingResponse(stream, media_type=link.content_type, headers=headers)
+    return attachment(stream, link.filename, link.content_type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from http import HTTPStatus
 
 import structlog
@@ -31,7 +32,9 @@ def handle_problems(app: FastAPI) -> None:
     async def known(request: Request, error: OctavoError) -> JSONResponse:
         if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log.warning("request failed", path=request.url.path, code=error.code, reason=error.line)
-        return problem(error.status, error.code, error.title, error.detail)
+        wait = getattr(error, "retry_after_seconds", None)
+        headers = {"retry-after": str(math.ceil(wait))} if wait else None
+        return problem(error.status, error.code, error.title, error.detail, headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:

@@ -116,7 +116,7 @@ def test_a_poison_job_harms_itself_only(engine: Engine, owner: UUID, workers: Wo
             worker = workers.start(lease_seconds=LEASE)
         time.sleep(0.02)
     row = engine.job(poison)
-    assert (row["status"], row["error_code"], row["failures"], deaths) == ("dead_letter", "CRASHED", 3, 3)
+    assert (row["status"], row["error_code"], row["failures"], deaths) == ("dead_letter", "CRASHED", 3, 4)
     assert engine.stages(poison) == [("stage-1", 1)]
     assert engine.statuses() == {"complete": 99, "dead_letter": 1}
     blamed = "SELECT FROM events WHERE detail ->> 'reason' = 'lease_expired' AND process_id = ANY (%s)"

@@ -1,4 +1,4 @@
-"""Workers on two machines, joined by nothing but the database: caps, take-over and cancel hold across them."""
+"""Workers on two machines, joined by nothing but the database: caps, schedules, take-over and cancel hold across them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.engine import Engine, Workers, most_at_once, wait_for_end
 from tests.support.processes import wait_until
+
+LEASE_SECONDS = 2  # as the fixture starts workers
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may make network namespaces")
 
@@ -43,13 +45,15 @@ def test_two_machines_share_nothing_but_the_database(
     assert len({network_of(pid) for pid in (os.getpid(), first.pid, second.pid)}) == 3
     holder = engine.one("SELECT pid FROM workers JOIN jobs ON leased_by = workers.id WHERE jobs.id = %s", long)
     victim, survivor = (first, second) if first.pid == holder else (second, first)
+    engine.run("INSERT INTO schedules (name, kind, cron, next_run_at) VALUES ('once', 'demo', '0 0 1 1 *', engine_now())")
+    wait_until(lambda: engine.one("SELECT last_run_at FROM schedules WHERE name = 'once'"), 10, "one of them starts it")
     victim.kill()
-    wait_until(lambda: engine.job(long)["attempt"] == 2, 20, "the other machine takes over")
+    wait_until(lambda: engine.job(long)["attempt"] == 2, LEASE_SECONDS + 5, "the other machine takes over")
     engine.cancel(long)
     wait_until(lambda: "lease lost" in workers.log.read_text(), 2, "it is stopped there")
     wait_for_end(engine, 30)
-    assert engine.statuses() == {"complete": 40, "cancelled": 1}
-    assert engine.one("SELECT count(*) FROM job_stages") == 2 * len(capped)
+    assert engine.statuses() == {"complete": 41, "cancelled": 1}
+    assert engine.one("SELECT count(*) FROM job_stages") == 2 * len(capped) + 1
     assert most_at_once(engine)["analysis"] <= 3
     said = [line for line in workers.log.read_text().splitlines() if "lease lost" in line]
     assert any(str(long) in line for line in said)

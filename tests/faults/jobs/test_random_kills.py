@@ -12,6 +12,11 @@ from tests.support.engine import Engine, Workers
 
 STAGES = 5
 WORKERS = 3
+MOST_PAUSE_SECONDS = 1.0
+
+
+def put(engine: Engine, owner: UUID, count: int) -> list[UUID]:
+    return engine.put(owner, count=count, cap_key="few", cap=8, input={"stages": STAGES, "seconds": 0.03})
 
 
 def unfinished(engine: Engine) -> int:
@@ -19,20 +24,22 @@ def unfinished(engine: Engine) -> int:
 
 
 def kill_at_random(engine: Engine, owner: UUID, workers: Workers, kills: int, jobs: int) -> None:
-    """As a supervisor would, the test starts a worker for each that it killed."""
+    """Jobs come in as workers are killed, and as a supervisor would, the test starts one for each that it killed."""
     chance = random.Random(kills)
-    expected = set(engine.put(owner, count=jobs, cap_key="few", cap=8, input={"stages": STAGES, "seconds": 0.3}))
+    expected = set(put(engine, owner, jobs // 5))
     alive = [workers.start(lease_seconds=1, worker_slots=5) for _ in range(WORKERS)]
     deadline = time.monotonic() + 60 + 3 * jobs
-    next_kill = time.monotonic()
+    for number in range(kills, 0, -1):
+        time.sleep(chance.random() * MOST_PAUSE_SECONDS)
+        place = chance.randrange(WORKERS)
+        alive[place].kill()
+        alive[place] = workers.start(lease_seconds=1, worker_slots=5)
+        expected.update(put(engine, owner, (jobs - len(expected)) // number))
     while unfinished(engine):
         assert time.monotonic() < deadline
-        if kills and time.monotonic() > next_kill:
-            kills -= 1
-            next_kill = time.monotonic() + chance.random() * 2
-            place = chance.randrange(WORKERS)
-            alive[place].kill()
-            alive[place] = workers.start(lease_seconds=1, worker_slots=5)
+        time.sleep(0.1)
+    assert len(expected) == jobs
+    assert engine.one("SELECT count(*) FROM events WHERE detail ->> 'reason' = 'lease_expired'") > kills / 10
     rows = engine.rows("SELECT id, status, output FROM jobs")
     assert {(row["id"], row["status"], row["output"]["stages"]) for row in rows} == {
         (job, "complete", STAGES) for job in expected

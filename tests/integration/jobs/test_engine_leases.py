@@ -197,11 +197,21 @@ def test_crashes_and_failures_count_together(engine: Engine, owner: UUID) -> Non
     engine.advance(2)
     assert engine.fail(engine.claim_one(), ErrorClass.TRANSIENT) == "queued"
     engine.advance(30)
-    engine.claim_one(lease=1)
-    engine.advance(2)
+    for _ in range(2):
+        engine.claim_one(lease=1)
+        engine.advance(2)
     assert engine.claim() == []
     row = engine.job(job)
-    assert (row["status"], row["error_code"], row["failures"], row["attempt"]) == ("dead_letter", "CRASHED", 3, 3)
+    assert (row["status"], row["error_code"], row["failures"], row["attempt"]) == ("dead_letter", "CRASHED", 3, 4)
+
+
+def test_neighbours_are_not_blamed_for_the_end_of_their_worker(engine: Engine, owner: UUID) -> None:
+    jobs = engine.put(owner, count=3)
+    assert len(engine.claim(slots=3, lease=1)) == 3
+    engine.advance(2)
+    engine.claim()
+    assert [engine.job(job)["failures"] for job in jobs] == [0, 0, 0]
+    assert [engine.job(job)["alone"] for job in jobs] == [True, True, True]
 
 
 @pytest.mark.parametrize("error", WAITS)

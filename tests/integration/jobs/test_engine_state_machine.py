@@ -312,9 +312,9 @@ class Machine(RuleBasedStateMachine):
         self.engine.pass_time()
         for job in self.jobs.values():
             if job.status == "processing" and job.expires and job.expires <= now:
-                used_up = job.failures + 1 >= job.max_attempts
+                job.failures += job.alone
+                used_up = job.failures >= job.max_attempts
                 job.rest("dead_letter" if used_up else "queued")
-                job.failures += 1
                 job.lease_token += 1
                 job.alone, job.admitted, job.crashed = True, not used_up, used_up
             elif job.run_after and job.run_after <= now:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,23 +10,7 @@ import pytest
 
 from octavo.storage import Bucket, open_bucket
 from octavo.storage.s3 import S3Bucket
-from tests.support.s3 import S3Server, running_s3_server
-
-
-def open_s3(server: S3Server, prefix: str) -> Bucket:
-    return open_bucket(
-        f"s3://{server.bucket}/{prefix}",
-        endpoint=server.endpoint,
-        region=server.region,
-        access_key=server.access_key,
-        secret_key=server.secret_key,
-    )
-
-
-@pytest.fixture(scope="session")
-def s3_server() -> Iterator[S3Server]:
-    with running_s3_server() as server:
-        yield server
+from tests.support.s3 import S3Server, open_s3
 
 
 @pytest.fixture

@@ -206,28 +206,30 @@ BEGIN
     RETURN promoted;
 END $$;
 
--- Jobs whose worker is gone: charged as a crash and put back in line at once, alone, or given up.
+-- Jobs whose worker is gone go back in line at once, to run alone: among several nobody knows which one it was, so only
+-- a worker's end with a job that ran alone is charged, and in the end such a job is given up.
 CREATE FUNCTION take_over_expired(at timestamptz, most integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     taken integer;
     returned text[];
 BEGIN
     WITH expired AS (
-        SELECT id, leased_by FROM jobs WHERE status = 'processing' AND lease_expires_at <= at
+        SELECT id, leased_by, failures + alone::integer AS crashes
+        FROM jobs WHERE status = 'processing' AND lease_expires_at <= at
         ORDER BY lease_expires_at LIMIT most FOR UPDATE SKIP LOCKED
     ), over AS (
         UPDATE jobs SET
-            status = CASE WHEN failures + 1 >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
+            status = CASE WHEN crashes >= max_attempts THEN 'dead_letter' ELSE 'queued' END,
             event_xid = greatest(event_xid, pg_current_xact_id()),
-            failures = failures + 1, alone = true, lease_token = lease_token + 1,
+            failures = crashes, alone = true, lease_token = lease_token + 1,
             leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
-            admitted = failures + 1 < max_attempts,
+            admitted = crashes < max_attempts,
             virtual_time = greatest(virtual_time, virtual_clock(priority)),
-            queued_at = CASE WHEN failures + 1 < max_attempts THEN at ELSE queued_at END,
-            failed_at = CASE WHEN failures + 1 >= max_attempts THEN at END,
-            error_code = CASE WHEN failures + 1 >= max_attempts THEN 'CRASHED' END,
-            error_message = CASE WHEN failures + 1 >= max_attempts
-                THEN format('Its worker ended %s times while it ran.', failures + 1) END,
+            queued_at = CASE WHEN crashes < max_attempts THEN at ELSE queued_at END,
+            failed_at = CASE WHEN crashes >= max_attempts THEN at END,
+            error_code = CASE WHEN crashes >= max_attempts THEN 'CRASHED' END,
+            error_message = CASE WHEN crashes >= max_attempts
+                THEN format('Its worker ended %s times while it ran.', crashes) END,
             note = jsonb_build_object('reason', 'lease_expired', 'worker', expired.leased_by,
                 'error', jsonb_build_object('code', 'CRASHED', 'message', 'Its worker ended while it ran.'))
         FROM expired WHERE jobs.id = expired.id
@@ -355,7 +357,7 @@ END $$;
 CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer,
                               is_idle boolean, lease interval, mark_priority smallint, mark_time bigint)
 RETURNS TABLE (id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint,
-               virtual_time bigint, attempt integer, lease_token bigint, input jsonb)
+               virtual_time bigint, attempt integer, stage text, lease_token bigint, input jsonb)
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -406,7 +408,8 @@ BEGIN
           AND (NOT ends OR jobs.lease_token = token AND jobs.status = 'processing')
         RETURNING jobs.*
     )
-    SELECT s.id, s.kind, s.owner_id, s.document_id, s.parent_id, s.priority, s.virtual_time, s.attempt, s.lease_token, s.input
+    SELECT s.id, s.kind, s.owner_id, s.document_id, s.parent_id, s.priority, s.virtual_time, s.attempt, s.stage,
+           s.lease_token, s.input
     FROM stepped s WHERE s.status = 'processing';
 END $$;
 

@@ -47,3 +47,47 @@ ORDER BY name LIMIT 10;
 
 -- name: count_jobs()
 SELECT count(*) FROM jobs;
+
+-- name: wrong_references()
+-- Objects that count their references wrongly, or that nobody refers to.
+SELECT o.key, o.refs, count(a.id) AS found
+FROM objects o LEFT JOIN artifacts a ON a.key = o.key
+GROUP BY o.key, o.refs HAVING o.refs <> count(a.id) OR o.refs = 0 ORDER BY o.key LIMIT 10;
+
+-- name: wrong_usage()
+-- Owners whose use was added up wrongly.
+SELECT coalesce(u.owner_id, d.owner_id), u.bytes, d.bytes
+FROM owner_usage u FULL JOIN (
+    SELECT owner_id, sum(bytes) AS bytes, count(*) AS documents FROM documents GROUP BY owner_id) AS d USING (owner_id)
+WHERE coalesce(u.bytes, 0) <> coalesce(d.bytes, 0) OR coalesce(u.documents, 0) <> coalesce(d.documents, 0) LIMIT 10;
+
+-- name: wrong_documents()
+-- Documents whose state is not their job's, or that say complete without the text that this promises.
+SELECT d.id, d.status, j.status
+FROM documents d LEFT JOIN jobs j ON j.id = d.process_id
+WHERE j.id IS NULL
+   OR d.status <> CASE WHEN j.status = 'complete' THEN 'completed'
+                       WHEN j.status IN ('failed', 'dead_letter', 'cancelled') THEN 'failed' ELSE 'pending' END
+   OR d.status = 'completed' AND (d.quality IS NULL OR NOT d.text_ready AND d.quality NOT IN ('stored_only', 'empty'))
+ORDER BY d.id LIMIT 10;
+
+-- name: uncanonical_documents()
+-- Documents outside the trash that are neither canonical nor somebody's twin, and contents with two of them.
+SELECT d.id FROM documents d
+WHERE d.deleted_at IS NULL AND d.duplicate_of IS NULL
+  AND NOT EXISTS (SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical AND u.owner_id = d.owner_id)
+ORDER BY d.id LIMIT 10;
+
+-- name: orphan_chunks()
+-- Chunks of a revision that is not read, although nothing is being processed.
+SELECT c.document_id, c.revision FROM chunks c JOIN documents d ON d.id = c.document_id
+WHERE c.revision <> d.revision AND d.status <> 'pending' GROUP BY 1, 2 LIMIT 10;
+
+-- name: objects_after(key, most)
+-- The objects that rows refer to, page by page.
+SELECT key, bytes FROM objects WHERE key > :key ORDER BY key LIMIT :most;
+
+-- name: count_documents()
+SELECT count(*), count(*) FILTER (WHERE deleted_at IS NOT NULL),
+       (SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision)
+FROM documents;

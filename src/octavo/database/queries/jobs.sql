@@ -32,7 +32,7 @@ SELECT id, made FROM enqueue_jobs(:wanted);
 
 -- name: exchange(worker, held, tokens, outputs, kinds, slots, idle, lease, mark_priority, mark_time)
 -- Finish what is finished and take what is next.
-SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, lease_token, input
+SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input
 FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :idle, make_interval(secs => :lease),
                    :mark_priority::smallint, :mark_time::bigint);
 
@@ -42,7 +42,7 @@ SELECT pass_time(:taking_over);
 
 -- name: claimed_by(worker, running)
 -- Jobs that a lost answer gave to this worker without its knowledge.
-SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, lease_token, input
+SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input
 FROM jobs WHERE leased_by = :worker AND status = 'processing' AND NOT id = ANY (:running);
 
 -- name: renew(worker, held, tokens, lease)

@@ -1,19 +1,17 @@
-"""Routes for programs, under `/api/v1`: who may call them, and what their requests have in common."""
+"""Routes for programs, under `/api/v1`, and what their requests have in common."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.jobs.views import MOST_LIMIT
-from octavo.model.errors import Forbidden, Unauthenticated
-from octavo.owners import Owner
-from octavo.web.parts import CurrentOwner
 
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
+Email = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$")]
 
 
 class Problem(BaseModel):
@@ -39,19 +37,3 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The ways a route may refuse, for OpenAPI."""
     content = {"application/problem+json": {"schema": Problem.model_json_schema()}}
     return {status: {"description": "Refused", "content": content} for status in statuses}
-
-
-def signed_in(owner: CurrentOwner) -> Owner:
-    """Whoever asks, if it is somebody."""
-    if owner is None:
-        raise Unauthenticated
-    return owner
-
-
-SignedIn = Annotated[Owner, Depends(signed_in)]
-
-
-def administrator(owner: SignedIn) -> None:
-    """Let nobody else pass."""
-    if not owner.is_admin:
-        raise Forbidden

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.jobs.views import (
     DEFAULT_LIMIT,
     JobView,
-    Page,
     WorkerView,
     count_jobs,
     dead_letters,
@@ -20,12 +19,13 @@ from octavo.jobs.views import (
     requeue_dead_letters,
     show_job,
 )
+from octavo.model.pages import Page
 from octavo.ops.health import Check
-from octavo.web.api import Cursor, Limit, RetryRequest, administrator, problems
-from octavo.web.parts import PartsOf
+from octavo.web.api import Cursor, Limit, RetryRequest, problems
+from octavo.web.parts import PartsOf, administer
 
 router = APIRouter(
-    prefix="/api/v1/admin", tags=["admin"], dependencies=[Depends(administrator)], responses=problems(401, 403, 422)
+    prefix="/api/v1/admin", tags=["admin"], dependencies=[Depends(administer)], responses=problems(401, 403, 422)
 )
 
 

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from octavo.jobs.views import DEFAULT_LIMIT, JobView, Page, cancel_jobs, list_jobs, retry_jobs, show_job
+from octavo.jobs.views import DEFAULT_LIMIT, JobView, cancel_jobs, list_jobs, retry_jobs, show_job
+from octavo.model.pages import Page
 from octavo.model.states import JobStatus
-from octavo.web.api import Cursor, Limit, RetryRequest, SignedIn, problems
-from octavo.web.parts import PartsOf
+from octavo.web.api import Cursor, Limit, RetryRequest, problems
+from octavo.web.parts import PartsOf, Reading, Writing
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
@@ -20,7 +21,7 @@ Kind = Annotated[str | None, Query(pattern=r"^[\w.:-]{1,100}$")]
 @router.get("", responses=problems(401, 422))
 async def jobs(
     parts: PartsOf,
-    owner: SignedIn,
+    caller: Reading,
     status: JobStatus | None = None,
     kind: Kind = None,
     document_id: UUID | None = None,
@@ -30,28 +31,28 @@ async def jobs(
     """Your jobs, newest first."""
     async with parts.database.connection() as connection:
         return await list_jobs(
-            connection, owner.id, status=status, kind=kind, document_id=document_id, cursor=cursor, limit=limit
+            connection, caller.owner_id, status=status, kind=kind, document_id=document_id, cursor=cursor, limit=limit
         )
 
 
 @router.get("/{job}", responses=problems(401, 404, 422))
-async def job(parts: PartsOf, owner: SignedIn, job: UUID) -> JobView:
+async def job(parts: PartsOf, caller: Reading, job: UUID) -> JobView:
     """One of your jobs, with all that it has finished."""
     async with parts.database.connection() as connection:
-        return await show_job(connection, owner.id, job)
+        return await show_job(connection, caller.owner_id, job)
 
 
-@router.post("/{job}/cancel", responses=problems(401, 404, 409, 422))
-async def cancel(parts: PartsOf, owner: SignedIn, job: UUID) -> JobView:
+@router.post("/{job}/cancel", responses=problems(401, 403, 404, 409, 422))
+async def cancel(parts: PartsOf, caller: Writing, job: UUID) -> JobView:
     """Stop a job and what follows from it, at once."""
     async with parts.database.transaction() as connection:
-        await cancel_jobs(connection, owner.id, [job])
-        return await show_job(connection, owner.id, job)
+        await cancel_jobs(connection, caller.owner_id, [job])
+        return await show_job(connection, caller.owner_id, job)
 
 
-@router.post("/{job}/retry", responses=problems(401, 404, 409, 422))
-async def retry(parts: PartsOf, owner: SignedIn, job: UUID, wanted: RetryRequest | None = None) -> JobView:
+@router.post("/{job}/retry", responses=problems(401, 403, 404, 409, 422))
+async def retry(parts: PartsOf, caller: Writing, job: UUID, wanted: RetryRequest | None = None) -> JobView:
     """Put a job that failed, was cancelled or is paused back in line."""
     async with parts.database.transaction() as connection:
-        await retry_jobs(connection, owner.id, [job], from_stage=wanted.from_stage if wanted else None)
-        return await show_job(connection, owner.id, job)
+        await retry_jobs(connection, caller.owner_id, [job], from_stage=wanted.from_stage if wanted else None)
+        return await show_job(connection, caller.owner_id, job)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from octavo.web.pages import templates
-from octavo.web.parts import CurrentOwner, PartsOf
+from octavo.web.parts import PartsOf, Visiting
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
-async def home(request: Request, parts: PartsOf, owner: CurrentOwner) -> Response:
-    admin = owner is not None and owner.is_admin
+async def home(request: Request, parts: PartsOf, caller: Visiting) -> Response:
+    admin = caller is not None and caller.is_admin
     checks = await parts.readiness() if admin else []
     return templates.TemplateResponse(
         request,

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from octavo.model.errors import SignInRefused
-from octavo.owners import SESSION_SECONDS, use_sign_in_link
+from octavo.owners import use_sign_in_link
 from octavo.web.pages import templates
-from octavo.web.parts import SESSION_COOKIE, PartsOf
+from octavo.web.parts import PartsOf, remember_session, session_secret
 
 router = APIRouter(include_in_schema=False)
 
@@ -17,16 +17,8 @@ router = APIRouter(include_in_schema=False)
 async def sign_in(request: Request, parts: PartsOf, token: str = "") -> Response:
     try:
         async with parts.database.transaction() as connection:
-            secret = await use_sign_in_link(connection, token)
+            secret = await use_sign_in_link(connection, token, replacing=session_secret(request))
     except SignInRefused as error:
         return templates.TemplateResponse(request, "sign_in_refused.html", {"error": error}, error.status)
-    answer = RedirectResponse("/", 303)
-    answer.set_cookie(
-        SESSION_COOKIE,
-        secret,
-        max_age=SESSION_SECONDS,
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https",
-    )
-    return answer
+    remember_session(request, secret)
+    return RedirectResponse("/", 303)

@@ -1,0 +1,185 @@
+"""`octavo add`: brings files in, many at once."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from octavo.cli.adding import Added, Adding, Wanted
+from octavo.cli.displays import open_display, say_refused
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_json
+from octavo.cli.paths import Found, Refused, find_files
+from octavo.cli.remote import CONNECTIONS, Target, call
+from octavo.cli.stdin import keep_stdin
+from octavo.cli.tables import count_of
+from octavo.cli.watching import Watch, follow
+from octavo.model.errors import BadInput
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+
+STDIN = "-"
+AT_ONCE = 8
+MOST_AT_ONCE = 64
+INTERRUPTED = 130
+SKIPPED = {"hidden": "hidden file", "link": "link", "special": "special file"}
+
+app = typer.Typer()
+
+
+class Duplicates(StrEnum):
+    REUSE = "reuse"
+    NEW = "new"
+    REJECT = "reject"
+
+
+@app.command()
+def add(  # noqa: PLR0917 - each is an option of the command
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH", help="Files, folders, patterns, or - for standard input.")
+    ],
+    name: Annotated[str | None, typer.Option(help="What standard input is called, as notes.md.")] = None,
+    duplicates: Annotated[
+        Duplicates,
+        typer.Option(help="A file that is there already: use that one, make a document of its own, or refuse it."),
+    ] = Duplicates.REUSE,
+    title: Annotated[str | None, typer.Option(help="Title of the document; for one file.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Put them into this collection.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Give them this tag; may be repeated.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Stay until they are processed.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=MOST_AT_ONCE, help="How many are sent at once.")] = AT_ONCE,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add documents: files, folders with all that is in them, patterns, or standard input.
+
+    Hidden files and links in folders are left out. The exit code is 1 when something was refused or, with --wait,
+    could not be processed.
+    """
+    target = Target(server, key)
+    found = find_files(path for path in paths if path != STDIN)
+    with ExitStack() as stack:
+        if STDIN in paths:
+            found.files.append(stack.enter_context(keep_stdin(read_name(name), read_limit(target))))
+        if title is not None and len(found.files) > 1:
+            raise BadInput("--title is for one file.")
+        wanted = Wanted(duplicates.value, title, collection, tuple(tag or ()))
+        run = Run(found, Adding(wanted, refused=list(found.refused)), Watch() if wait else None, as_json)
+        stopped = run.send_all(target, jobs)
+        run.finish(stopped)
+
+
+def read_name(name: str | None) -> str:
+    if not name:
+        raise BadInput("Standard input needs a name: --name notes.md")
+    return name
+
+
+def read_limit(target: Target) -> int:
+    async def run(client: Client) -> int:
+        return (await client.read_settings()).limits.upload_bytes
+
+    return call(target, run)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the command. Whatever ends it early, what was done so far is told."""
+
+    found: Found
+    adding: Adding
+    watch: Watch | None
+    as_json: bool
+
+    def send_all(self, target: Target, at_once: int) -> bool:
+        """True when somebody stopped it."""
+        for refused in self.found.refused:
+            self._tell(say_refused(refused), err=True)
+
+        async def main(client: Client) -> None:
+            with open_display(self.found.files, silent=self.as_json) as display:
+                await self.adding.run(client, self.found.files, at_once, display)
+            self._tell(summarise(self.found, self.adding))
+            if self.watch and not self.adding.failure:
+                self.watch.only = [one.outcome.document_id for one in self.adding.added]
+                await follow(client, self.watch, silent=self.as_json)
+
+        try:
+            if self.found.files:
+                call(target, main, connections=max(CONNECTIONS, at_once))
+            else:
+                self._tell(summarise(self.found, self.adding))
+        except KeyboardInterrupt:
+            self._tell(f"Stopped. {count_results(self.adding)}", err=True)
+            return True
+        return False
+
+    def finish(self, stopped: bool) -> NoReturn:
+        if self.as_json:
+            print_json(as_data(self.found, self.adding, self.watch))
+        if self.adding.failure:
+            raise self.adding.failure
+        failed = bool(self.adding.refused or (self.watch and self.watch.failed))
+        raise typer.Exit(INTERRUPTED if stopped else int(failed))
+
+    def _tell(self, text: str, *, err: bool = False) -> None:
+        if not self.as_json:
+            typer.echo(text, err=err)
+
+
+# Output ------------------------------------------------------------------------------------------------------------
+
+
+def count_results(adding: Adding) -> str:
+    existing = len(adding.existing)
+    parts = [f"{len(adding.new):,} added"]
+    parts += [f"{existing:,} {'was' if existing == 1 else 'were'} there already"] if existing else []
+    parts += [f"{len(adding.refused):,} refused"] if adding.refused else []
+    return ", ".join(parts) + "."
+
+
+def summarise(found: Found, adding: Adding) -> str:
+    """What was done, and what was left out on purpose."""
+    nothing = not found.files and not adding.refused
+    lines = ["There was nothing to add." if nothing else count_results(adding)]
+    counts = {noun: sum(one.reason == reason for one in found.skipped) for reason, noun in SKIPPED.items()}
+    skipped = ", ".join(count_of(count, noun) for noun, count in counts.items() if count)
+    if skipped:
+        lines.append(f"Left out: {skipped}. What is named itself is added.")
+    return "\n".join(lines)
+
+
+def as_data(found: Found, adding: Adding, watch: Watch | None) -> dict[str, Any]:
+    items = [added_as_data(one, watch) for one in adding.added] + [refused_as_data(one) for one in adding.refused]
+    return {
+        "items": items,
+        "skipped": [{"path": one.shown, "reason": one.reason} for one in found.skipped],
+        "added": len(adding.new),
+        "existing": len(adding.existing),
+        "refused": len(adding.refused),
+    }
+
+
+def added_as_data(added: Added, watch: Watch | None) -> dict[str, Any]:
+    outcome = added.outcome
+    ended = watch.ended.get(outcome.document_id) if watch else None
+    return {
+        "path": added.file.shown,
+        "state": outcome.state,
+        "document_id": outcome.document_id,
+        "process_id": outcome.process_id,
+        "duplicate_of": outcome.duplicate_of,
+        "error": None,
+        **({"status": ended.status if ended else None} if watch else {}),
+    }
+
+
+def refused_as_data(refused: Refused) -> dict[str, Any]:
+    error = {"code": refused.error.code, "message": refused.error.line}
+    return {"path": refused.shown, "state": "refused", "document_id": None, "error": error}

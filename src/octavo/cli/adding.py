@@ -1,0 +1,125 @@
+"""Sends many files at once, and knows at every moment what became of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Protocol
+
+from octavo.cli.paths import LocalFile, Refused
+from octavo.model.errors import Empty, OctavoError, TooLarge
+
+if TYPE_CHECKING:
+    from octavo.client import Client, Limits, Outcome
+    from octavo.client.records import Policy
+
+# What is true for one file is true for all.
+FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How files are added, and what is set on their documents afterwards."""
+
+    duplicates: Policy = "reuse"
+    title: str | None = None
+    collection: str | None = None
+    tags: Sequence[str] = ()
+
+    @property
+    def changes(self) -> dict[str, object]:
+        given = {"title": self.title, "collection": self.collection, "tags": list(self.tags) or None}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    file: LocalFile
+    outcome: Outcome
+
+
+class Display(Protocol):
+    """Shows how it goes; `progress` gets the bytes that are sent of a file."""
+
+    def begin(self, file: LocalFile) -> None: ...
+    def progress(self, file: LocalFile, sent: int) -> None: ...
+    def end(self, file: LocalFile, result: Added | Refused | None) -> None: ...
+
+
+@dataclass(slots=True)
+class Adding:
+    """One run. `failure`: why it ended before all files were sent."""
+
+    wanted: Wanted
+    added: list[Added] = field(default_factory=list[Added])
+    refused: list[Refused] = field(default_factory=list[Refused])
+    failure: OctavoError | None = None
+
+    @property
+    def new(self) -> list[Added]:
+        return [one for one in self.added if one.outcome.state == "uploaded"]
+
+    @property
+    def existing(self) -> list[Added]:
+        return [one for one in self.added if one.outcome.state == "deduplicated"]
+
+    async def run(self, client: Client, files: Sequence[LocalFile], at_once: int, display: Display) -> None:
+        """Until all are sent, or one fails in a way that all would."""
+        left = iter(files)
+        limits = (await client.read_settings()).limits
+        workers = min(at_once, limits.concurrent_uploads, len(files))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._work(client, left, limits, display))
+
+    async def _work(self, client: Client, left: Iterator[LocalFile], limits: Limits, display: Display) -> None:
+        for file in left:  # shared by all workers, each takes the next
+            if self.failure:
+                return
+            display.begin(file)
+            display.end(file, await self._add(client, file, limits, partial(display.progress, file)))
+
+    async def _add(
+        self, client: Client, file: LocalFile, limits: Limits, on_progress: Callable[[int], None]
+    ) -> Added | Refused | None:
+        try:
+            check_limits(file, limits)
+            policy = self.wanted.duplicates
+            outcome = await client.add_file(file.path, name=file.name, duplicates=policy, on_progress=on_progress)
+            added = Added(file, outcome)
+            self.added.append(added)
+            await self._edit(client, outcome)
+        except OctavoError as error:
+            return self._refuse(file, error)
+        return added
+
+    async def _edit(self, client: Client, outcome: Outcome) -> None:
+        """A document that was there before keeps the tags that it has."""
+        changes = self.wanted.changes
+        if not changes:
+            return
+        if self.wanted.tags and outcome.state == "deduplicated":
+            before = (await client.show_document(outcome.document_id)).tags
+            changes["tags"] = [*before, *self.wanted.tags]
+        await client.edit_document(outcome.document_id, changes)
+
+    def _refuse(self, file: LocalFile, error: OctavoError) -> Refused | None:
+        from octavo.client import Unreachable
+
+        if isinstance(error, Unreachable) or error.status in FATAL:
+            self.failure = error
+            return None
+        refused = Refused(file.shown, error)
+        self.refused.append(refused)
+        return refused
+
+
+def check_limits(file: LocalFile, limits: Limits) -> None:
+    """What the server would refuse anyway is not sent."""
+    if file.size == 0:
+        raise Empty
+    if file.size > limits.upload_bytes:
+        raise TooLarge(f"At most {limits.upload_bytes:,} bytes are allowed.")

@@ -1,0 +1,249 @@
+"""`octavo ls`, `show`, `rm`, `restore`, `retry`, `cancel`: an owner's documents, here or on another server."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from octavo.cli.names import find_ids
+from octavo.cli.options import AsJson, Documents, Key, Server
+from octavo.cli.output import print_items, print_json
+from octavo.cli.remote import Target, call
+from octavo.cli.tables import count_of, local_time, make_facts, make_table, open_console, short_id, short_time, size_of
+from octavo.model.errors import BadInput
+
+if TYPE_CHECKING:
+    from octavo.client import Client, Document, Filters, Job, Retried
+    from octavo.client.records import Action
+    from octavo.model.pages import Page
+
+MOST_LISTED = 500
+
+app = typer.Typer()
+
+
+class Status(StrEnum):
+    PENDING = "pending"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+# Reading -----------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def ls(  # noqa: PLR0917 - each is an option of the command
+    status: Annotated[Status | None, typer.Option(help="Only those in this state.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only those with this tag.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Only those in this collection.")] = None,
+    q: Annotated[
+        str | None, typer.Option("--q", "-q", help="Only those with this in title, file name or author.")
+    ] = None,
+    trashed: Annotated[bool, typer.Option("--trashed", help="Those in the trash.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at most.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Go on after a page: its `next_cursor`.")] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """List documents, newest first."""
+    from octavo.client import Filters
+
+    filters = Filters(q, status.value if status else None, tag, collection, trashed)
+
+    async def run(client: Client) -> Page[Document]:
+        return await client.list_documents(filters, cursor=cursor, limit=limit)
+
+    page = call(Target(server, key), run)
+    if as_json:
+        return print_items(page.items, page.next_cursor)
+    return print_page(page, filters)
+
+
+@app.command()
+def show(
+    document: Annotated[str, typer.Argument(metavar="ID", help="The document, by some of its id.")],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one document: what is known of it, and how its processing goes."""
+
+    async def run(client: Client) -> tuple[Document, Job | None]:
+        (wanted,) = await find_ids(client, [document])
+        found = await client.show_document(wanted)
+        return found, await client.show_job(found.process_id) if found.status == "pending" else None
+
+    found, job = call(Target(server, key), run)
+    if as_json:
+        return print_json(found)
+    return open_console().print(make_facts(facts_of(found, job)))
+
+
+# Changing ----------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def rm(
+    documents: Documents,
+    purge: Annotated[bool, typer.Option("--purge", help="For good, also from the trash.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put documents into the trash or, with --purge, delete them for good."""
+    if purge and not yes:
+        confirm_purge(len(documents), as_json)
+    if purge:
+        changed = change(Target(server, key), "purge", documents, trashed=(False, True))
+        return say_changed(changed, "Deleted for good", as_json)
+    changed = change(Target(server, key), "delete", documents)
+    return say_changed(changed, "In the trash, from where `octavo restore` brings them back", as_json)
+
+
+@app.command()
+def restore(documents: Documents, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Bring documents back from the trash."""
+    say_changed(change(Target(server, key), "restore", documents, trashed=(True,)), "Back from the trash", as_json)
+
+
+@app.command()
+def retry(
+    documents: Documents,
+    from_stage: Annotated[
+        str | None,
+        typer.Option(metavar="STAGE", help="Do this stage and all after it again; of one that is complete too."),
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with documents that failed, and process complete ones again."""
+
+    async def run(client: Client) -> list[Retried]:
+        return [await client.retry_document(one, from_stage) for one in await find_ids(client, documents)]
+
+    retried = call(Target(server, key), run)
+    if as_json:
+        return print_items(retried)
+    again = sum(one.state == "pending" for one in retried)
+    skipped = len(retried) - again
+    nothing = f" Nothing would change for {skipped}." if skipped else ""
+    return typer.echo(f"Back in line: {again}.{nothing}")
+
+
+@app.command()
+def cancel(documents: Documents, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Stop what is being done with documents; `octavo retry` goes on with them."""
+
+    async def run(client: Client) -> list[Job]:
+        found = [await client.show_document(one) for one in await find_ids(client, documents)]
+        return [await client.cancel_job(one.process_id) for one in found]
+
+    cancelled = call(Target(server, key), run)
+    if as_json:
+        return print_items(cancelled)
+    return typer.echo(f"Cancelled: {len(cancelled)}.")
+
+
+def change(target: Target, action: Action, documents: list[str], trashed: tuple[bool, ...] = (False,)) -> int:
+    async def run(client: Client) -> int:
+        return await client.change_documents(action, await find_ids(client, documents, trashed=trashed))
+
+    return call(target, run)
+
+
+def confirm_purge(count: int, as_json: bool) -> None:
+    """Asked only where somebody can answer."""
+    if as_json or not open_console().is_terminal:
+        raise BadInput("Deleting for good is asked for; say --yes where nobody can answer.")
+    if not typer.confirm(f"Delete {count_of(count, 'document')} for good? This cannot be undone."):
+        typer.echo("Nothing was deleted.")
+        raise typer.Exit(1)
+
+
+def say_changed(changed: int, what: str, as_json: bool) -> None:
+    if as_json:
+        return print_json({"changed": changed})
+    return typer.echo(f"{what}: {changed}.")
+
+
+# Output ------------------------------------------------------------------------------------------------------------
+
+
+def print_page(page: Page[Document], filters: Filters) -> None:
+    if not page.items:
+        return typer.echo(explain_empty(filters))
+    console = open_console()
+    now = datetime.now(UTC)
+    head = ["ID", "TITLE", "STATUS", "QUALITY", "LENGTH", "ADDED"]
+    rows = [row_of(one, now, whole_id=not console.is_terminal) for one in page.items]
+    console.print(make_table(console, head, rows))
+    if page.next_cursor:
+        typer.echo(f"There are more. --limit lists up to {MOST_LISTED}; --json tells the cursor of the next page.")
+    return None
+
+
+def explain_empty(filters: Filters) -> str:
+    """What to do when nothing is listed."""
+    from octavo.client import Filters
+
+    if filters == Filters():
+        return "There are no documents yet. Add some with `octavo add PATH`."
+    if filters == Filters(trashed=True):
+        return "The trash is empty."
+    return f"No document matches. `octavo ls{' --trashed' if filters.trashed else ''}` lists all."
+
+
+def row_of(document: Document, now: datetime, *, whole_id: bool) -> list[str]:
+    return [
+        str(document.id) if whole_id else short_id(document.id),
+        document.title,
+        document.status,
+        (document.quality or "").replace("_", " "),
+        length_of(document),
+        short_time(document.created_at, now),
+    ]
+
+
+def length_of(document: Document) -> str:
+    """Pages where it has some, else words."""
+    if document.page_count:
+        return count_of(document.page_count, "page")
+    return count_of(document.word_count, "word") if document.word_count else ""
+
+
+def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
+    return {
+        "Title": document.title,
+        "Id": str(document.id),
+        "Status": document.status,
+        "Because": f"{document.error.message} ({document.error.code})" if document.error else None,
+        "Stage": stage_of(job) if job else None,
+        "Quality": (document.quality or "").replace("_", " "),
+        "Length": length_of(document),
+        "Author": document.author,
+        "Date": str(document.document_date or ""),
+        "Language": document.language,
+        "Summary": document.summary,
+        "Tags": ", ".join(document.tags),
+        "Collection": document.collection,
+        "File": f"{document.filename}, {size_of(document.bytes)}, {document.source_type}",
+        "From": document.source_url,
+        "Copy of": str(document.duplicate_of or ""),
+        "SHA-256": document.sha256,
+        "Cost": f"{document.cost_usd:.4f} USD" if document.cost_usd else None,
+        "Added": local_time(document.created_at),
+        "Deleted": local_time(document.deleted_at) if document.deleted_at else None,
+    }
+
+
+def stage_of(job: Job) -> str:
+    from octavo.cli.watching import explain, progress_of
+
+    parts = [job.stage or job.status, progress_of(job), explain(job)]
+    return ", ".join(part for part in parts if part)

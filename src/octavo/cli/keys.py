@@ -1,0 +1,110 @@
+"""`octavo keys`: by which programs, and this command on other machines, act for you."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from octavo.cli.names import match_parts, read_part
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_items, print_json
+from octavo.cli.remote import Target, call
+from octavo.cli.tables import local_time, make_table, open_console, short_id
+
+if TYPE_CHECKING:
+    from octavo.client import Client, NewKey, records
+    from octavo.model.pages import Page
+
+app = typer.Typer(help="Make, list and revoke the keys by which programs act for you.", no_args_is_help=True)
+
+
+class Scope(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="What the key is for, as laptop.")],
+    scope: Annotated[Scope, typer.Option(help="What it may do.")] = Scope.WRITE,
+    days: Annotated[int | None, typer.Option(min=1, max=3650, help="Until when; without, until it is revoked.")] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key. It is shown this once and never again."""
+
+    async def run(client: Client) -> NewKey:
+        return await client.make_key(name, scope.value, days)
+
+    made = call(Target(server, key), run)
+    if as_json:
+        return print_json(made)
+    typer.echo(made.key)
+    typer.echo("Keep it now: it is not shown again. Use it as OCTAVO_KEY, together with OCTAVO_SERVER.", err=True)
+    return None
+
+
+@app.command("ls")
+def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """List the keys that work, newest first."""
+
+    async def run(client: Client) -> Page[records.Key]:
+        return await client.list_keys()
+
+    page = call(Target(server, key), run)
+    if as_json:
+        return print_items(page.items, page.next_cursor)
+    if not page.items:
+        return typer.echo("There are no keys. Make one with `octavo keys add NAME`.")
+    console = open_console()
+    head = ["ID", "NAME", "KEY", "SCOPE", "LAST USED", "EXPIRES"]
+    rows = [row_of(one, whole_id=not console.is_terminal) for one in page.items]
+    return console.print(make_table(console, head, rows))
+
+
+@app.command()
+def rm(
+    keys: Annotated[list[str], typer.Argument(metavar="ID", help="Keys, by some of their ids or all of their names.")],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Revoke keys; they stop working at once."""
+
+    async def run(client: Client) -> int:
+        known = (await client.list_keys()).items
+        wanted = {find_key(one, known) for one in keys}
+        for one in wanted:
+            await client.revoke_key(one)
+        return len(wanted)
+
+    revoked = call(Target(server, key), run)
+    if as_json:
+        return print_json({"changed": revoked})
+    return typer.echo(f"Revoked: {revoked}.")
+
+
+def find_key(typed: str, known: Sequence[records.Key]) -> UUID:
+    """By its name where only one has it, else by its id."""
+    named = [one.id for one in known if one.name == typed]
+    if len(named) == 1:
+        return named[0]
+    part = read_part(typed)
+    return part if isinstance(part, UUID) else match_parts([part], [one.id for one in known], "key")[part]
+
+
+def row_of(key: records.Key, *, whole_id: bool) -> list[str]:
+    return [
+        str(key.id) if whole_id else short_id(key.id),
+        key.name,
+        f"{key.start}…",
+        key.scope,
+        local_time(key.last_used_at) if key.last_used_at else "never",
+        local_time(key.expires_at) if key.expires_at else "never",
+    ]

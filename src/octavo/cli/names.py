@@ -1,0 +1,65 @@
+"""What a person types for a document or a key: its id, or enough of the id's beginning or end."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from octavo.model.errors import BadInput, NotFound
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+
+LEAST_CHARACTERS = 4
+MOST_SHOWN = 3
+_PART = re.compile(r"[0-9a-f-]{4,36}")
+
+
+async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
+    """The documents that are meant, each once; whole ids are taken as they are. `trashed`: where to look."""
+    wanted = [read_part(one) for one in typed]
+    parts = [one for one in wanted if isinstance(one, str)]
+    known = await list_ids(client, trashed) if parts else []
+    found = match_parts(parts, known, "document")
+    return list(dict.fromkeys(found[one] if isinstance(one, str) else one for one in wanted))
+
+
+def read_part(typed: str) -> UUID | str:
+    part = typed.strip().lower()
+    try:
+        return UUID(part)
+    except ValueError:
+        if _PART.fullmatch(part):
+            return part
+    raise BadInput(
+        f"{typed!r} is no id: type at least {LEAST_CHARACTERS} characters of one, as `octavo ls` shows them."
+    )
+
+
+async def list_ids(client: Client, trashed: Iterable[bool]) -> list[UUID]:
+    from octavo.client import Filters
+
+    return [one.id for where in trashed async for one in client.walk_documents(Filters(trashed=where))]
+
+
+def match_parts(parts: Sequence[str], known: Iterable[UUID], what: str) -> dict[str, UUID]:
+    """Each part with the one id that begins or ends with it."""
+    matches: dict[str, list[UUID]] = defaultdict(list)
+    for one in known:
+        text = str(one)
+        for part in set(parts):
+            if text.startswith(part) or text.endswith(part):
+                matches[part].append(one)
+    return {part: choose(part, matches[part], what) for part in parts}
+
+
+def choose(part: str, matches: Sequence[UUID], what: str) -> UUID:
+    if not matches:
+        raise NotFound(f"No {what}'s id begins or ends with {part}.")
+    if len(matches) > 1:
+        some = ", ".join(map(str, matches[:MOST_SHOWN])) + (", …" if len(matches) > MOST_SHOWN else "")
+        raise BadInput(f"{part} may mean {len(matches)} {what}s: {some}. Type more of it.")
+    return matches[0]

@@ -1,0 +1,21 @@
+"""Options that commands about documents share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
+Server = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Another server than this machine's; also OCTAVO_SERVER.", show_default=False),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(metavar="KEY", help="API key for it; better as OCTAVO_KEY, which other users do not see."),
+]
+Documents = Annotated[
+    list[str],
+    typer.Argument(metavar="ID", help="Documents, by four or more characters of the beginning or end of their ids."),
+]

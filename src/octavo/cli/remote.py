@@ -1,0 +1,78 @@
+"""How commands reach the API: on this machine as its owner, elsewhere with a key."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from octavo.cli.local import local_address, open_local_session
+from octavo.model.errors import BadSetting, OctavoError
+from octavo.model.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+
+SIGN_OUT_SECONDS = 1.0
+CONNECTIONS = 10
+NO_KEY = "Another server needs a key: --key or OCTAVO_KEY. `octavo keys add` on that server makes one."
+LOCAL_HINT = "See `octavo status`."
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a command goes and as whom, as far as its options say; the settings say the rest."""
+
+    server: str | None = None
+    key: str | None = None
+
+
+def call(target: Target, run: Callable[[Client], Awaitable[Answer]], *, connections: int = CONNECTIONS) -> Answer:
+    """Do `run` with a client of the right server."""
+
+    async def main() -> Answer:
+        async with open_client(target, connections) as client:
+            return await run(client)
+
+    return asyncio.run(main())
+
+
+@asynccontextmanager
+async def open_client(target: Target, connections: int) -> AsyncGenerator[Client]:
+    from octavo.client import Client
+
+    settings = load_settings()
+    server = target.server or settings.server
+    key = target.key or (settings.key.get_secret_value() if settings.key else None)
+    if server and not key:
+        raise BadSetting(NO_KEY)
+    if server:
+        async with Client(server, key=key, connections=connections) as client:
+            yield client
+    elif key:
+        async with Client(local_address(settings), key=key, connections=connections, hint=LOCAL_HINT) as client:
+            yield client
+    else:
+        async with open_as_owner(settings, connections) as client:
+            yield client
+
+
+@asynccontextmanager
+async def open_as_owner(settings: Settings, connections: int) -> AsyncGenerator[Client]:
+    from octavo.client import Client
+
+    address = local_address(settings)
+    session = await open_local_session(settings)
+    async with Client(address, session=session, connections=connections, hint=LOCAL_HINT) as client:
+        try:
+            yield client
+        finally:
+            # Nobody else knows the session's secret, so one that stays until it expires does no harm.
+            with contextlib.suppress(OctavoError, TimeoutError):
+                async with asyncio.timeout(SIGN_OUT_SECONDS):
+                    await client.sign_out()

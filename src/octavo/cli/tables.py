@@ -1,0 +1,119 @@
+"""Tables and texts for people: they fit the screen, and whatever a document is called cannot take the screen over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+SHORT_ID = 8
+NO_SCREEN_COLUMNS = 100_000
+LEAST_COLUMNS = 10
+GAP = 2
+KILOBYTE = 1000
+STYLES = {
+    "completed": "green",
+    "complete": "green",
+    "failed": "red",
+    "dead_letter": "red",
+    "cancelled": "red",
+    "pending": "yellow",
+    "processing": "cyan",
+}
+# Control characters, and marks that turn the reading direction around.
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+
+
+def open_console(*, stderr: bool = False) -> Console:
+    """A screen; where there is none, lines are as long as they need to be."""
+    from rich.console import Console
+
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = NO_SCREEN_COLUMNS
+    return console
+
+
+def clean(text: str) -> str:
+    """In one line and without what a terminal would obey."""
+    return _UNSHOWN.sub(" ", text).strip()
+
+
+def make_table(
+    console: Console, head: Sequence[str], rows: Sequence[Sequence[str]], flexible: Sequence[int] = (1,)
+) -> Table:
+    """Only the flexible columns are cut when the screen is too narrow; words with a meaning have a colour."""
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[clean(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(head, *cells, strict=True)]
+    fixed = sum(width for number, width in enumerate(widths) if number not in flexible) + GAP * len(head)
+    shares = share(console.width - fixed, {number: widths[number] for number in flexible})
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for number, name in enumerate(head):
+        table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=shares.get(number))
+    for row in cells:
+        table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+    return table
+
+
+def share(room: int, needs: Mapping[int, int]) -> dict[int, int]:
+    """Room for each: what it needs, or an equal part of what those with smaller needs leave."""
+    shares: dict[int, int] = {}
+    for number, need in sorted(needs.items(), key=lambda item: item[1]):
+        shares[number] = max(LEAST_COLUMNS, min(need, room // (len(needs) - len(shares))))
+        room -= shares[number]
+    return shares
+
+
+def make_facts(facts: Mapping[str, str | None]) -> Table:
+    """Names and values; what has no value is left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value:
+            table.add_row(name, Text(clean(value), style=STYLES.get(value, "")))
+    return table
+
+
+def short_id(document: UUID) -> str:
+    """The end, because ids that were made at the same time begin alike."""
+    return str(document)[-SHORT_ID:]
+
+
+def local_time(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def short_time(at: datetime, now: datetime) -> str:
+    """As much of it as says when."""
+    here, today = at.astimezone(), now.astimezone()
+    if here.date() == today.date():
+        return f"{here:%H:%M}"
+    return f"{here:%b %d}" if here.year == today.year else f"{here:%Y-%m-%d}"
+
+
+def size_of(count: int) -> str:
+    """Bytes as people say them."""
+    size = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < KILOBYTE:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= KILOBYTE
+    return f"{size:.1f} TB"
+
+
+def count_of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

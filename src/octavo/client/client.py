@@ -1,0 +1,287 @@
+"""The calls of the API, one method each, and uploads put together from them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from mimetypes import guess_type
+from os import fsencode
+from pathlib import Path
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+from uuid import UUID
+
+from pydantic import TypeAdapter, ValidationError
+
+from octavo.client.bodies import FileBody, OnProgress
+from octavo.client.errors import Damaged, NotOctavo
+from octavo.client.patience import Patience
+from octavo.client.records import (
+    Action,
+    Changed,
+    Chunk,
+    Document,
+    Filters,
+    Job,
+    Key,
+    NewKey,
+    Outcome,
+    Policy,
+    Published,
+    Received,
+    Retried,
+    Scope,
+    Ticket,
+)
+from octavo.client.wire import SESSION_COOKIE, Ask, Wire
+from octavo.model.errors import StorageFailed
+from octavo.model.pages import Page
+
+# Up to here a file goes in one call; a larger one in three, of which each can be repeated by itself.
+ONE_CALL_BYTES = 8 << 20
+MOST_LISTED = 500
+MOST_CHANGED = 500
+CONNECTIONS = 10
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What to send: bytes on this machine, and the name that they are known by."""
+
+    path: Path
+    name: str
+    size: int
+
+    @property
+    def content_type(self) -> str:
+        """A guess from the name; the server looks for itself."""
+        return guess_type(self.name)[0] or "application/octet-stream"
+
+
+class Client:
+    """Acts for the owner of a key or of a session on one server. `hint`: what to do when it cannot be reached."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        key: str | None = None,
+        session: str | None = None,
+        connections: int = CONNECTIONS,
+        patience: Patience | None = None,
+        hint: str = "Is it running, and is the address right?",
+    ) -> None:
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        headers |= {"cookie": f"{SESSION_COOKIE}={session}"} if session else {}
+        self._wire = Wire(address, headers=headers, connections=connections, patience=patience or Patience(), hint=hint)
+
+    @property
+    def address(self) -> str:
+        return self._wire.address
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._wire.__aexit__()
+
+    # Adding ------------------------------------------------------------------------------------------------------
+
+    async def add_file(
+        self,
+        path: Path,
+        *,
+        name: str | None = None,
+        duplicates: Policy = "reuse",
+        on_progress: OnProgress | None = None,
+    ) -> Outcome:
+        """Bring a file in. `on_progress` is told how many bytes are sent; after a broken transfer it begins again."""
+        try:
+            size = (await asyncio.to_thread(path.stat)).st_size
+            file = File(path, path.name if name is None else name, size)
+            return await self._add(file, duplicates, on_progress)
+        except OSError as error:  # of reading it; those of the network have other names here
+            raise StorageFailed(f"{path}: {error.strerror}.") from error
+
+    async def _add(self, file: File, duplicates: Policy, on_progress: OnProgress | None) -> Outcome:
+        if duplicates == "reuse" and file.size <= ONE_CALL_BYTES:
+            return await self._add_in_one_call(file, on_progress)
+        ticket = await self.begin_upload(file, duplicates)
+        await self.send_content(ticket.upload_id, file, on_progress)
+        return await self.finalize_upload(ticket.upload_id)
+
+    async def _add_in_one_call(self, file: File, on_progress: OnProgress | None) -> Outcome:
+        """Made again after a broken connection, it finds the document of the first time."""
+        headers = {"x-upload-filename": quote(fsencode(file.name))}
+        answer, digest = await self._send_file("POST", "/documents", file, headers, on_progress)
+        outcome = read_record(Outcome, answer)
+        if outcome.sha256 not in {None, digest}:
+            raise Damaged(file.name)
+        return outcome
+
+    async def begin_upload(self, file: File, duplicates: Policy = "reuse") -> Ticket:
+        """Announce a file. Made twice, the first is forgotten by the server after a day."""
+        announced = {
+            "filename": fsencode(file.name).decode(errors="replace"),
+            "content_type": file.content_type,
+            "bytes": file.size,
+            "duplicates": duplicates,
+        }
+        ask = Ask("POST", "/uploads", repeatable=True, json=announced)
+        return read_record(Ticket, await self._wire.call(ask))
+
+    async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> Received:
+        """The bytes, always by the server itself: a signed link of its storage would lead to another address."""
+        answer, digest = await self._send_file("PUT", f"/uploads/{upload}/content", file, {}, on_progress)
+        received = read_record(Received, answer)
+        if received.sha256 != digest:
+            raise Damaged(file.name)
+        return received
+
+    async def finalize_upload(self, upload: UUID) -> Outcome:
+        ask = Ask("POST", f"/uploads/{upload}/finalize", repeatable=True)
+        return read_record(Outcome, await self._wire.call(ask))
+
+    async def _send_file(
+        self, method: str, path: str, file: File, headers: Mapping[str, str], on_progress: OnProgress | None
+    ) -> tuple[Any, str]:
+        """The answer, and the SHA-256 of what was sent for it."""
+        body = FileBody(file.path, file.size, on_progress)
+
+        def new_body() -> FileBody:
+            nonlocal body
+            body = FileBody(file.path, file.size, on_progress)
+            return body
+
+        about = {"content-type": file.content_type, "content-length": str(file.size)}
+        ask = Ask(method, path, repeatable=True, headers={**about, **headers}, body=new_body)
+        return await self._wire.call(ask), body.sha256
+
+    # Documents ---------------------------------------------------------------------------------------------------
+
+    async def list_documents(
+        self, filters: Filters | None = None, *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[Document]:
+        """Newest first."""
+        wanted = asdict(filters or Filters()) | {"cursor": cursor, "limit": limit}
+        return await self._list(Document, "/documents", wanted)
+
+    async def walk_documents(self, filters: Filters | None = None) -> AsyncIterator[Document]:
+        """All of them, page by page."""
+        cursor: str | None = None
+        while True:
+            page = await self.list_documents(filters, cursor=cursor)
+            for document in page.items:
+                yield document
+            if page.next_cursor is None:
+                return
+            cursor = page.next_cursor
+
+    async def show_document(self, document: UUID) -> Document:
+        return read_record(Document, await self._get(f"/documents/{document}"))
+
+    async def edit_document(self, document: UUID, changes: Mapping[str, object]) -> Document:
+        """Only the fields that are given are changed."""
+        ask = Ask("PATCH", f"/documents/{document}", repeatable=True, json=dict(changes))
+        return read_record(Document, await self._wire.call(ask))
+
+    async def change_documents(self, action: Action, documents: Sequence[UUID]) -> int:
+        """One thing for all of them or, when one cannot, for none; more than 500 go in several calls."""
+        changed = 0
+        for begin in range(0, len(documents), MOST_CHANGED):
+            ids = [str(one) for one in documents[begin : begin + MOST_CHANGED]]
+            ask = Ask("POST", "/documents/bulk", json={"ids": ids, "action": action})
+            changed += read_record(Changed, await self._wire.call(ask)).changed
+        return changed
+
+    async def retry_document(self, document: UUID, from_stage: str | None = None) -> Retried:
+        """Go on with what failed, or process again what is complete."""
+        wanted = {} if from_stage is None else {"from_stage": from_stage}
+        ask = Ask("POST", f"/documents/{document}/retry", json=wanted)
+        return read_record(Retried, await self._wire.call(ask))
+
+    async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
+        """The pieces of its text, in order."""
+        return await self._list(Chunk, f"/documents/{document}/chunks", {"cursor": cursor, "limit": limit})
+
+    # Jobs --------------------------------------------------------------------------------------------------------
+
+    async def list_jobs(
+        self,
+        *,
+        status: str | None = None,
+        kind: str | None = None,
+        document: UUID | None = None,
+        cursor: str | None = None,
+        limit: int = MOST_LISTED,
+    ) -> Page[Job]:
+        """Newest first."""
+        wanted = {"status": status, "kind": kind, "document_id": document, "cursor": cursor, "limit": limit}
+        return await self._list(Job, "/jobs", wanted)
+
+    async def show_job(self, job: UUID) -> Job:
+        return read_record(Job, await self._get(f"/jobs/{job}"))
+
+    async def cancel_job(self, job: UUID) -> Job:
+        return read_record(Job, await self._wire.call(Ask("POST", f"/jobs/{job}/cancel")))
+
+    # The installation and who asks -------------------------------------------------------------------------------
+
+    async def read_settings(self) -> Published:
+        return read_record(Published, await self._get("/settings"))
+
+    async def list_keys(self) -> Page[Key]:
+        return await self._list(Key, "/keys", {})
+
+    async def make_key(self, name: str, scope: Scope, expires_in_days: int | None = None) -> NewKey:
+        wanted = {"name": name, "scope": scope, "expires_in_days": expires_in_days}
+        return read_record(NewKey, await self._wire.call(Ask("POST", "/keys", json=wanted)))
+
+    async def revoke_key(self, key: UUID) -> None:
+        await self._wire.call(Ask("DELETE", f"/keys/{key}", repeatable=True))
+
+    async def sign_out(self) -> None:
+        """End the session that this client was given."""
+        await self._wire.call(Ask("DELETE", "/session", repeatable=True))
+
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
+        return await self._wire.call(Ask("GET", path, repeatable=True, query=query or {}))
+
+    async def _list(self, record: type[Record], path: str, wanted: Mapping[str, object]) -> Page[Record]:
+        query = {name: as_query(value) for name, value in wanted.items() if value is not None}
+        return read_page(record, await self._get(path, query))
+
+
+def as_query(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def read_record(record: type[Record], answer: object) -> Record:
+    """An answer in the form that this version knows."""
+    return validate(reader(record), answer)
+
+
+def read_page(record: type[Record], answer: object) -> Page[Record]:
+    return validate(page_reader(record), answer)
+
+
+def validate(form: TypeAdapter[Record], answer: object) -> Record:
+    try:
+        return form.validate_python(answer)
+    except ValidationError as error:
+        wrong = ", ".join(sorted({".".join(map(str, one["loc"])) for one in error.errors()}))
+        raise NotOctavo(f"Wrong in it: {wrong or 'its form'}.") from None
+
+
+@cache
+def reader(record: type[Record]) -> TypeAdapter[Record]:
+    return TypeAdapter(record)
+
+
+@cache
+def page_reader(record: type[Record]) -> TypeAdapter[Page[Record]]:
+    return TypeAdapter(Page[record])  # pyright: ignore[reportInvalidTypeForm] - known only when it runs

@@ -1,0 +1,215 @@
+-- name: documents(owner, document, status, tag, collection, like, trashed, before_at, before_id, most)
+-- The one way to read documents for people: newest first, of one owner.
+SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
+       d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
+       d.author, d.language, d.document_date, d.summary, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
+       d.duplicate_of, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
+       d.deleted_at, d.process_id, j.error_code, j.error_message, coalesce(j.cost_usd, 0) AS cost_usd
+FROM documents d
+LEFT JOIN jobs j ON j.id = d.process_id
+LEFT JOIN collections c ON c.id = d.collection_id
+WHERE d.owner_id = :owner
+  AND (d.deleted_at IS NOT NULL) = :trashed
+  AND (:document::uuid IS NULL OR d.id = :document)
+  AND (:status::text IS NULL OR d.status = :status)
+  AND (:collection::text IS NULL OR lower(c.name) = lower(:collection))
+  AND (:like::text IS NULL OR d.title ILIKE :like OR d.filename ILIKE :like OR d.author ILIKE :like)
+  AND (:tag::text IS NULL OR EXISTS (
+      SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+      WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))
+  AND (:before_at::timestamptz IS NULL OR (d.created_at, d.id) < (:before_at, :before_id::uuid))
+ORDER BY d.created_at DESC, d.id DESC
+LIMIT :most;
+
+-- name: tags_of(documents)
+SELECT dt.document_id, t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+WHERE dt.document_id = ANY (:documents) ORDER BY dt.document_id, lower(t.name);
+
+-- name: jobs_of(documents)
+SELECT document_id, id, kind, status FROM jobs WHERE document_id = ANY (:documents) ORDER BY document_id, created_at, id;
+
+-- name: artifact(owner, document, kind, name)
+-- One file of a document, of the revision that is read.
+SELECT a.key, a.content_type, o.bytes, encode(o.sha256, 'hex') AS sha256, d.filename, d.process_id
+FROM documents d
+JOIN artifacts a ON a.document_id = d.id AND a.revision IN (0, d.revision) AND a.kind = :kind AND a.name = :name
+JOIN objects o ON o.key = a.key
+WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
+ORDER BY a.revision DESC LIMIT 1;
+
+-- name: count_download(document)!
+-- Counted, and told as an event.
+WITH counted AS (
+    UPDATE documents SET download_count = download_count + 1,
+                         first_downloaded_at = coalesce(first_downloaded_at, clock_timestamp())
+    WHERE id = :document RETURNING id, owner_id, process_id
+)
+INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+SELECT process_id, 'downloaded', owner_id, id, '{}' FROM counted;
+
+-- name: chunks(document, after, most)
+SELECT c.id, c.index, c.content, c.char_start AS start, c.char_end AS "end", c.page_from, c.page_to, c.heading_path,
+       c.themes, c.tone, c.importance, c.summary, c.made_by,
+       coalesce((SELECT jsonb_agg(jsonb_build_object('text', k.concept, 'importance', k.importance)
+                                  ORDER BY k.importance DESC, k.concept)
+                 FROM chunk_concepts k WHERE k.chunk_id = c.id), '[]') AS concepts
+FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+WHERE d.id = :document AND c.index > :after
+ORDER BY c.index LIMIT :most;
+
+-- name: events_of(document, after, most)
+-- All that happened to a document, oldest first, by the jobs that worked on it.
+SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail
+FROM events e
+WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document
+                       UNION SELECT process_id FROM documents WHERE id = :document)
+  AND e.id > :after
+ORDER BY e.id LIMIT :most;
+
+-- name: lock_documents(owner, documents)
+-- Hold documents until the transaction ends, always in the same order.
+SELECT id, owner_id, process_id, status, quality, revision, last_revision, source_type, deleted_at,
+       encode(sha256, 'hex') AS sha256
+FROM documents WHERE id = ANY (:documents) AND owner_id = :owner
+ORDER BY id FOR UPDATE;
+
+-- name: edit(document, set_title, title, set_author, author, set_date, date, set_collection, collection)!
+UPDATE documents SET
+    title = CASE WHEN :set_title THEN :title ELSE title END,
+    author = CASE WHEN :set_author THEN :author ELSE author END,
+    document_date = CASE WHEN :set_date THEN :date::date ELSE document_date END,
+    collection_id = CASE WHEN :set_collection THEN :collection::uuid ELSE collection_id END,
+    updated_at = clock_timestamp()
+WHERE id = :document;
+
+-- name: ensure_tags(owner, ids, names)
+-- Tags by name, made where there is none; the first spelling stays.
+WITH wanted AS (
+    SELECT DISTINCT ON (lower(name)) id, name FROM unnest(:ids::uuid[], :names::text[]) AS w (id, name) ORDER BY lower(name)
+), made AS (
+    INSERT INTO tags (id, owner_id, name) SELECT id, :owner, name FROM wanted
+    ON CONFLICT (owner_id, lower(name)) DO UPDATE SET name = tags.name
+    RETURNING id
+)
+SELECT id FROM made;
+
+-- name: set_tags(document, tags)!
+WITH gone AS (DELETE FROM document_tags WHERE document_id = :document AND NOT tag_id = ANY (:tags::uuid[]))
+INSERT INTO document_tags (document_id, tag_id) SELECT :document, unnest(:tags::uuid[]) ON CONFLICT DO NOTHING;
+
+-- name: ensure_collection(owner, id, name)
+INSERT INTO collections (id, owner_id, name) VALUES (:id, :owner, :name)
+ON CONFLICT (owner_id, lower(name)) DO UPDATE SET name = collections.name
+RETURNING id;
+
+-- name: collections(owner)
+SELECT c.id, c.name, c.created_at, count(d.id) AS documents
+FROM collections c LEFT JOIN documents d ON d.collection_id = c.id AND d.deleted_at IS NULL
+WHERE c.owner_id = :owner GROUP BY c.id ORDER BY lower(c.name);
+
+-- name: rename_collection(owner, id, name)
+UPDATE collections SET name = :name WHERE id = :id AND owner_id = :owner RETURNING id;
+
+-- name: delete_collection(owner, id)
+DELETE FROM collections WHERE id = :id AND owner_id = :owner RETURNING id;
+
+-- name: tags(owner)
+SELECT t.name, count(d.id) AS documents
+FROM tags t LEFT JOIN document_tags dt ON dt.tag_id = t.id LEFT JOIN documents d ON d.id = dt.document_id AND d.deleted_at IS NULL
+WHERE t.owner_id = :owner GROUP BY t.id HAVING count(d.id) > 0 ORDER BY count(d.id) DESC, lower(t.name);
+
+-- name: record(kind, documents, detail)!
+-- What somebody did to documents, as events of their processes.
+INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+SELECT process_id, :kind, owner_id, id, :detail FROM documents WHERE id = ANY (:documents);
+
+-- name: trash(documents)!
+UPDATE documents SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = ANY (:documents);
+
+-- name: release_uploads(documents)!
+-- A deleted document no longer stands in the way of its content.
+UPDATE uploads SET state = 'deleted', is_canonical = false
+WHERE document_id = ANY (:documents) AND state = 'uploaded';
+
+-- name: restore(documents)!
+UPDATE documents SET deleted_at = NULL, updated_at = clock_timestamp() WHERE id = ANY (:documents);
+
+-- name: reclaim_upload(owner, document)
+-- Back from the trash: canonical again, unless another document has the content now.
+WITH other AS (
+    SELECT u.document_id FROM uploads mine JOIN uploads u ON u.owner_id = mine.owner_id AND u.sha256 = mine.sha256
+    WHERE mine.document_id = :document AND mine.owner_id = :owner AND mine.state = 'deleted' AND u.is_canonical
+), mine AS (
+    UPDATE uploads SET state = 'uploaded', is_canonical = NOT EXISTS (SELECT FROM other)
+                                                          AND (SELECT duplicate_of IS NULL FROM documents WHERE id = :document)
+    WHERE document_id = :document AND owner_id = :owner AND state = 'deleted' RETURNING id
+), told AS (
+    UPDATE documents SET duplicate_of = (SELECT document_id FROM other LIMIT 1)
+    WHERE id = :document AND EXISTS (SELECT FROM other)
+)
+SELECT count(*) FROM mine;
+
+-- name: unfinished_jobs_of(documents)
+SELECT id FROM jobs WHERE document_id = ANY (:documents) AND status IN ('uploaded', 'queued', 'processing', 'paused')
+ORDER BY cap_key NULLS FIRST, id;
+
+-- name: purge(documents)
+-- For good: rows now, and the keys of what nobody refers to any more, to be removed from the bucket afterwards.
+WITH kept AS (
+    SELECT DISTINCT a.key FROM artifacts a WHERE a.document_id = ANY (:documents)
+), gone AS (
+    DELETE FROM documents WHERE id = ANY (:documents) RETURNING id
+)
+SELECT key FROM kept WHERE EXISTS (SELECT FROM gone);
+
+-- name: delete_jobs_of(documents)!
+DELETE FROM jobs WHERE document_id = ANY (:documents);
+
+-- name: delete_unused_objects(keys)
+DELETE FROM objects WHERE key = ANY (:keys) AND refs = 0 RETURNING key;
+
+-- name: begin_revision(document, process)
+-- The number of the next revision, taken while the document is locked.
+UPDATE documents SET last_revision = last_revision + 1, process_id = :process, status = 'pending',
+                     updated_at = clock_timestamp()
+WHERE id = :document RETURNING last_revision;
+
+-- name: inherit_stages(document, revision, job, before, before_revision, stage)
+-- A new revision goes on from what an earlier one had finished before a stage, with the files that were made until then.
+WITH first AS (
+    SELECT min(finished_at) AS at FROM job_stages WHERE job_id = :before AND stage = :stage
+), stages AS (
+    INSERT INTO job_stages (job_id, stage, part, output, attempt, started_at, finished_at)
+    SELECT :job, s.stage, s.part, s.output, s.attempt, s.started_at, s.finished_at
+    FROM job_stages s, first WHERE s.job_id = :before AND s.finished_at < first.at
+    RETURNING finished_at
+), files AS (
+    INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type)
+    SELECT gen_random_uuid(), a.document_id, :job, a.kind, a.name, :revision, a.key, a.content_type
+    FROM artifacts a
+    WHERE a.document_id = :document AND a.revision = :before_revision
+      AND a.created_at <= (SELECT max(finished_at) FROM stages)
+), told AS (
+    UPDATE jobs SET stage = 'inherited' WHERE id = :job
+)
+SELECT at IS NOT NULL FROM first;
+
+-- name: has_source(document)
+SELECT EXISTS (SELECT FROM artifacts WHERE document_id = :document AND kind = 'source' AND revision = 0);
+
+-- name: old_trash(days, most)
+SELECT id, owner_id FROM documents
+WHERE deleted_at < clock_timestamp() - make_interval(days => :days) ORDER BY deleted_at LIMIT :most;
+
+-- name: known_keys(keys)
+-- Which of these objects somebody refers to, or is just bringing in.
+SELECT key FROM objects WHERE key = ANY (:keys)
+UNION SELECT object_key FROM uploads WHERE object_key = ANY (:keys) AND state = 'pending'
+UNION SELECT incoming_key FROM uploads WHERE incoming_key = ANY (:keys) AND state = 'pending';
+
+-- name: job_status(job)
+SELECT status FROM jobs WHERE id = :job;
+
+-- name: lock_content(owner, sha256)!
+-- One at a time decides whose a content is; the unique index is the proof, this only saves the losers an error.
+SELECT pg_advisory_xact_lock(hashtextextended(:owner::text || :sha256, 0));

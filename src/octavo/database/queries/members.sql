@@ -1,0 +1,34 @@
+-- name: list_members(owner)
+SELECT u.id AS user_id, u.email, m.role, m.created_at FROM memberships m JOIN users u ON u.id = m.user_id
+WHERE m.owner_id = :owner ORDER BY u.email;
+
+-- name: list_owners(user)
+-- Whom a person may act for; `email` is that of the first person at home there.
+SELECT m.owner_id, o.kind, m.role, (SELECT min(email) FROM users WHERE users.owner_id = m.owner_id) AS email
+FROM memberships m JOIN owners o ON o.id = m.owner_id
+WHERE m.user_id = :user ORDER BY m.created_at, m.owner_id;
+
+-- name: lock_owner(owner)
+-- Changes of one owner's members come one after another; what belongs to the owner is not held up.
+SELECT FROM owners WHERE id = :owner FOR NO KEY UPDATE;
+
+-- name: add_member(owner, user, role)!
+INSERT INTO memberships (owner_id, user_id, role) VALUES (:owner, :user, :role) ON CONFLICT DO NOTHING;
+
+-- name: change_role(owner, user, role)!
+UPDATE memberships SET role = :role WHERE owner_id = :owner AND user_id = :user;
+
+-- name: remove_member(owner, user)!
+-- With what they had to act for this owner.
+WITH gone AS (
+    DELETE FROM memberships WHERE owner_id = :owner AND user_id = :user RETURNING owner_id, user_id
+), ended AS (
+    DELETE FROM sessions s USING gone WHERE s.owner_id = gone.owner_id AND s.user_id = gone.user_id
+)
+UPDATE api_keys k SET revoked_at = clock_timestamp() FROM gone
+WHERE k.owner_id = gone.owner_id AND k.user_id = gone.user_id AND k.revoked_at IS NULL;
+
+-- name: switch_owner(session_hash, user, owner)!
+UPDATE sessions SET owner_id = :owner
+WHERE token_hash = :session_hash AND user_id = :user
+  AND EXISTS (SELECT FROM memberships m WHERE m.owner_id = :owner AND m.user_id = :user);

@@ -1,0 +1,71 @@
+-- name: document(document)
+-- What a document is processed from; nothing when it was deleted for good.
+SELECT d.id, d.filename, d.content_type, d.source_type, d.deleted_at IS NOT NULL AS deleted, a.key AS source_key,
+       d.duplicate_of IS NOT NULL OR EXISTS (
+           SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical) AS canonical
+FROM documents d LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
+WHERE d.id = :document;
+
+-- name: insert_object(key, bytes, sha256)!
+INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex'));
+
+-- name: delete_artifact(document, revision, kind)
+-- What an earlier attempt at the same revision made, when a stage is done again on request.
+DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND kind = :kind RETURNING key;
+
+-- name: insert_artifact(id, document, job, kind, revision, key, content_type)!
+INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_type)
+VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
+
+-- name: set_extracted(document, source_type, quality)!
+UPDATE documents SET source_type = CASE WHEN source_type IN ('web', 'youtube', 'paste') THEN source_type ELSE :source_type END,
+                     quality = CASE WHEN revision = 0 THEN :quality ELSE quality END, updated_at = clock_timestamp()
+WHERE id = :document;
+
+-- name: make_readable(document, revision)!
+-- A first revision can be read as soon as its text is there; a later one when it is whole.
+UPDATE documents SET revision = :revision, text_ready = true, updated_at = clock_timestamp()
+WHERE id = :document AND revision = 0;
+
+-- name: set_found(document, title, author, language, date, word_count, page_count, quality)!
+-- What the file says of itself; what a person wrote stays.
+UPDATE documents SET title = coalesce(title, :title), author = coalesce(author, :author),
+                     language = coalesce(:language, language), document_date = coalesce(document_date, :date::date),
+                     word_count = :word_count, page_count = :page_count, quality = :quality, updated_at = clock_timestamp()
+WHERE id = :document;
+
+-- name: delete_chunks(document, revision)!
+WITH old_pages AS (DELETE FROM pages WHERE document_id = :document AND revision = :revision)
+DELETE FROM chunks WHERE document_id = :document AND revision = :revision;
+
+-- name: insert_pages(document, revision, numbers, labels, starts, ends)!
+INSERT INTO pages (document_id, revision, number, label, char_start, char_end)
+SELECT :document, :revision, p.number, p.label, p.start_at, p.end_at
+FROM unnest(:numbers::integer[], :labels::text[], :starts::integer[], :ends::integer[]) AS p (number, label, start_at, end_at);
+
+-- name: insert_chunks(document, revision, chunks)!
+INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to, heading_path, word_count)
+SELECT c.id, :document, :revision, c.index, c.content, c.start, c."end", c.page_from, c.page_to,
+       ARRAY(SELECT jsonb_array_elements_text(c.heading_path)), c.word_count
+FROM jsonb_to_recordset(:chunks) AS c (id uuid, index integer, content text, start integer, "end" integer,
+                                       page_from integer, page_to integer, heading_path jsonb, word_count integer);
+
+-- name: switch_revision(document, revision)
+-- The new revision is read from now on, and nothing of the old one is left; answers the keys of its files.
+WITH switched AS (
+    UPDATE documents SET revision = :revision, text_ready = true, updated_at = clock_timestamp()
+    WHERE id = :document RETURNING id
+), old_chunks AS (
+    DELETE FROM chunks WHERE document_id = :document AND revision <> :revision
+), old_pages AS (
+    DELETE FROM pages WHERE document_id = :document AND revision <> :revision
+), old_files AS (
+    DELETE FROM artifacts WHERE document_id = :document AND revision NOT IN (0, :revision) RETURNING key
+)
+SELECT key FROM old_files;
+
+-- name: artifact_key(document, revision, kind)
+SELECT key FROM artifacts WHERE document_id = :document AND revision = :revision AND kind = :kind;
+
+-- name: delete_unused_objects(keys)
+DELETE FROM objects WHERE key = ANY (:keys) AND refs = 0 RETURNING key;

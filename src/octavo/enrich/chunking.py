@@ -1,0 +1,91 @@
+"""Cuts a document into chunks of 200 to 500 words, along its headings, with exact offsets.
+
+Every word of the text is in exactly one chunk; only white space lies between chunks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from octavo.enrich.cuts import Cutter
+from octavo.enrich.measure import Measure, count_words
+from octavo.enrich.sections import BlockLike, merge_sections, read_sections
+
+_LONGEST_INDENT = 200
+
+
+class PageLike(Protocol):
+    """What is read of a page. `octavo.extract.contract.Page` is one."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """`content` is `markdown[start:end]`; the pages are None where the document has none."""
+
+    index: int
+    start: int
+    end: int
+    content: str
+    page_from: int | None
+    page_to: int | None
+    heading_path: tuple[str, ...]
+    word_count: int
+
+
+def chunk(markdown: str, blocks: Iterable[BlockLike] = (), pages: Iterable[PageLike] = ()) -> list[Chunk]:
+    """The chunks in reading order. Blocks tell headings, tables and code; text without blocks is cut as well."""
+    measure = Measure(markdown)
+    in_order = sorted(blocks, key=lambda block: block.start)
+    sections = list(read_sections(measure, in_order))
+    section_starts = [section.start for section in sections]
+    page_finder = _PageFinder(pages)
+    cutter = Cutter(measure, in_order)
+    chunks: list[Chunk] = []
+    for section in merge_sections(sections):
+        for first, last in cutter.cut(section):
+            start, end = _range(markdown, measure.start(first), measure.start(last))
+            content = markdown[start:end]
+            chunks.append(
+                Chunk(
+                    index=len(chunks),
+                    start=start,
+                    end=end,
+                    content=content,
+                    page_from=page_finder.number_at(start),
+                    page_to=page_finder.number_at(end - 1),
+                    heading_path=sections[bisect_right(section_starts, first) - 1].path,
+                    word_count=count_words(content),
+                )
+            )
+    return chunks
+
+
+def _range(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without white space at the ends, but with the indent of the first line, which means something in code."""
+    line = text.rfind("\n", max(start - _LONGEST_INDENT, 0), start) + 1
+    if text[line:start].isspace() and (line or start < _LONGEST_INDENT):
+        return line, start + len(text[start:end].rstrip())
+    return start, start + len(text[start:end].rstrip())
+
+
+class _PageFinder:
+    def __init__(self, pages: Iterable[PageLike]) -> None:
+        with_text = [page for page in pages if page.end > page.start]
+        self._numbers = [page.number for page in with_text]
+        self._starts: Sequence[int] = [page.start for page in with_text]
+
+    def number_at(self, position: int) -> int | None:
+        """The page that the character is on; what lies between two pages is on the first of them."""
+        if not self._numbers:
+            return None
+        return self._numbers[max(bisect_right(self._starts, position) - 1, 0)]

@@ -1,0 +1,49 @@
+"""How long text is, in words, and where words begin; one pass over the text, whatever it holds."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+
+# Han and kana, one word each. Thai, Lao, Burmese and Khmer: a word has about five characters.
+_ONE_CHARACTER = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+_FEW_CHARACTERS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_SIGNS = "\u3001-\u303f\uff01-\uff65"  # of scripts without spaces; a chunk may end behind each
+_OTHER = f"[^\\s{_ONE_CHARACTER}{_FEW_CHARACTERS}]"
+
+# As `octavo.extract` counts the words of a document; a test holds the two together.
+WORD = re.compile(f"[{_ONE_CHARACTER}]|[{_FEW_CHARACTERS}]{{1,5}}|[^\\W_]{_OTHER}*")
+# What fills a chunk: marks count too, and what has no spaces counts by its length, so that no chunk is endless.
+_UNIT = re.compile(
+    f"[{_ONE_CHARACTER}{_SIGNS}]|[{_FEW_CHARACTERS}]{{1,5}}|[^\\s{_ONE_CHARACTER}{_FEW_CHARACTERS}{_SIGNS}]{{1,30}}"
+)
+
+IDEOGRAPH = re.compile(f"[{_ONE_CHARACTER}{_FEW_CHARACTERS}]")
+
+
+def count_words(text: str) -> int:
+    return sum(1 for _ in WORD.finditer(text))
+
+
+class Measure:
+    """A text with its units counted. A unit is a word, or a part of what is too long to be one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts = array("Q", (unit.start() for unit in _UNIT.finditer(text)))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def start(self, unit: int) -> int:
+        """Where the unit begins; behind the last one, where the text ends."""
+        return self._starts[unit] if unit < len(self._starts) else len(self.text)
+
+    def unit_at(self, position: int) -> int:
+        """The first unit that begins at `position` or behind it."""
+        return bisect_left(self._starts, position)
+
+    def begins_word(self, unit: int) -> bool:
+        start = self.start(unit)
+        return start == 0 or self.text[start - 1].isspace()

@@ -1,0 +1,1 @@
+"""Turns files into Markdown with pages, blocks and outline. Pure, except `steps.py`, which runs it in the sandbox."""

@@ -1,0 +1,212 @@
+"""What every processor returns, whatever it read, and how that crosses the border of the sandbox."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from itertools import chain
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
+
+from octavo.model.errors import Defect
+from octavo.model.json import JSON
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+class SourceType(StrEnum):
+    """What a file is, by its content."""
+
+    PDF = "pdf"
+    EPUB = "epub"
+    DOCX = "docx"
+    PPTX = "pptx"
+    XLSX = "xlsx"
+    ODT = "odt"
+    RTF = "rtf"
+    EML = "eml"
+    CSV = "csv"
+    HTML = "html"
+    MARKDOWN = "markdown"
+    TEXT = "text"
+    IMAGE = "image"
+    OTHER = "other"
+
+
+class Quality(StrEnum):
+    """How much of the text is there. `PARTIAL`: some pages have none; `STORED_ONLY`: nobody tried to read it."""
+
+    FULL = "full"
+    PARTIAL = "partial"
+    OCR = "ocr"
+    STORED_ONLY = "stored_only"
+    EMPTY = "empty"
+
+
+class BlockKind(StrEnum):
+    """What a block of text is. `HTML`: markup inside Markdown, comments included; `RULE`: a line across the page."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST = "list"
+    TABLE = "table"
+    CODE = "code"
+    QUOTE = "quote"
+    IMAGE = "image"
+    HTML = "html"
+    RULE = "rule"
+    FRONT_MATTER = "front_matter"
+
+
+class Box(NamedTuple):
+    """A place on a page, in points from its upper left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`markdown[start:end]` is the text of the page; a page without text has `start == end`."""
+
+    number: int
+    label: str
+    start: int
+    end: int
+    width: float | None = None
+    height: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`markdown[start:end]` is the block with its marks; `text` is what it says. Only headings have a level."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    text: str
+    level: int | None = None
+    page: int | None = None
+    box: Box | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """One line of the table of contents. `start` is where in the Markdown it begins, if that is known."""
+
+    level: int
+    title: str
+    page: int | None = None
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What the file says of itself. `date` is a year, a month or a day as ISO 8601 writes them."""
+
+    title: str | None = None
+    author: str | None = None
+    date: str | None = None
+    language: str | None = None
+    extra: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A document as text. Offsets count characters of `markdown`; pages and blocks stand in reading order."""
+
+    source_type: SourceType
+    markdown: str
+    word_count: int
+    quality: Quality = Quality.FULL
+    pages: tuple[Page, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    outline: tuple[OutlineEntry, ...] = ()
+    metadata: Metadata = field(default_factory=Metadata)
+
+    def __post_init__(self) -> None:
+        _check_ranges("page", self.pages, len(self.markdown))
+        _check_ranges("block", self.blocks, len(self.markdown))
+        boxes = (block.box for block in self.blocks if block.box)
+        sizes = ((page.width or 0.0, page.height or 0.0) for page in self.pages)
+        if not all(isfinite(sum(numbers)) for numbers in chain(boxes, sizes)):
+            raise ValueError("a measure is not a number")
+
+    @property
+    def pages_with_text(self) -> int:
+        """The n of "n of m pages"."""
+        return sum(page.end > page.start for page in self.pages)
+
+
+def _check_ranges(what: str, ranges: Sequence[Page | Block], length: int) -> None:
+    """Order matters to everybody who searches by offset, so a processor that mixes it up is told at once."""
+    before = 0
+    for one in ranges:
+        if not before <= one.start <= one.end <= length:
+            raise ValueError(f"{what} at {one.start}:{one.end} is out of order or outside of the text")
+        before = one.start
+
+
+def to_document(extracted: Extracted) -> dict[str, JSON]:
+    """As JSON has it, with the names that `octavo extract --json` prints."""
+    return {
+        "source_type": extracted.source_type,
+        "markdown": extracted.markdown,
+        "word_count": extracted.word_count,
+        "quality": extracted.quality,
+        "pages": [_fields(page) for page in extracted.pages],
+        "blocks": [_fields(block) for block in extracted.blocks],
+        "outline": [_fields(entry) for entry in extracted.outline],
+        "metadata": _fields(extracted.metadata),
+    }
+
+
+def _fields(record: Page | Block | OutlineEntry | Metadata) -> JSON:
+    """`dataclasses.asdict` copies whatever it meets, which takes ten times as long for a book."""
+    return {name: getattr(record, name) for name in record.__slots__}
+
+
+def to_json(extracted: Extracted) -> bytes:
+    document = json.dumps(to_document(extracted), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    _refuse_nul(document)
+    return document
+
+
+def from_json(document: bytes) -> Extracted:
+    """Checks everything: a child that a hostile file has taken over can write what it likes."""
+    # Imported late: the child, which only writes, is spared it.
+    from pydantic import ValidationError
+
+    try:
+        _refuse_nul(document)
+        return _adapter().validate_json(document, strict=True)
+    except ValidationError as error:
+        # Without the input, which is somebody's text and would go to the log.
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise Defect(f"{_NOT_EXTRACTED} {first['loc']}: {first['msg']}") from None
+    except ValueError as error:
+        raise Defect(f"{_NOT_EXTRACTED} {error}") from None
+
+
+_NOT_EXTRACTED = "What came out of the sandbox is not what a processor returns."
+# U+0000, which PostgreSQL does not store, as JSON writes it: behind an odd number of backslashes.
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def _refuse_nul(document: bytes) -> None:
+    if _NUL.search(document):
+        raise ValueError("a text holds U+0000")
+
+
+@cache
+def _adapter() -> TypeAdapter[Extracted]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Extracted)

@@ -1,0 +1,88 @@
+"""What a file is, by its first bytes. Its name and declared type are labels: they only choose between kinds of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import cast
+
+import filetype
+
+from octavo.extract.archives import zipped_type
+from octavo.extract.contract import SourceType
+from octavo.extract.decode import encoding_of
+from octavo.extract.text_kinds import text_kind
+
+HEAD_BYTES = 64 * 1024
+
+# Readers take a header anywhere in the first kilobyte, or none. A text about PDFs must not pass for one.
+_PDF_AT_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?%PDF-")
+_PDF_OBJECT = re.compile(rb"\d+\s+\d+\s+obj\b")
+_PDF_LEAD_BYTES = 1024
+_PDF_LABELS = frozenset({".pdf", "application/pdf"})
+
+_IMAGES = frozenset(
+    {
+        "image/avif",
+        "image/bmp",
+        "image/gif",
+        "image/heic",
+        "image/heif",
+        "image/jpeg",
+        "image/png",
+        "image/tiff",
+        "image/webp",
+    }
+)
+
+# High Efficiency Image Format: more brands than `filetype` knows.
+_HEIF = re.compile(rb".{4}ftyp(?:hei[cxms]|hev[cxms]|mif[12]|msf1|avi[fs])", re.DOTALL)
+
+# What text may hold besides tab and newlines: form feed, escape, backspace, and the end mark of CP/M.
+_CONTROL = re.compile("[\x00-\x07\x0e-\x19\x1c-\x1f\x7f]")
+_MOST_CONTROL = 0.01
+
+
+def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
+    """`head` is the file's first `HEAD_BYTES`, or all of it."""
+    suffix, media_type = _suffix(filename), _media_type(content_type)
+    if head.startswith(b"PK\x03\x04"):
+        return zipped_type(head, suffix, media_type)
+    if _is_pdf(head, labelled=bool({suffix, media_type} & _PDF_LABELS)):
+        return SourceType.PDF
+    if head.lstrip().startswith(b"{\\rtf"):
+        return SourceType.RTF
+    text = readable_text(head)
+    if text is not None:
+        return text_kind(text, suffix, media_type)
+    return SourceType.IMAGE if _is_image(head) else SourceType.OTHER
+
+
+def readable_text(head: bytes) -> str | None:
+    """The text, or None if these bytes are something else. Where the head was cut, half a character is left out."""
+    text = head.decode(encoding_of(head), errors="ignore")
+    strange = sum(1 for _ in _CONTROL.finditer(text))
+    return None if "\0" in text or strange > _MOST_CONTROL * len(text) else text
+
+
+def _is_pdf(head: bytes, *, labelled: bool) -> bool:
+    if _PDF_AT_START.match(head):
+        return True
+    lead = head[:_PDF_LEAD_BYTES]
+    if b"%PDF-" in lead:
+        return _PDF_OBJECT.search(head) is not None
+    return labelled and _PDF_OBJECT.search(lead) is not None
+
+
+def _is_image(head: bytes) -> bool:
+    guess = cast("Callable[[bytes], str | None]", filetype.guess_mime)  # pyright: ignore[reportUnknownMemberType]
+    return _HEIF.match(head) is not None or guess(head) in _IMAGES
+
+
+def _suffix(filename: str) -> str:
+    return PurePosixPath(filename.lower()).suffix
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()

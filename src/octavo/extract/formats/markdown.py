@@ -1,0 +1,47 @@
+"""Markdown as it is: nothing is changed, only its structure is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, SourceType
+from octavo.extract.decode import decode
+from octavo.extract.registry import Hints, Processor
+from octavo.extract.structure import FrontMatter, outline_of, read_blocks, read_front_matter
+from octavo.extract.words import count_words
+from octavo.model.errors import Empty
+
+
+def extract(path: Path, _hints: Hints) -> Extracted:
+    return from_text(decode(path.read_bytes()))
+
+
+def from_text(markdown: str) -> Extracted:
+    """Front matter stays in the text, because the text stays what it was."""
+    if not markdown.strip():
+        raise Empty("The file holds no text.")
+    front = read_front_matter(markdown)
+    blocks = tuple(read_blocks(markdown, front.end if front else 0))
+    outline = outline_of(blocks)
+    metadata = front.metadata if front else Metadata()
+    if not metadata.title and outline:
+        metadata = replace(metadata, title=min(outline, key=lambda entry: entry.level).title)
+    return Extracted(
+        source_type=SourceType.MARKDOWN,
+        markdown=markdown,
+        word_count=count_words(markdown),
+        blocks=(*_front_block(markdown, front), *blocks),
+        outline=outline,
+        metadata=metadata,
+    )
+
+
+def _front_block(markdown: str, front: FrontMatter | None) -> tuple[Block, ...]:
+    if not front:
+        return ()
+    content = markdown[: front.end].rstrip()
+    return (Block(BlockKind.FRONT_MATTER, 0, len(content), content),)
+
+
+PROCESSOR = Processor((SourceType.MARKDOWN,), extract)

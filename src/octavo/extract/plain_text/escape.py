@@ -1,0 +1,51 @@
+"""Keeps characters of plain text from meaning something in Markdown. What means nothing anyway stays as it is."""
+
+from __future__ import annotations
+
+import re
+
+from octavo.extract.structure import lines
+
+_MEANINGFUL = re.compile(
+    r"""
+    \\(?=[!-/:-@\[-`{-~]|$)                # would escape, or break the line
+  | `
+  | \*(?=\S) | (?<=\S)\*                   # emphasis, unless it stands between spaces
+  | (?<![^\W_])_(?=\S) | (?<=\S)_(?![^\W_])  # emphasis, unless inside a word
+  | \](?=\()                               # a link; those by reference have nothing to refer to
+  | <(?=[A-Za-z/!?])                       # a tag
+  | &(?=\#?[A-Za-z0-9]{1,32};)             # an entity
+  | ~(?=~) | (?<=~)~                       # struck out
+    """,
+    re.VERBOSE,
+)
+_NUMBER = re.compile(r"\d{1,9}(?=[.)])")
+_DEFINITION = re.compile(r"\[[^\]]{1,1000}\]:")
+
+
+def escape(line: str) -> str:
+    """One line of text as one line of Markdown, wherever in a paragraph or a list item it stands."""
+    escaped = _MEANINGFUL.sub(r"\\\g<0>", line.strip())
+    if not _begins_something(escaped):
+        return escaped
+    number = _NUMBER.match(escaped)
+    place = number.end() if number else 0
+    return f"{escaped[:place]}\\{escaped[place:]}"
+
+
+def _begins_something(line: str) -> bool:
+    if line[:1].isalpha() or not line:
+        return False
+    return (
+        lines.begins(line) != "text"
+        or lines.UNDERLINE.match(line) is not None
+        or lines.DELIMITER_ROW.match(line) is not None
+        or _DEFINITION.match(line) is not None
+    )
+
+
+def fence(content: list[str], language: str = "") -> str:
+    """Lines as they are, in a fence that none of them closes."""
+    longest = max((len(run) for line in content for run in re.findall(r"^\s*(`{3,})", line)), default=2)
+    mark = "`" * (longest + 1)
+    return "\n".join([mark + language, *content, mark])

@@ -1,0 +1,52 @@
+"""Which processor reads which type of source. A processor is one small file that says so itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from octavo.extract.contract import Extracted, SourceType
+from octavo.model.errors import NotSupported
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What is known of a file besides its bytes. The name is a label that somebody gave it."""
+
+    source_type: SourceType
+    filename: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """`extract` reads the file and nothing else: no database, no network, no clock.
+
+    It raises the errors of `octavo.model.errors` for documents that cannot be read, `Empty` among them.
+    """
+
+    source_types: tuple[SourceType, ...]
+    extract: Callable[[Path, Hints], Extracted]
+
+
+class Processors:
+    """Refuses two processors for one type, and lists the known types when one is missing."""
+
+    def __init__(self) -> None:
+        self._processors: dict[SourceType, Processor] = {}
+
+    def __getitem__(self, source_type: SourceType) -> Processor:
+        try:
+            return self._processors[source_type]
+        except KeyError:
+            raise NotSupported(f"It is of type {source_type}; Octavo reads {', '.join(self.source_types)}.") from None
+
+    def add(self, processor: Processor) -> None:
+        for source_type in processor.source_types:
+            if source_type in self._processors:
+                raise ValueError(f"there is a processor for {source_type} already")
+            self._processors[source_type] = processor
+
+    @property
+    def source_types(self) -> list[SourceType]:
+        return sorted(self._processors)

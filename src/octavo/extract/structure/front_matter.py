@@ -1,0 +1,54 @@
+"""The lines between `---` at the top of a Markdown file, in which authors write down title and date."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from octavo.extract.contract import Metadata
+from octavo.extract.structure.headings import shorten
+
+_MOST_CHARACTERS = 16 * 1024
+_MOST_EXTRA = 50
+
+_FENCES = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# Only what is on one line: lists and nested values would need a parser of YAML, and are nothing we show.
+_FIELD = re.compile(r"^([A-Za-z][\w .-]{0,60}?)[ \t]*:[ \t]+(\S[^\n]*)$", re.MULTILINE)
+_COMMENT = re.compile(r"[ \t]+#.*\Z")
+_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?=\Z|[T ])")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+
+
+class FrontMatter(NamedTuple):
+    """`end` is where the document itself begins."""
+
+    metadata: Metadata
+    end: int
+
+
+def read_front_matter(text: str) -> FrontMatter | None:
+    """None where the dashes are only a line across the page."""
+    fences = _FENCES.match(text[:_MOST_CHARACTERS])
+    fields = {name.lower(): _value(value) for name, value in _FIELD.findall(fences[1])} if fences else {}
+    return FrontMatter(_metadata(fields), fences.end()) if fences and fields else None
+
+
+def _value(written: str) -> str:
+    quote = written[0]
+    if quote in "\"'" and written.rstrip().endswith(quote):
+        return shorten(written.strip()[1:-1])
+    return shorten(_COMMENT.sub("", written))
+
+
+def _metadata(fields: dict[str, str]) -> Metadata:
+    date = _DATE.match(fields.get("date", ""))
+    language = fields.pop("language", None) or fields.pop("lang", None)
+    if date:
+        del fields["date"]
+    return Metadata(
+        title=fields.pop("title", None),
+        author=fields.pop("author", None),
+        date=date.group() if date else None,
+        language=language if language and _LANGUAGE.fullmatch(language) else None,
+        extra=dict(list(fields.items())[:_MOST_EXTRA]),
+    )

@@ -1,0 +1,104 @@
+"""What a line of Markdown can begin, by the rules of CommonMark and GitHub's tables.
+
+Every pattern is matched at the start of a line and takes time in proportion to that line; possessive
+repeats (`*+`) see to it where one repeat follows another.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# The name of the group that matched says what the line begins; `begins` looks closer at "markup".
+LINE = re.compile(
+    r"""
+    (?P<blank>[ \t]*+$)
+  | (?P<indented>[ ]{4}|[ ]{0,3}\t)
+  | [ ]{0,3}(?:
+        (?P<heading>\#{1,6}(?=[ \t]|$))
+      | (?P<fence>`{3,}(?=[^`\n]*$)|~{3,})
+      | (?P<quote>>)
+      | (?P<rule>(?:-[ \t]*+){3,}+$|(?:\*[ \t]*+){3,}+$|(?:_[ \t]*+){3,}+$)
+      | (?P<list>(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$))
+      | (?P<markup><)
+      | (?P<text>)
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$", re.MULTILINE)
+CLOSING_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+
+# What may stand before the text of a line inside quotes and lists.
+CONTAINERS = re.compile(r"(?:[ \t]*+(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)))*+[ \t]*+", re.MULTILINE)
+
+# A list that interrupts a paragraph has something in its first item, and if numbered begins with 1.
+INTERRUPTING_ITEM = re.compile(r" {0,3}(?:[-+*]|1[.)])[ \t]+\S")
+
+_DASHES = r"[ \t]*+:?-++:?[ \t]*+"
+DELIMITER_ROW = re.compile(rf" {{0,3}}(?=\S\S)\|?{_DASHES}(?:\|{_DASHES})*+\|?[ \t]*$", re.MULTILINE)
+CELL_BORDER = re.compile(r"(?<!\\)\|")
+
+IMAGE = re.compile(r"!\[[^\]\n]{0,1000}\]\([^()\n]{0,2000}\)\s*")
+
+
+class Markup(NamedTuple):
+    """A way for HTML to begin, and what ends it; without an end, an empty line does."""
+
+    start: re.Pattern[str]
+    end: re.Pattern[str] | None
+
+
+_BLOCK_TAGS = (
+    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
+    "fieldset|figcaption|figure|footer|form|frame|frameset|h1|h2|h3|h4|h5|h6|head|header|hr|html|iframe|legend|li|link|"
+    "main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|"
+    "title|tr|track|ul"
+)
+_ATTRIBUTE = r"""[ \t]++[A-Za-z_:][\w.:-]*+(?:[ \t]*+=[ \t]*+(?:[^ \t\n"'=<>`]++|'[^'\n]*+'|"[^"\n]*+"))?+"""
+_FLAGS = re.IGNORECASE | re.MULTILINE
+
+INTERRUPTING_MARKUP = (
+    Markup(
+        re.compile(r"<(?:script|pre|style|textarea)(?=[ \t>]|$)", _FLAGS),
+        re.compile(r"</(?:script|pre|style|textarea)>", _FLAGS),
+    ),
+    Markup(re.compile(r"<!--"), re.compile(r"-->")),
+    Markup(re.compile(r"<\?"), re.compile(r"\?>")),
+    Markup(re.compile(r"<![A-Za-z]"), re.compile(r">")),
+    Markup(re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>")),
+    Markup(re.compile(rf"</?(?:{_BLOCK_TAGS})(?=[ \t]|/?>|$)", _FLAGS), None),
+)
+LONE_TAG = Markup(
+    re.compile(rf"(?:<[a-z][a-z0-9-]*+(?:{_ATTRIBUTE})*+[ \t]*+/?>|</[a-z][a-z0-9-]*+[ \t]*+>)[ \t]*$", _FLAGS), None
+)
+
+
+def begins(text: str, position: int = 0) -> str:
+    """What begins with the line at `position`: a group of `LINE`, "html", or "tag" for a tag that is alone."""
+    if text[position : position + 1].isalpha():  # most lines, and the pattern takes ten times as long
+        return "text"
+    found = LINE.match(text, position)
+    kind = (found.lastgroup if found else None) or "text"
+    if kind != "markup":
+        return kind
+    markup = markup_at(text, position)
+    return "text" if not markup else "tag" if markup is LONE_TAG else "html"
+
+
+def markup_at(text: str, position: int) -> Markup | None:
+    """How the first tag of the line begins HTML, if it does."""
+    tag = text.find("<", position)
+    return next((markup for markup in (*INTERRUPTING_MARKUP, LONE_TAG) if markup.start.match(text, tag)), None)
+
+
+def line_end(text: str, position: int) -> int:
+    """Where the line ends, without its newline."""
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end
+
+
+def indent_of(line: str) -> int:
+    """The width of the white space before the text; a tab reaches to the next multiple of four."""
+    space = line[: len(line) - len(line.lstrip(" \t"))]
+    return len(space.expandtabs(4))

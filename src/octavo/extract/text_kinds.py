@@ -1,0 +1,100 @@
+"""Which kind of text a text is. Signs that only one kind has count first, then its labels, then its structure."""
+
+from __future__ import annotations
+
+import re
+
+from octavo.extract.contract import SourceType
+
+_BY_SUFFIX = {
+    ".csv": SourceType.CSV,
+    ".eml": SourceType.EML,
+    ".htm": SourceType.HTML,
+    ".html": SourceType.HTML,
+    ".markdown": SourceType.MARKDOWN,
+    ".md": SourceType.MARKDOWN,
+    ".mdx": SourceType.MARKDOWN,
+    ".tab": SourceType.CSV,
+    ".tsv": SourceType.CSV,
+    ".xhtml": SourceType.HTML,
+}
+_BY_MEDIA_TYPE = {
+    "application/xhtml+xml": SourceType.HTML,
+    "message/rfc822": SourceType.EML,
+    "text/csv": SourceType.CSV,
+    "text/html": SourceType.HTML,
+    "text/markdown": SourceType.MARKDOWN,
+    "text/tab-separated-values": SourceType.CSV,
+}
+# Text files of other programs have no Markdown in them, whatever their comments look like.
+_MAYBE_MARKDOWN = frozenset({"", ".txt", ".text"})
+
+_PROLOGUE = re.compile(r"(?:\s+|\ufeff|<\?xml[^>]{0,200}\?>|<!--.{0,4000}?-->)*", re.DOTALL)
+_HTML_ROOT = re.compile(r"<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE)
+_HTML_TAG = re.compile(r"</(?:a|body|div|h[1-6]|head|li|p|span|table|title|ul)\s*>|<(?:br|p)\s*/?>", re.IGNORECASE)
+_SVG_ROOT = re.compile(r"(?:<!doctype\s+svg[^>]{0,200}>\s*)?<svg[\s>]", re.IGNORECASE)
+
+_MAIL_HEAD = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{1,40}:[^\n]*\n(?:[ \t][^\n]*\n)*)+")
+_MAIL_FIELD = re.compile(r"^([A-Za-z-]+):", re.MULTILINE)
+# Memos have "From:" and "Subject:" too; these are written by programs only.
+_MAIL_BY_PROGRAM = frozenset({"message-id", "mime-version", "received", "return-path", "delivered-to"})
+_MAIL_BY_PERSON = frozenset({"from", "to", "subject", "date"})
+
+_SEPARATORS = ",;\t|"
+_LEAST_ROWS = 3
+_COMPARED_ROWS = 20
+
+_MARKDOWN_SIGNS = (
+    re.compile(r"^#{1,6} \S[^\n]*\n(?:\n|$)", re.MULTILINE),  # a heading with an empty line after it
+    re.compile(r"^(?:```|~~~)[\w+-]*$", re.MULTILINE),
+    re.compile(r"\[[^\]\n]{1,200}\]\([^)\s]{1,500}\)"),
+    re.compile(r"^\|?(?:[ \t]*:?-{3,}:?[ \t]*\|)+", re.MULTILINE),
+    re.compile(r"(?<!\S)\*\*\w[^*\n]{0,200}\*\*"),
+)
+
+
+def text_kind(text: str, suffix: str, media_type: str) -> SourceType:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    label = _BY_SUFFIX.get(suffix) or _BY_MEDIA_TYPE.get(media_type)
+    return _unmistakable(text) or _confirmed(text, label) or _structural(text, suffix) or SourceType.TEXT
+
+
+def _unmistakable(text: str) -> SourceType | None:
+    prologue = _PROLOGUE.match(text)
+    start = prologue.end() if prologue else 0
+    if _HTML_ROOT.match(text, start):
+        return SourceType.HTML
+    if _SVG_ROOT.match(text, start):
+        return SourceType.OTHER
+    return SourceType.EML if _mail_fields(text) & _MAIL_BY_PROGRAM else None
+
+
+def _confirmed(text: str, label: SourceType | None) -> SourceType | None:
+    """The label, unless the text cannot be that."""
+    if label is SourceType.HTML and not _HTML_TAG.search(text):
+        return None
+    if label is SourceType.EML and not _mail_fields(text) & _MAIL_BY_PERSON:
+        return None
+    return label
+
+
+def _structural(text: str, suffix: str) -> SourceType | None:
+    if suffix not in _MAYBE_MARKDOWN or text.startswith("#!"):
+        return None
+    if not suffix and _is_table(text):
+        return SourceType.CSV
+    signs = sum(sign.search(text) is not None for sign in _MARKDOWN_SIGNS)
+    return SourceType.MARKDOWN if signs > 1 else None
+
+
+def _mail_fields(text: str) -> set[str]:
+    """The names at the head of a mail; none unless the text begins with one of them and a value."""
+    head = _MAIL_HEAD.match(text)
+    return {name.lower() for name in _MAIL_FIELD.findall(head.group())} if head else set()
+
+
+def _is_table(text: str) -> bool:
+    """Whether the rows agree about their number of cells. Quoted separators spoil it, and then a label is needed."""
+    rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
+    counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]
+    return len(rows) >= _LEAST_ROWS and any(len(count) == 1 and 0 not in count for count in counts)

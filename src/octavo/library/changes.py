@@ -1,0 +1,253 @@
+"""What people do with documents: edit, retry, delete, restore. Each is one transaction with its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from octavo.database import Connection, load_queries
+from octavo.jobs import queue
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.views import RETRYABLE
+from octavo.library.collections import clean_label, ensure_collection
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.ids import new_id
+from octavo.model.json import JSON
+from octavo.model.states import JobStatus
+
+QUERIES = load_queries("documents")
+MOST_TAGS = 50
+KIND = "process_document"
+
+
+class SourceGone(BadInput):
+    """The original file is no longer kept, so this cannot be done again. Add the file anew."""
+
+    code = "SOURCE_GONE"
+    status = 409
+
+
+class Unset:
+    """Stands for a field that is left as it is; None empties it."""
+
+
+UNSET = Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    title: str | None | Unset = UNSET
+    author: str | None | Unset = UNSET
+    document_date: date | None | Unset = UNSET
+    tags: Sequence[str] | Unset = UNSET
+    collection: str | None | Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A document that is locked until the transaction ends."""
+
+    id: UUID
+    owner_id: UUID
+    process_id: UUID
+    status: str
+    quality: str | None
+    revision: int
+    last_revision: int
+    source_type: str
+    deleted_at: Any
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """`skipped`: there is nothing that a retry would change."""
+
+    document_id: UUID
+    process_id: UUID
+    state: str
+
+
+async def hold(
+    connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
+) -> list[Held]:
+    """Lock documents of this owner, all of them or none."""
+    wanted = set(documents)
+    async with connection.cursor(row_factory=class_row(Held)) as cursor:
+        await cursor.execute(QUERIES.lock_documents, {"owner": owner, "documents": list(wanted)})
+        held = await cursor.fetchall()
+    found = [one for one in held if trashed is None or (one.deleted_at is not None) is trashed]
+    if missing := wanted - {one.id for one in found}:
+        raise NotFound(f"Document {min(missing)}.")
+    return found
+
+
+async def lock_content(connection: Connection, owner: UUID, sha256: str | None) -> None:
+    """Until the transaction ends nobody else decides whose this content is."""
+    await connection.execute(QUERIES.lock_content, {"owner": owner, "sha256": sha256})
+
+
+# Editing -----------------------------------------------------------------------------------------------------------
+
+
+async def edit_documents(connection: Connection, owner: UUID, documents: Iterable[UUID], edit: Edit) -> int:
+    """Change what is given, of all of them or of none."""
+    held = await hold(connection, owner, documents)
+    collection = await _collection(connection, owner, edit.collection)
+    tags = await _tags(connection, owner, edit.tags)
+    for one in held:
+        values = {
+            "document": one.id,
+            **_given("title", edit.title),
+            **_given("author", edit.author),
+            **_given("date", edit.document_date),
+            **_given("collection", collection),
+        }
+        await connection.execute(QUERIES.edit, values)
+        if tags is not None:
+            await connection.execute(QUERIES.set_tags, {"document": one.id, "tags": tags})
+    changed: list[JSON] = [name for name in Edit.__dataclass_fields__ if not isinstance(getattr(edit, name), Unset)]
+    await _record(connection, "edited", held, {"fields": changed})
+    return len(held)
+
+
+def _given(name: str, value: object) -> dict[str, object]:
+    unset = isinstance(value, Unset)
+    return {f"set_{name}": not unset, name: None if unset else value}
+
+
+async def _collection(connection: Connection, owner: UUID, name: str | None | Unset) -> UUID | None | Unset:
+    if name is None or isinstance(name, Unset):
+        return name
+    return await ensure_collection(connection, owner, name)
+
+
+async def _tags(connection: Connection, owner: UUID, names: Sequence[str] | Unset) -> list[UUID] | None:
+    if isinstance(names, Unset):
+        return None
+    if len(names) > MOST_TAGS:
+        raise BadInput(f"A document has at most {MOST_TAGS} tags.")
+    wanted = [clean_label(name, "tag") for name in names]
+    values = {"owner": owner, "ids": [new_id() for _ in wanted], "names": wanted}
+    return [row[0] for row in await (await connection.execute(QUERIES.ensure_tags, values)).fetchall()]
+
+
+# Retrying ----------------------------------------------------------------------------------------------------------
+
+
+async def retry_document(connection: Connection, owner: UUID, document: UUID, from_stage: str | None) -> Retried:
+    """Go on with what failed, or make a new revision of what is complete; rapid clicks make one job."""
+    (held,) = await hold(connection, owner, [document])
+    if held.quality == "stored_only" and held.status == "completed":
+        return Retried(held.id, held.process_id, "skipped")
+    row = await (await connection.execute(QUERIES.has_source, {"document": held.id})).fetchone()
+    if not row or not row[0]:
+        raise SourceGone
+    if held.status == "pending":
+        if not await _is_paused(connection, held):
+            return Retried(held.id, held.process_id, "pending")
+        held_status = "failed"
+    else:
+        held_status = held.status
+    if held_status == "failed":
+        await queue.requeue(connection, held.process_id, from_stage=from_stage)
+        return Retried(held.id, held.process_id, "pending")
+    return await _begin_revision(connection, held, from_stage)
+
+
+async def _is_paused(connection: Connection, held: Held) -> bool:
+    row = await (await connection.execute(QUERIES.job_status, {"job": held.process_id})).fetchone()
+    return row is not None and JobStatus(row[0]) in RETRYABLE
+
+
+async def _begin_revision(connection: Connection, held: Held, from_stage: str | None) -> Retried:
+    process = new_id()
+    values: dict[str, Any] = {"document": held.id, "process": process}
+    row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
+    revision = int(row[0]) if row else 0
+    await enqueue(connection, [process_job(held.owner_id, held.id, revision, process)])
+    if from_stage:
+        values = {
+            "document": held.id,
+            "revision": revision,
+            "job": process,
+            "before": held.process_id,
+            "before_revision": held.revision,
+            "stage": from_stage,
+        }
+        row = await (await connection.execute(QUERIES.inherit_stages, values)).fetchone()
+        if not row or not row[0]:
+            raise BadInput(f"There is no finished stage {from_stage}.")
+    return Retried(held.id, process, "pending")
+
+
+def process_job(owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
+    """The job that makes a revision of a document; it is put in line once."""
+    key = f"process:{document}:{revision}"
+    return NewJob(KIND, owner, {"revision": revision}, key=key, document_id=document, id=job)
+
+
+# Deleting ----------------------------------------------------------------------------------------------------------
+
+
+async def trash_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
+    """To the trash: what is being done with them stops, and their content may be brought in again."""
+    held = await hold(connection, owner, documents)
+    ids = [one.id for one in held]
+    await _stop_jobs(connection, ids)
+    await connection.execute(QUERIES.trash, {"documents": ids})
+    await connection.execute(QUERIES.release_uploads, {"documents": ids})
+    await _record(connection, "deleted", held, {})
+    return len(held)
+
+
+async def restore_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
+    """Back from the trash; one whose content came in again meanwhile is its twin, and what was stopped goes on."""
+    held = await hold(connection, owner, documents, trashed=True)
+    await connection.execute(QUERIES.restore, {"documents": [one.id for one in held]})
+    for one in held:
+        await lock_content(connection, owner, one.sha256)
+        await connection.execute(QUERIES.reclaim_upload, {"owner": owner, "document": one.id})
+        if one.status == "failed" and await _was_stopped(connection, one):
+            await queue.requeue(connection, one.process_id)
+    await _record(connection, "restored", held, {})
+    return len(held)
+
+
+async def purge_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> list[str]:
+    """For good. Answers the keys of objects that nobody refers to any more; remove them after the commit."""
+    held = await hold(connection, owner, documents, trashed=None)
+    ids = [one.id for one in held]
+    await _record(connection, "purged", held, {})
+    await _stop_jobs(connection, ids)
+    await connection.execute(QUERIES.release_uploads, {"documents": ids})
+    keys = [row[0] for row in await (await connection.execute(QUERIES.purge, {"documents": ids})).fetchall()]
+    await connection.execute(QUERIES.delete_jobs_of, {"documents": ids})
+    unused = await (await connection.execute(QUERIES.delete_unused_objects, {"keys": keys})).fetchall()
+    return [row[0] for row in unused]
+
+
+async def _stop_jobs(connection: Connection, documents: list[UUID]) -> None:
+    rows = await (await connection.execute(QUERIES.unfinished_jobs_of, {"documents": documents})).fetchall()
+    for (job,) in rows:
+        try:
+            async with connection.transaction():
+                await queue.cancel(connection, job)
+        except queue.IllegalTransition:
+            continue  # it ended with the job that it followed from, or by itself a moment ago
+
+
+async def _was_stopped(connection: Connection, held: Held) -> bool:
+    row = await (await connection.execute(QUERIES.job_status, {"job": held.process_id})).fetchone()
+    return row is not None and row[0] == JobStatus.CANCELLED
+
+
+async def _record(connection: Connection, kind: str, held: Sequence[Held], detail: dict[str, JSON]) -> None:
+    values = {"kind": kind, "documents": [one.id for one in held], "detail": Jsonb(detail)}
+    await connection.execute(QUERIES.record, values)

@@ -1,0 +1,83 @@
+"""Collections and tags: the names under which an owner keeps documents together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+
+from octavo.database import Connection, load_queries
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.ids import new_id
+
+QUERIES = load_queries("documents")
+
+
+class NameTaken(BadInput):
+    """There is something of this name already."""
+
+    code = "NAME_TAKEN"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    id: UUID
+    name: str
+    created_at: datetime
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    name: str
+    documents: int
+
+
+async def list_collections(connection: Connection, owner: UUID) -> list[Collection]:
+    async with connection.cursor(row_factory=class_row(Collection)) as cursor:
+        await cursor.execute(QUERIES.collections, {"owner": owner})
+        return await cursor.fetchall()
+
+
+async def list_tags(connection: Connection, owner: UUID) -> list[Tag]:
+    """Those in use, the most used first."""
+    async with connection.cursor(row_factory=class_row(Tag)) as cursor:
+        await cursor.execute(QUERIES.tags, {"owner": owner})
+        return await cursor.fetchall()
+
+
+async def ensure_collection(connection: Connection, owner: UUID, name: str) -> UUID:
+    """The collection of this name, made if there is none."""
+    values = {"owner": owner, "id": new_id(), "name": clean_label(name, "collection")}
+    row = await (await connection.execute(QUERIES.ensure_collection, values)).fetchone()
+    if row is None:
+        raise AssertionError("an upsert answers its row")
+    return row[0]
+
+
+async def rename_collection(connection: Connection, owner: UUID, collection: UUID, name: str) -> None:
+    values = {"owner": owner, "id": collection, "name": clean_label(name, "collection")}
+    try:
+        row = await (await connection.execute(QUERIES.rename_collection, values)).fetchone()
+    except psycopg.errors.UniqueViolation:
+        raise NameTaken(values["name"]) from None
+    if row is None:
+        raise NotFound
+
+
+async def delete_collection(connection: Connection, owner: UUID, collection: UUID) -> None:
+    """The collection only; its documents stay."""
+    values = {"owner": owner, "id": collection}
+    if await (await connection.execute(QUERIES.delete_collection, values)).fetchone() is None:
+        raise NotFound
+
+
+def clean_label(name: str, what: str) -> str:
+    label = " ".join(name.split())
+    if not label:
+        raise BadInput(f"A {what} needs a name.")
+    return label

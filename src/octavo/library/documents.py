@@ -1,0 +1,217 @@
+"""Documents as people see them. The records here are the public form: the API answers them as they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import dict_row
+
+from octavo.database import Connection, load_queries
+from octavo.jobs.views import DEFAULT_LIMIT, MOST_LIMIT, EventView, JobError
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.pages import Page, make_cursor, read_cursor
+
+QUERIES = load_queries("documents")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentJob:
+    id: UUID
+    kind: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`title` is the file name as long as there is no better one; `deleted_at` is set in the trash."""
+
+    id: UUID
+    title: str
+    filename: str
+    status: str
+    quality: str | None
+    text_ready: bool
+    embeddings_ready: bool
+    needs_classification: bool
+    source_type: str
+    source_url: str | None
+    content_type: str
+    page_count: int | None
+    word_count: int | None
+    author: str | None
+    language: str | None
+    document_date: date | None
+    summary: str | None
+    tags: list[str]
+    collection: str | None
+    sha256: str
+    bytes: int
+    cost_usd: float
+    error: JobError | None
+    duplicate_of: UUID | None
+    revision: int
+    metadata: dict[str, Any]
+    download_count: int
+    first_downloaded_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+    process_id: UUID
+    jobs: list[DocumentJob]
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    text: str
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """`start` and `end` are characters of the document's markdown."""
+
+    id: UUID
+    index: int
+    content: str
+    start: int
+    end: int
+    page_from: int | None
+    page_to: int | None
+    heading_path: list[str]
+    themes: list[str]
+    concepts: list[Concept]
+    tone: dict[str, Any] | None
+    importance: float | None
+    summary: str | None
+    made_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """`q` is looked for in title, file name and author."""
+
+    q: str | None = None
+    status: str | None = None
+    tag: str | None = None
+    collection: str | None = None
+    trashed: bool = False
+
+
+async def list_documents(
+    connection: Connection,
+    owner: UUID,
+    filters: Filters | None = None,
+    *,
+    cursor: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> Page[Document]:
+    """Newest first."""
+    wanted = filters or Filters()
+    before_at, before_id = read_cursor(cursor) if cursor else (None, None)
+    values = {
+        "status": wanted.status,
+        "tag": wanted.tag,
+        "collection": wanted.collection,
+        "like": _like(wanted.q),
+        "trashed": wanted.trashed,
+        "before_at": before_at,
+        "before_id": before_id,
+    }
+    rows = await _read(connection, owner, values, limit + 1)
+    page = rows[:limit]
+    more = make_cursor(page[-1]["created_at"], page[-1]["id"]) if len(rows) > limit else None
+    return Page(await _as_documents(connection, page), more)
+
+
+async def show_document(connection: Connection, owner: UUID, document: UUID, *, trashed: bool = False) -> Document:
+    """One document; what is in the trash is found only when it is asked for there."""
+    rows = await _read(connection, owner, {"document": document, "trashed": trashed}, 1)
+    if not rows:
+        raise NotFound
+    return (await _as_documents(connection, rows))[0]
+
+
+async def list_chunks(
+    connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
+) -> Page[Chunk]:
+    """In the order of the text."""
+    await show_document(connection, owner, document)
+    after = _number(cursor) if cursor else -1
+    values = {"document": document, "after": after, "most": limit + 1}
+    rows = await _fetch(connection, QUERIES.chunks, values)
+    chunks = [Chunk(**(row | {"concepts": [Concept(**one) for one in row["concepts"]]})) for row in rows[:limit]]
+    return Page(chunks, str(chunks[-1].index) if len(rows) > limit else None)
+
+
+async def list_events(
+    connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = MOST_LIMIT
+) -> Page[EventView]:
+    """All that happened to a document, oldest first."""
+    await show_document(connection, owner, document)
+    values = {"document": document, "after": _number(cursor) if cursor else 0, "most": limit + 1}
+    rows = await _fetch(connection, QUERIES.events_of, values)
+    events = [EventView(**row) for row in rows[:limit]]
+    return Page(events, str(events[-1].id) if len(rows) > limit else None)
+
+
+async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> list[Row]:
+    names = ("document", "status", "tag", "collection", "like", "before_at", "before_id")
+    values = {name: given.get(name) for name in names}
+    return await _fetch(
+        connection, QUERIES.documents, values | {"owner": owner, "trashed": given["trashed"], "most": most}
+    )
+
+
+async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
+    """Two more queries for the whole page, however many documents it has."""
+    ids = [row["id"] for row in rows]
+    tags: dict[UUID, list[str]] = defaultdict(list)
+    for row in await _fetch(connection, QUERIES.tags_of, {"documents": ids}):
+        tags[row["document_id"]].append(row["name"])
+    jobs: dict[UUID, list[DocumentJob]] = defaultdict(list)
+    for row in await _fetch(connection, QUERIES.jobs_of, {"documents": ids}):
+        jobs[row["document_id"]].append(DocumentJob(row["id"], row["kind"], row["status"]))
+    return [_as_document(row, tags[row["id"]], jobs[row["id"]]) for row in rows]
+
+
+def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document:
+    rest = dict(row)
+    code, message, cost = rest.pop("error_code"), rest.pop("error_message"), rest.pop("cost_usd")
+    if code is None and rest["status"] == "failed":  # a cancelled job carries no error of its own
+        code, message = "CANCELLED", "Stopped by you."
+    return Document(
+        tags=tags,
+        jobs=jobs,
+        error=JobError(code, message) if code else None,
+        cost_usd=float(cost),
+        **rest,
+    )
+
+
+async def _fetch(connection: Connection, query: bytes, values: Row) -> list[Row]:
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query, values)
+        return [{name: _in_utc(value) for name, value in row.items()} for row in await cursor.fetchall()]
+
+
+def _in_utc(value: object) -> object:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def _like(q: str | None) -> str | None:
+    if not q:
+        return None
+    escaped = q.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def _number(cursor: str) -> int:
+    if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 18:  # noqa: PLR2004 - fits a bigint
+        raise BadInput("The cursor is none that a list answered as next_cursor.")
+    return int(cursor)

@@ -1,0 +1,80 @@
+"""People with an address and a password, which is hashed and checked before the transactions here: that takes long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from octavo.database import Connection, load_queries
+from octavo.model.errors import EmailTaken, WrongCredentials
+from octavo.model.ids import new_id
+from octavo.owners.rows import fetch_one
+from octavo.owners.sessions import end_other_sessions, end_session, insert_session, open_session
+
+QUERIES = load_queries("accounts")
+OWNERS = load_queries("owners")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    id: UUID
+    email: str
+    password_hash: str = field(repr=False)
+
+
+async def find_account(connection: Connection, email: str) -> Account | None:
+    return await fetch_one(connection, QUERIES.account_by_email, {"email": email}, Account)
+
+
+async def read_account(connection: Connection, user_id: UUID) -> Account | None:
+    return await fetch_one(connection, QUERIES.account_by_id, {"user": user_id}, Account)
+
+
+async def sign_up(connection: Connection, email: str, password_hash: str, *, replacing: str | None) -> str:
+    """Make an account and answer its first session; what the browser's visitor has becomes the new person's."""
+    visitor = await end_session(connection, replacing)
+    adopted = await _adopt(connection, visitor) if visitor else None
+    owner_id = adopted or await _new_home(connection)
+    values = {"id": new_id(), "email": email, "password_hash": password_hash, "owner": owner_id}
+    row = await (await connection.execute(QUERIES.insert_user, values)).fetchone()
+    if row is None:
+        raise EmailTaken
+    return await insert_session(connection, owner_id, row[0])
+
+
+async def sign_in(connection: Connection, account: Account, password_hash: str, *, replacing: str | None) -> str:
+    """Answer a new session for somebody whose password was right, unless it was changed in the meantime."""
+    await _keep_password(connection, account, password_hash)
+    row = await (await connection.execute(QUERIES.first_owner, {"user": account.id})).fetchone()
+    owner_id = row[0] if row else await _move_home(connection, account.id)
+    return await open_session(connection, owner_id, account.id, replacing=replacing)
+
+
+async def change_password(connection: Connection, account: Account, password_hash: str, *, keeping: str) -> None:
+    """Every session of this person ends but the one that is kept."""
+    await _keep_password(connection, account, password_hash)
+    await end_other_sessions(connection, account.id, keeping)
+
+
+async def _keep_password(connection: Connection, account: Account, password_hash: str) -> None:
+    values = {"user": account.id, "seen": account.password_hash, "password_hash": password_hash}
+    cursor = await connection.execute(QUERIES.keep_password, values)
+    if cursor.rowcount == 0:
+        raise WrongCredentials
+
+
+async def _adopt(connection: Connection, visitor: UUID) -> UUID | None:
+    row = await (await connection.execute(OWNERS.adopt_visitor, {"visitor": visitor})).fetchone()
+    return row[0] if row else None
+
+
+async def _new_home(connection: Connection) -> UUID:
+    owner_id = new_id()
+    await connection.execute(OWNERS.insert_owner, {"id": owner_id, "kind": "user"})
+    return owner_id
+
+
+async def _move_home(connection: Connection, user_id: UUID) -> UUID:
+    owner_id = await _new_home(connection)
+    await connection.execute(QUERIES.move_home, {"user": user_id, "owner": owner_id})
+    return owner_id

@@ -1,0 +1,78 @@
+"""Keys for programs: shown once, kept as a hash, and never stronger than whoever made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from octavo.database import Connection, load_queries
+from octavo.model.errors import NotAllowed, NotFound
+from octavo.model.ids import new_id
+from octavo.owners.callers import Caller, Scope
+from octavo.owners.rows import fetch_all, fetch_one
+from octavo.owners.tokens import hash_token, new_token
+
+QUERIES = load_queries("keys")
+PREFIX = "octavo_"
+SHOWN_CHARACTERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """`start` is how a key is recognised; the rest of it is known to nobody here."""
+
+    id: UUID
+    name: str
+    start: str
+    scope: Scope
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey(KeyView):
+    """The only time that the key itself is shown."""
+
+    key: str = field(repr=False)
+
+
+async def make_key(
+    connection: Connection, caller: Caller, *, name: str, scope: Scope, days: int | None = None
+) -> NewKey:
+    if not caller.may_grant(scope):
+        raise NotAllowed(
+            "Only signed-in people and keys with the scope admin make keys, and none above their own role."
+        )
+    key = PREFIX + new_token()
+    values = {"id": new_id(), "owner": caller.owner_id, "user": caller.user_id, "name": name, "scope": scope}
+    values |= {"start": key[:SHOWN_CHARACTERS], "key_hash": hash_token(key), "days": days}
+    made = await fetch_one(connection, QUERIES.insert_key, values, KeyView)
+    if made is None:
+        raise AssertionError("an insert answers its row")
+    return NewKey(**{name: getattr(made, name) for name in KeyView.__dataclass_fields__}, key=key)
+
+
+async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
+    """Those of the caller; for whoever manages the owner, everybody's."""
+    return await fetch_all(connection, QUERIES.list_keys, _whose(caller), KeyView)
+
+
+async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> None:
+    """It stops working at once."""
+    cursor = await connection.execute(QUERIES.revoke_key, {"key": key_id, **_whose(caller)})
+    if cursor.rowcount == 0:
+        raise NotFound
+
+
+async def read_key(connection: Connection, key: str) -> Caller | None:
+    """Whom a program acts for, while its key is good and its maker is a member."""
+    return await fetch_one(connection, QUERIES.read_key, {"key_hash": hash_token(key)}, Caller)
+
+
+def _whose(caller: Caller) -> dict[str, Any]:
+    if not caller.may_grant("read"):
+        raise NotAllowed("Only signed-in people and keys with the scope admin see and change keys.")
+    return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

@@ -1,0 +1,109 @@
+"""Several people who share one owner, each with a role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from octavo.database import Connection, load_queries
+from octavo.model.errors import AlreadyMember, LastOwner, NotAllowed, NotFound
+from octavo.owners.accounts import find_account
+from octavo.owners.callers import Caller, Role
+from octavo.owners.rows import fetch_all
+from octavo.owners.tokens import hash_token
+
+QUERIES = load_queries("members")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    user_id: UUID
+    email: str
+    role: Role
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerChoice:
+    """An owner that a person may act for; `email` is that of the person at home there."""
+
+    owner_id: UUID
+    kind: str
+    role: Role
+    email: str | None
+
+
+async def list_members(connection: Connection, owner_id: UUID) -> list[Member]:
+    return await fetch_all(connection, QUERIES.list_members, {"owner": owner_id}, Member)
+
+
+async def list_owners(connection: Connection, user_id: UUID) -> list[OwnerChoice]:
+    return await fetch_all(connection, QUERIES.list_owners, {"user": user_id}, OwnerChoice)
+
+
+async def add_member(connection: Connection, caller: Caller, email: str, role: Role) -> Member:
+    """Let somebody who has an account act for the caller's owner."""
+    await _lock_members(connection, caller)
+    account = await find_account(connection, email)
+    if account is None:
+        raise NotFound("Nobody with this address has an account here.")
+    values = {"owner": caller.owner_id, "user": account.id, "role": role}
+    cursor = await connection.execute(QUERIES.add_member, values)
+    if cursor.rowcount == 0:
+        raise AlreadyMember
+    return await _show_member(connection, caller, account.id)
+
+
+async def change_role(connection: Connection, caller: Caller, user_id: UUID, role: Role) -> Member:
+    """From the next request on."""
+    members = await _lock_members(connection, caller)
+    if role != "owner":
+        _keep_an_owner(caller, members, user_id)
+    await connection.execute(QUERIES.change_role, {"owner": caller.owner_id, "user": user_id, "role": role})
+    return await _show_member(connection, caller, user_id)
+
+
+async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -> None:
+    """With their sessions and keys for this owner."""
+    members = await _lock_members(connection, caller)
+    _keep_an_owner(caller, members, user_id)
+    await connection.execute(QUERIES.remove_member, {"owner": caller.owner_id, "user": user_id})
+
+
+async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner_id: UUID) -> None:
+    """Let a session act for another owner that the person is a member of."""
+    values = {"session_hash": hash_token(secret), "user": user_id, "owner": owner_id}
+    cursor = await connection.execute(QUERIES.switch_owner, values)
+    if cursor.rowcount == 0:
+        raise NotFound
+
+
+async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Member]:
+    """The members, whom nobody else changes until the end of the transaction.
+
+    The caller is looked at again, because they may have been removed since their request came in.
+    """
+    if not caller.may_manage:
+        raise NotAllowed
+    await connection.execute(QUERIES.lock_owner, {"owner": caller.owner_id})
+    members = {member.user_id: member for member in await list_members(connection, caller.owner_id)}
+    if caller.user_id and (caller.user_id not in members or members[caller.user_id].role != "owner"):
+        raise NotAllowed
+    return members
+
+
+def _keep_an_owner(caller: Caller, members: dict[UUID, Member], user_id: UUID) -> None:
+    """Refuse to lose the last person with the role; the owner of this machine is there without an account."""
+    if user_id not in members:
+        raise NotFound
+    owners = [member.user_id for member in members.values() if member.role == "owner"]
+    if owners == [user_id] and caller.kind != "local":
+        raise LastOwner
+
+
+async def _show_member(connection: Connection, caller: Caller, user_id: UUID) -> Member:
+    for member in await list_members(connection, caller.owner_id):
+        if member.user_id == user_id:
+            return member
+    raise NotFound

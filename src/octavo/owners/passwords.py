@@ -1,0 +1,37 @@
+"""Passwords: hashed slowly with argon2id, outside the loop that serves everybody else."""
+
+from __future__ import annotations
+
+import asyncio
+
+from argon2 import PasswordHasher
+from argon2.exceptions import VerificationError
+
+from octavo.model.errors import WeakPassword
+
+LEAST_CHARACTERS = 10
+# Verified when there is no such account, so that the answer takes as long as for a wrong password.
+NOBODYS_HASH = "$argon2id$v=19$m=65536,t=3,p=4$4HQmZLABisHpVBBRc3YP7Q$wF/7PUIKxxMxsjnLezb27OsBKGYkd4L6INazqdBCoB0"
+_hasher = PasswordHasher()
+
+
+async def hash_password(password: str) -> str:
+    """The hash of a new password that is long enough."""
+    if len(password) < LEAST_CHARACTERS:
+        raise WeakPassword(f"It needs {LEAST_CHARACTERS} characters.")
+    return await asyncio.to_thread(_hasher.hash, password)
+
+
+async def verify_password(kept: str | None, password: str) -> str | None:
+    """The hash to keep if the password is right: a new one when hashing was made harder since."""
+    right = await asyncio.to_thread(_matches, kept or NOBODYS_HASH, password)
+    if kept is None or not right:
+        return None
+    return await asyncio.to_thread(_hasher.hash, password) if _hasher.check_needs_rehash(kept) else kept
+
+
+def _matches(kept: str, password: str) -> bool:
+    try:
+        return _hasher.verify(kept, password)
+    except VerificationError:
+        return False

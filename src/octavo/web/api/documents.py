@@ -1,0 +1,230 @@
+"""An owner's documents: finding, reading, editing, deleting, and what has happened to them."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from octavo.jobs.views import DEFAULT_LIMIT, EventView
+from octavo.library import changes
+from octavo.library.changes import Edit, Retried
+from octavo.library.documents import (
+    Chunk,
+    Document,
+    Filters,
+    list_chunks,
+    list_documents,
+    list_events,
+    show_document,
+)
+from octavo.library.files import count_download, find_file
+from octavo.model.errors import BadInput
+from octavo.model.pages import Page
+from octavo.web.api import Cursor, Limit, RetryRequest, problems
+from octavo.web.downloads import attachment, read_range
+from octavo.web.parts import Parts, PartsOf, Reading, Writing
+
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
+LINK_SECONDS = 300
+MOST_IDS = 500
+Plain = r"^[^\x00-\x1f\x7f]*$"
+Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain)]
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
+
+
+class EditRequest(BaseModel):
+    """Only what is given is changed; null empties a field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    author: str | None = Field(default=None, max_length=500, pattern=Plain)
+    document_date: date | None = None
+    tags: list[Label] | None = Field(default=None, max_length=changes.MOST_TAGS)
+    collection: Label | None = None
+
+    def as_edit(self) -> Edit:
+        given: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        if "tags" in given:
+            given["tags"] = given["tags"] or []
+        return Edit(**given)
+
+
+class BulkRequest(BaseModel):
+    """One thing for many documents: for all of them or for none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[UUID] = Field(min_length=1, max_length=MOST_IDS)
+    action: Literal["delete", "restore", "purge", "retry", "edit"]
+    edit: EditRequest | None = None
+
+
+class BulkAnswer(BaseModel):
+    changed: int
+
+
+class SignedLink(BaseModel):
+    """Downloads one file for a while, without signing in."""
+
+    url: str
+    expires_in_seconds: int
+
+
+@router.get("", responses=problems(401, 422))
+async def documents(
+    parts: PartsOf,
+    caller: Reading,
+    q: Wanted = None,
+    status: Literal["pending", "completed", "failed"] | None = None,
+    tag: Wanted = None,
+    collection: Wanted = None,
+    trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[Document]:
+    """Your documents, newest first; with `trashed`, those in the trash."""
+    filters = Filters(q, status, tag, collection, trashed)
+    async with parts.database.connection() as connection:
+        return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
+
+
+@router.post("/bulk", responses=problems(401, 403, 404, 409, 422))
+async def bulk(parts: PartsOf, caller: Writing, wanted: BulkRequest) -> BulkAnswer:
+    """Do one thing with many documents: with all of them or with none."""
+    if (wanted.action == "edit") != (wanted.edit is not None):
+        raise BadInput("`edit` belongs to the action edit.")
+    owner, ids = caller.owner_id, set(wanted.ids)
+    keys: list[str] = []
+    async with parts.database.transaction() as connection:
+        if wanted.action == "delete":
+            await changes.trash_documents(connection, owner, ids)
+        elif wanted.action == "restore":
+            await changes.restore_documents(connection, owner, ids)
+        elif wanted.action == "purge":
+            keys = await changes.purge_documents(connection, owner, ids)
+        elif wanted.edit:
+            await changes.edit_documents(connection, owner, ids, wanted.edit.as_edit())
+        else:
+            for document in sorted(ids):
+                await changes.retry_document(connection, owner, document, None)
+    await parts.bucket.delete(keys)
+    return BulkAnswer(changed=len(ids))
+
+
+@router.get("/{document}", responses=problems(401, 404, 422))
+async def document(parts: PartsOf, caller: Reading, document: UUID) -> Document:
+    """One of your documents."""
+    async with parts.database.connection() as connection:
+        return await show_document(connection, caller.owner_id, document)
+
+
+@router.patch("/{document}", responses=problems(401, 403, 404, 422))
+async def edit(parts: PartsOf, caller: Writing, document: UUID, wanted: EditRequest) -> Document:
+    """Change title, author, date, tags or collection."""
+    async with parts.database.transaction() as connection:
+        await changes.edit_documents(connection, caller.owner_id, [document], wanted.as_edit())
+        return await show_document(connection, caller.owner_id, document)
+
+
+@router.delete("/{document}", status_code=204, responses=problems(401, 403, 404, 422))
+async def delete(
+    parts: PartsOf,
+    caller: Writing,
+    document: UUID,
+    purge: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+) -> None:
+    """To the trash; with `purge`, for good, also from the trash."""
+    async with parts.database.transaction() as connection:
+        if not purge:
+            await changes.trash_documents(connection, caller.owner_id, [document])
+            return
+        keys = await changes.purge_documents(connection, caller.owner_id, [document])
+    await parts.bucket.delete(keys)
+
+
+@router.post("/{document}/restore", responses=problems(401, 403, 404, 422))
+async def restore(parts: PartsOf, caller: Writing, document: UUID) -> Document:
+    """Back from the trash."""
+    async with parts.database.transaction() as connection:
+        await changes.restore_documents(connection, caller.owner_id, [document])
+        return await show_document(connection, caller.owner_id, document)
+
+
+@router.post("/{document}/retry", responses=problems(401, 403, 404, 409, 422))
+async def retry(parts: PartsOf, caller: Writing, document: UUID, wanted: RetryRequest | None = None) -> Retried:
+    """Go on with what failed, or process again what is complete."""
+    async with parts.database.transaction() as connection:
+        from_stage = wanted.from_stage if wanted else None
+        return await changes.retry_document(connection, caller.owner_id, document, from_stage)
+
+
+@router.get("/{document}/chunks", responses=problems(401, 404, 422))
+async def chunks(
+    parts: PartsOf, caller: Reading, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[Chunk]:
+    """The pieces of its text, in order."""
+    async with parts.database.connection() as connection:
+        return await list_chunks(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@router.get("/{document}/events", responses=problems(401, 404, 422))
+async def events(
+    parts: PartsOf, caller: Reading, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[EventView]:
+    """All that happened to it, oldest first."""
+    async with parts.database.connection() as connection:
+        return await list_events(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@router.get("/{document}/markdown", responses=problems(401, 404, 409, 416, 422), response_class=Response)
+async def markdown(
+    parts: PartsOf, caller: Reading, document: UUID, asked: Annotated[str | None, Header(alias="range")] = None
+) -> StreamingResponse:
+    """Its text."""
+    return await _download(parts, caller.owner_id, document, "markdown", asked)
+
+
+@router.get("/{document}/source", responses=problems(401, 404, 409, 416, 422), response_class=Response)
+async def source(
+    parts: PartsOf, caller: Reading, document: UUID, asked: Annotated[str | None, Header(alias="range")] = None
+) -> StreamingResponse:
+    """The file as it came in."""
+    return await _download(parts, caller.owner_id, document, "source", asked)
+
+
+@router.post("/{document}/link", responses=problems(401, 404, 409, 422))
+async def link(
+    parts: PartsOf, caller: Reading, document: UUID, kind: Literal["source", "markdown"] = "source"
+) -> SignedLink:
+    """A link that downloads the file for some minutes, for whoever has it."""
+    async with parts.database.transaction() as connection:
+        file = await find_file(connection, caller.owner_id, document, kind)
+        await count_download(connection, document)
+    name = _label(file.filename, kind)
+    url = await parts.bucket.sign_get(
+        file.key, seconds=LINK_SECONDS, filename=name, content_type=file.content_type
+    )
+    return SignedLink(url=url, expires_in_seconds=LINK_SECONDS)
+
+
+async def _download(parts: Parts, owner: UUID, document: UUID, kind: str, asked: str | None) -> StreamingResponse:
+    async with parts.database.transaction() as connection:
+        file = await find_file(connection, owner, document, kind)
+        start, end = read_range(asked, file.bytes)
+        if kind == "source" and start == 0:
+            await count_download(connection, document)
+    stream = await parts.bucket.stream(file.key, start=start, end=end)
+    headers = {"etag": f'"{file.sha256}"'}
+    return attachment(stream, _label(file.filename, kind), file.content_type, headers)
+
+
+def _label(filename: str, kind: str) -> str:
+    if kind == "source" or filename.lower().endswith(".md"):
+        return filename
+    return f"{filename}.md"

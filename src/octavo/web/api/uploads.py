@@ -1,0 +1,124 @@
+"""Bringing files in: in two steps with the bytes between them, or in one call."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import unquote
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from octavo.intake import NewUpload, Outcome
+from octavo.intake.uploads import Policy, Ticket
+from octavo.model.errors import BadInput
+from octavo.storage import Stored
+from octavo.web.api import problems
+from octavo.web.downloads import attachment
+from octavo.web.intake import IntakeOf, LimitsOf
+from octavo.web.multipart import FormReader
+from octavo.web.parts import Reading, Writing
+
+router = APIRouter(prefix="/api/v1", tags=["uploads"])
+Plain = r"^[^\x00-\x1f\x7f]*$"
+
+
+class Announcement(BaseModel):
+    """What is about to be sent. `bytes` and `sha256` are compared with what arrives; they are never believed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    filename: str = Field(max_length=1000)
+    content_type: str = Field(default="application/octet-stream", max_length=200, pattern=Plain)
+    bytes: int | None = Field(default=None, ge=0, le=1 << 50)
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
+    duplicates: Policy = "reuse"
+    title: str | None = Field(default=None, max_length=500, pattern=Plain)
+
+    def as_upload(self) -> NewUpload:
+        return NewUpload(
+            self.filename,
+            self.content_type,
+            self.bytes,
+            self.sha256.lower() if self.sha256 else None,
+            self.duplicates,
+            given={"title": self.title} if self.title else {},
+        )
+
+
+@router.post("/uploads", status_code=201, responses=problems(401, 403, 413, 422, 429))
+async def begin(intake: IntakeOf, limits: LimitsOf, caller: Writing, announced: Announcement) -> Ticket:
+    """Announce a file; send its bytes to `put_url`, then finalize. Its document exists only after that."""
+    return await intake.begin(caller.owner_id, announced.as_upload(), limits)
+
+
+@router.put("/uploads/{upload}/content", responses=problems(401, 403, 404, 409, 413, 422))
+async def receive(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: UUID, request: Request) -> Stored:
+    """The bytes of an upload, as the raw body."""
+    return await intake.receive(caller.owner_id, upload, request.stream(), limits)
+
+
+@router.get("/uploads/{upload}/content", responses=problems(401, 404, 409), response_class=Response)
+async def content(intake: IntakeOf, caller: Reading, upload: UUID) -> StreamingResponse:
+    """The bytes of the upload that a document is made from."""
+    found = await intake.read(caller.owner_id, upload)
+    return attachment(await intake.content(caller.owner_id, upload), found.filename, found.content_type)
+
+
+@router.post("/uploads/{upload}/finalize", responses=problems(401, 403, 404, 409, 413, 422))
+async def finalize(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: UUID) -> Outcome:
+    """Make the document, or find the one that this content is already. Repeated, it answers the same."""
+    return await intake.finalize(caller.owner_id, upload, limits)
+
+
+@router.post(
+    "/documents",
+    status_code=202,
+    responses=problems(400, 401, 403, 409, 413, 415, 422, 429),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["file"],
+                        "properties": {
+                            "duplicates": {"type": "string", "enum": ["reuse", "new", "reject"]},
+                            "title": {"type": "string"},
+                            "file": {"type": "string", "format": "binary"},
+                        },
+                    }
+                },
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            },
+        }
+    },
+)
+async def add(
+    intake: IntakeOf,
+    limits: LimitsOf,
+    caller: Writing,
+    request: Request,
+    content_type: Annotated[str, Header()] = "application/octet-stream",
+    x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
+) -> Outcome:
+    """Add a document in one call: a form whose last field is `file`, or the raw bytes with `X-Upload-Filename`."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        form = await FormReader(content_type, request.stream()).read()
+        announced = _check_fields(form.fields, form.filename, form.content_type)
+        return await intake.take(caller.owner_id, announced.as_upload(), form.file, limits)
+    if x_upload_filename is not None:
+        announced = _check_fields({}, unquote(x_upload_filename), content_type)
+        return await intake.take(caller.owner_id, announced.as_upload(), request.stream(), limits)
+    raise BadInput("Send a form with `file`, or raw bytes with the header X-Upload-Filename.")
+
+
+def _check_fields(fields: dict[str, str], filename: str, content_type: str) -> Announcement:
+    known = {name: value for name, value in fields.items() if name in Announcement.model_fields}
+    try:
+        return Announcement.model_validate(known | {"filename": filename[:1000], "content_type": content_type})
+    except ValidationError as error:
+        raise BadInput("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from None

@@ -1,0 +1,57 @@
+"""Files to people: always saved and never shown, streamed, and in parts when a part is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from fastapi.responses import StreamingResponse
+
+from octavo.model.errors import BadInput
+from octavo.storage import ObjectStream, attachment_header
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+class RangeNotSatisfiable(BadInput):
+    """The file does not have the part that was asked for."""
+
+    code = "RANGE_NOT_SATISFIABLE"
+    status = 416
+
+
+def attachment(
+    stream: ObjectStream, filename: str, content_type: str, headers: Mapping[str, str] | None = None
+) -> StreamingResponse:
+    """Whatever type a file claims to have, a browser only saves it."""
+    size = stream.info.bytes
+    all_headers = {
+        "content-length": str(stream.end - stream.start),
+        "content-disposition": attachment_header(filename),
+        "content-security-policy": "sandbox",
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+        "accept-ranges": "bytes",
+        **(headers or {}),
+    }
+    partial = (stream.start, stream.end) != (0, size)
+    if partial:
+        all_headers["content-range"] = f"bytes {stream.start}-{stream.end - 1}/{size}"
+    status = HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK
+    return StreamingResponse(stream, status, headers=all_headers, media_type=content_type)
+
+
+def read_range(header: str | None, size: int) -> tuple[int, int]:
+    """The one part that was asked for, from its first byte to before its last; all of it when there is no such wish."""
+    found = _RANGE.fullmatch(header.strip()) if header else None
+    if not found or found.groups() == ("", ""):
+        return 0, size
+    first, last = found.groups()
+    if first == "":
+        start, end = max(0, size - int(last)), size
+    else:
+        start, end = int(first), min(size, int(last) + 1) if last else size
+    if start >= end:
+        raise RangeNotSatisfiable
+    return start, end

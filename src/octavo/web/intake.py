@@ -1,0 +1,34 @@
+"""What routes that bring files in work with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends
+
+from octavo.intake import Intake, IntakeLimits
+from octavo.model.settings import Settings
+from octavo.pipeline import detect_source
+from octavo.web.parts import PartsOf, Writing
+
+
+def intake_of(parts: PartsOf) -> Intake:
+    return Intake(parts.database, parts.bucket, detect_source)
+
+
+def limits_of(parts: PartsOf, caller: Writing) -> IntakeLimits:
+    return intake_limits(parts.settings, anonymous=caller.is_anonymous)
+
+
+def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
+    """What this kind of owner may bring in; without an account it is less."""
+    stored = settings.anonymous_stored_bytes if anonymous else settings.stored_bytes
+    return IntakeLimits(
+        upload_bytes=settings.upload_bytes,
+        stored_bytes=stored or None,
+        concurrent=settings.anonymous_concurrent_uploads if anonymous else settings.concurrent_uploads,
+    )
+
+
+IntakeOf = Annotated[Intake, Depends(intake_of)]
+LimitsOf = Annotated[IntakeLimits, Depends(limits_of)]

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from tests.support.library import Desk, open_desk
+
+from octavo.storage import open_bucket
+
+
+@pytest.fixture
+async def desk(database_info: str, folder: Path) -> AsyncIterator[Desk]:
+    """One installation's intake with a bucket in a folder, and nobody who works on what comes in."""
+    async with aclosing(open_bucket((folder / "objects").as_uri())) as bucket, open_desk(database_info, bucket) as desk:
+        yield desk
+
+
+@pytest.fixture
+async def owner(desk: Desk) -> UUID:
+    return await desk.new_owner()

@@ -1,0 +1,248 @@
+"""Nothing exists before finalize, everything after it, and each content of an owner is one document."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from hashlib import sha256
+from uuid import UUID, uuid4
+
+import pytest
+from tests.support.library import LIMITS, Desk
+
+from octavo.intake import IntakeLimits, NewUpload
+from octavo.intake.errors import (
+    Duplicate,
+    HashMismatch,
+    NotCanonical,
+    QuotaExceeded,
+    SizeMismatch,
+    TooManyUploads,
+    UploadClosed,
+    UploadIncomplete,
+)
+from octavo.library.changes import purge_documents, restore_documents, trash_documents
+from octavo.model.errors import Empty, NotFound, OctavoError, TooLarge
+
+TEXT = b"The quick brown fox. " * 50
+
+
+async def test_a_document_is_there_after_finalize_and_not_before(desk: Desk, owner: UUID) -> None:
+    ticket = await desk.intake.begin(owner, NewUpload("a.txt"), LIMITS)
+    stored = await desk.intake.receive(owner, ticket.upload_id, TEXT, LIMITS)
+    assert (stored.bytes, stored.sha256) == (len(TEXT), sha256(TEXT).hexdigest())
+    assert await desk.rows("SELECT FROM documents") == []
+    assert await desk.rows("SELECT FROM jobs") == []
+    outcome = await desk.intake.finalize(owner, ticket.upload_id, LIMITS)
+    assert outcome.state == "uploaded"
+    assert (outcome.document_id, outcome.process_id) == (ticket.document_id, ticket.process_id)
+    (document,) = await desk.rows("SELECT id, status, bytes, encode(sha256, 'hex') AS sha256 FROM documents")
+    expected = {"status": "pending", "bytes": len(TEXT), "sha256": sha256(TEXT).hexdigest()}
+    assert document == {"id": ticket.document_id, **expected}
+    assert await desk.one("SELECT status FROM jobs WHERE id = %s", ticket.process_id) == "queued"
+    await desk.check_books()
+
+
+async def test_finalize_repeated_answers_the_same(desk: Desk, owner: UUID) -> None:
+    first = await desk.add(owner, TEXT)
+    again = await desk.intake.finalize(owner, first.upload_id, LIMITS)
+    assert (again.document_id, again.process_id, again.state) == (first.document_id, first.process_id, first.state)
+    assert again.duplicate
+    assert not first.duplicate
+    assert await desk.one("SELECT count(*) FROM jobs") == 1
+
+
+async def test_the_same_file_a_hundred_times_at_once_is_one_document(desk: Desk, owner: UUID) -> None:
+    outcomes = await asyncio.gather(*(desk.add(owner, TEXT) for _ in range(100)))
+    assert len({outcome.document_id for outcome in outcomes}) == 1
+    assert sorted(outcome.state for outcome in outcomes) == ["deduplicated"] * 99 + ["uploaded"]
+    assert await desk.one("SELECT count(*) FROM documents") == 1
+    assert await desk.one("SELECT count(*) FROM jobs") == 1
+    assert await desk.one("SELECT count(*) FROM events WHERE kind = 'deduplicated'") == 99
+    await desk.check_books()
+
+
+async def test_one_upload_finalized_by_many_at_once_makes_one_document(desk: Desk, owner: UUID) -> None:
+    ticket = await desk.intake.begin(owner, NewUpload("a.txt"), LIMITS)
+    await desk.intake.receive(owner, ticket.upload_id, TEXT, LIMITS)
+    outcomes = await asyncio.gather(*(desk.intake.finalize(owner, ticket.upload_id, LIMITS) for _ in range(20)))
+    assert {outcome.document_id for outcome in outcomes} == {ticket.document_id}
+    assert [outcome.duplicate for outcome in outcomes].count(False) == 1
+    assert await desk.one("SELECT count(*) FROM jobs") == 1
+
+
+async def test_two_owners_never_share_a_document(desk: Desk, owner: UUID) -> None:
+    other = await desk.new_owner()
+    mine, theirs = await desk.add(owner, TEXT), await desk.add(other, TEXT)
+    assert (mine.state, theirs.state) == ("uploaded", "uploaded")
+    assert mine.document_id != theirs.document_id
+    with pytest.raises(NotFound):
+        await desk.intake.finalize(other, mine.upload_id, LIMITS)
+    with pytest.raises(NotFound):
+        await desk.intake.receive(other, mine.upload_id, TEXT, LIMITS)
+    with pytest.raises(NotFound):
+        await desk.intake.content(other, mine.upload_id)
+    await desk.check_books()
+
+
+async def test_a_pending_upload_blocks_nobody(desk: Desk, owner: UUID) -> None:
+    ticket = await desk.intake.begin(owner, NewUpload("a.txt"), LIMITS)
+    await desk.intake.receive(owner, ticket.upload_id, TEXT, LIMITS)
+    assert (await desk.add(owner, TEXT)).state == "uploaded"
+    assert (await desk.intake.finalize(owner, ticket.upload_id, LIMITS)).state == "deduplicated"
+    await desk.check_books()
+
+
+async def test_bytes_sent_again_replace_those_before(desk: Desk, owner: UUID) -> None:
+    ticket = await desk.intake.begin(owner, NewUpload("a.txt"), LIMITS)
+    await desk.intake.receive(owner, ticket.upload_id, b"wrong", LIMITS)
+    await desk.intake.receive(owner, ticket.upload_id, TEXT, LIMITS)
+    await desk.intake.finalize(owner, ticket.upload_id, LIMITS)
+    assert await desk.one("SELECT bytes FROM documents") == len(TEXT)
+    await desk.check_books()
+
+
+async def test_a_transfer_that_breaks_off_leaves_the_upload_open(desk: Desk, owner: UUID) -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        yield TEXT
+        raise ConnectionResetError
+
+    ticket = await desk.intake.begin(owner, NewUpload("a.txt"), LIMITS)
+    with pytest.raises(ConnectionResetError):
+        await desk.intake.receive(owner, ticket.upload_id, broken(), LIMITS)
+    with pytest.raises(UploadIncomplete):
+        await desk.intake.finalize(owner, ticket.upload_id, LIMITS)
+    await desk.intake.receive(owner, ticket.upload_id, TEXT, LIMITS)
+    assert (await desk.intake.finalize(owner, ticket.upload_id, LIMITS)).state == "uploaded"
+    await desk.check_books()
+
+
+# Twins -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_twin_that_is_wanted_has_a_document_of_its_own_and_shares_the_file(desk: Desk, owner: UUID) -> None:
+    first = await desk.add(owner, TEXT)
+    second = await desk.add(owner, TEXT, duplicates="new")
+    assert (second.state, second.duplicate_of) == ("uploaded", first.document_id)
+    assert second.document_id != first.document_id
+    assert await desk.one("SELECT refs FROM objects") == 2
+    await desk.check_books()
+    async with desk.database.transaction() as connection:
+        unused = await purge_documents(connection, owner, [first.document_id])
+    assert unused == []
+    assert await desk.one("SELECT refs FROM objects") == 1
+    async with desk.database.transaction() as connection:
+        unused = await purge_documents(connection, owner, [second.document_id])
+    await desk.bucket.delete(unused)
+    assert await desk.rows("SELECT FROM objects") == []
+    await desk.check_books()
+
+
+async def test_a_duplicate_can_be_refused(desk: Desk, owner: UUID) -> None:
+    first = await desk.add(owner, TEXT)
+    with pytest.raises(Duplicate, match=str(first.document_id)):
+        await desk.add(owner, TEXT, duplicates="reject")
+    assert await desk.one("SELECT error_code FROM uploads WHERE state = 'rejected'") == "DUPLICATE"
+    await desk.check_books()
+
+
+async def test_a_deleted_document_gives_its_content_free(desk: Desk, owner: UUID) -> None:
+    first = await desk.add(owner, TEXT)
+    async with desk.database.transaction() as connection:
+        await trash_documents(connection, owner, [first.document_id])
+    second = await desk.add(owner, TEXT)
+    assert second.state == "uploaded"
+    assert second.document_id != first.document_id
+    await desk.check_books()
+
+
+async def test_a_restored_document_whose_content_came_again_is_its_twin(desk: Desk, owner: UUID) -> None:
+    first = await desk.add(owner, TEXT)
+    async with desk.database.transaction() as connection:
+        await trash_documents(connection, owner, [first.document_id])
+    second = await desk.add(owner, TEXT)
+    async with desk.database.transaction() as connection:
+        await restore_documents(connection, owner, [first.document_id])
+    twin = await desk.one("SELECT duplicate_of FROM documents WHERE id = %s", first.document_id)
+    assert twin == second.document_id
+    assert await desk.one("SELECT count(*) FROM uploads WHERE is_canonical") == 1
+    await desk.check_books()
+
+
+async def test_a_restored_document_holds_its_content_again(desk: Desk, owner: UUID) -> None:
+    first = await desk.add(owner, TEXT)
+    async with desk.database.transaction() as connection:
+        await trash_documents(connection, owner, [first.document_id])
+    async with desk.database.transaction() as connection:
+        await restore_documents(connection, owner, [first.document_id])
+    assert (await desk.add(owner, TEXT)).document_id == first.document_id
+    assert await desk.one("SELECT status FROM jobs") == "queued"
+    await desk.check_books()
+
+
+async def test_only_the_canonical_upload_gives_its_bytes(desk: Desk, owner: UUID) -> None:
+    first, second = await desk.add(owner, TEXT), await desk.add(owner, TEXT)
+    stream = await desk.intake.content(owner, first.upload_id)
+    assert b"".join([chunk async for chunk in stream]) == TEXT
+    with pytest.raises(NotCanonical):
+        await desk.intake.content(owner, second.upload_id)
+
+
+# Refusals ----------------------------------------------------------------------------------------------------------
+
+REFUSALS: dict[str, tuple[type[OctavoError], bytes, dict[str, object]]] = {
+    "an empty file": (Empty, b"", {}),
+    "a file that is too large": (TooLarge, b"x" * (LIMITS.upload_bytes + 1), {}),
+    "a file of another size": (SizeMismatch, TEXT, {"bytes": 7}),
+    "another file": (HashMismatch, TEXT, {"sha256": "0" * 64}),
+    "a file announced as too large": (TooLarge, TEXT, {"bytes": LIMITS.upload_bytes + 1}),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_a_refused_upload_leaves_one_row_that_says_why(desk: Desk, owner: UUID, refusal: str) -> None:
+    error, body, claims = REFUSALS[refusal]
+    with pytest.raises(error) as raised:
+        await desk.add(owner, body, **claims)
+    (row,) = await desk.rows("SELECT state, error_code, error_message, process_id FROM uploads")
+    assert (row["state"], row["error_code"], row["error_message"]) == ("rejected", error.code, raised.value.line)
+    (event,) = await desk.rows("SELECT kind, process_id, detail FROM events")
+    assert (event["kind"], event["process_id"]) == ("rejected", row["process_id"])
+    assert event["detail"]["error"]["code"] == error.code
+    assert await desk.rows("SELECT FROM documents") == []
+    assert [info async for info in desk.bucket.list()] == []
+    await desk.check_books()
+
+
+async def test_a_full_quota_refuses_and_leaves_nothing(desk: Desk, owner: UUID) -> None:
+    narrow = IntakeLimits(upload_bytes=1 << 20, stored_bytes=len(TEXT) + 10, concurrent=10)
+    await desk.add(owner, TEXT, narrow)
+    with pytest.raises(QuotaExceeded):
+        await desk.add(owner, TEXT + b"more", narrow)
+    assert (await desk.add(owner, TEXT, narrow)).state == "deduplicated"
+    assert await desk.one("SELECT bytes FROM owner_usage") == len(TEXT)
+    await desk.check_books()
+
+
+async def test_too_many_open_uploads_have_to_wait(desk: Desk, owner: UUID) -> None:
+    few = IntakeLimits(upload_bytes=1 << 20, stored_bytes=None, concurrent=2)
+    for _ in range(2):
+        await desk.intake.begin(owner, NewUpload("a.txt"), few)
+    with pytest.raises(TooManyUploads) as raised:
+        await desk.intake.begin(owner, NewUpload("a.txt"), few)
+    assert raised.value.retry_after_seconds > 800
+    assert (await desk.intake.begin(await desk.new_owner(), NewUpload("a.txt"), few)).put_url
+
+
+async def test_an_upload_that_ended_takes_nothing_more(desk: Desk, owner: UUID) -> None:
+    done = await desk.add(owner, TEXT)
+    with pytest.raises(UploadClosed):
+        await desk.intake.receive(owner, done.upload_id, b"other", LIMITS)
+    with pytest.raises(Empty):
+        await desk.add(owner, b"")
+    refused = await desk.one("SELECT id FROM uploads WHERE state = 'rejected'")
+    with pytest.raises(UploadClosed):
+        await desk.intake.finalize(owner, refused, LIMITS)
+    with pytest.raises(NotFound):
+        await desk.intake.finalize(owner, uuid4(), LIMITS)
+    await desk.check_books()

@@ -1,0 +1,145 @@
+"""A document that came in becomes text that can be read and cited, with a real worker and the real sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from octavo.intake import Intake, NewUpload
+from octavo.jobs.faults import FaultPlan
+from octavo.jobs.worker import Worker, WorkerLimits
+from octavo.library import changes
+from octavo.library.documents import Document, list_chunks, show_document
+from octavo.library.files import find_file
+from octavo.model.settings import Settings
+from octavo.pipeline import Tools, detect_source, known_kinds
+from octavo.sandbox import Sandbox
+from tests.support.library import LIMITS, Desk
+
+MARKDOWN = "# Alpha\n\nThe quick brown fox — naïve, 東京.\n\n## Beta\n\n" + "Größere Wörter for the body, ça va. " * 300
+
+
+@pytest.fixture
+async def sandbox() -> AsyncGenerator[Sandbox]:
+    async with Sandbox(preload=("octavo.extract.run", "octavo.enrich.run")) as box:
+        yield box
+
+
+@asynccontextmanager
+async def working(desk: Desk, sandbox: Sandbox, folder: Path) -> AsyncGenerator[None]:
+    tools = Tools(Settings(data_dir=folder), desk.database, desk.bucket, sandbox)
+    stopping = asyncio.Event()
+    worker = Worker(desk.database, known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
+    task = asyncio.create_task(worker.run(stopping))
+    try:
+        yield
+    finally:
+        stopping.set()
+        await task
+
+
+async def finished(desk: Desk, owner: UUID, document: UUID) -> Document:
+    async with asyncio.timeout(30), desk.database.connection() as connection:
+        while (shown := await show_document(connection, owner, document)).status == "pending":
+            await asyncio.sleep(0.02)
+        return shown
+
+
+async def text_of(desk: Desk, owner: UUID, document: UUID, kind: str = "markdown") -> str:
+    async with desk.database.connection() as connection:
+        file = await find_file(connection, owner, document, kind)
+    return (await desk.bucket.read(file.key)).decode()
+
+
+async def add(desk: Desk, owner: UUID, name: str, body: bytes, **more: Any) -> UUID:  # noqa: ANN401
+    intake = Intake(desk.database, desk.bucket, detect_source)
+    return (await intake.take(owner, NewUpload(name, **more), body, LIMITS)).document_id
+
+
+async def test_markdown_is_kept_as_it_is_and_cut_into_chunks(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "alpha.md", MARKDOWN.encode())
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert (shown.status, shown.quality, shown.text_ready, shown.revision) == ("completed", "full", True, 1)
+    assert shown.source_type == "markdown"
+    assert shown.word_count
+    text = await text_of(desk, owner, document)
+    assert text == MARKDOWN
+    async with desk.database.connection() as connection:
+        chunks = (await list_chunks(connection, owner, document)).items
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert all(text[chunk.start : chunk.end] == chunk.content for chunk in chunks)
+    assert "".join("".join(chunk.content.split()) for chunk in chunks) == "".join(text.split())
+    stages = [row["stage"] for row in await desk.rows("SELECT stage FROM job_stages ORDER BY finished_at")]
+    assert stages == ["extracted", "markdown_saved", "chunked"]
+    await desk.check_books()
+
+
+async def test_a_type_that_is_not_read_is_kept(desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path) -> None:
+    document = await add(desk, owner, "data.bin", bytes(range(256)) * 10)
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+        async with desk.database.transaction() as connection:
+            again = await changes.retry_document(connection, owner, document, None)
+    assert (shown.status, shown.quality, shown.text_ready, shown.error) == ("completed", "stored_only", False, None)
+    assert again.state == "skipped"
+    await desk.check_books()
+
+
+@pytest.mark.parametrize("from_stage", [None, "chunked", "markdown_saved", "extracted"])
+async def test_processing_again_takes_the_place_of_what_was_there(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path, from_stage: str | None
+) -> None:
+    document = await add(desk, owner, "alpha.md", MARKDOWN.encode())
+    async with working(desk, sandbox, folder):
+        await finished(desk, owner, document)
+        before = await desk.rows("SELECT id FROM chunks")
+        async with desk.database.transaction() as connection:
+            await changes.retry_document(connection, owner, document, from_stage)
+        shown = await finished(desk, owner, document)
+    assert (shown.status, shown.revision) == ("completed", 2)
+    assert await text_of(desk, owner, document) == MARKDOWN
+    after = await desk.rows("SELECT id FROM chunks WHERE revision = 2")
+    assert len(after) == len(before)
+    assert await desk.one("SELECT count(*) FROM chunks") == len(after)
+    assert await desk.one("SELECT count(*) FROM artifacts WHERE revision = 1") == 0
+    await desk.check_books()
+
+
+async def test_a_twin_is_complete_at_once_with_all_that_was_made(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    first = await add(desk, owner, "alpha.md", MARKDOWN.encode())
+    async with working(desk, sandbox, folder):
+        await finished(desk, owner, first)
+    twin = await add(desk, owner, "beta.md", MARKDOWN.encode(), duplicates="new")
+    shown = await finished(desk, owner, twin)
+    assert (shown.status, shown.duplicate_of, shown.quality, shown.text_ready) == ("completed", first, "full", True)
+    assert await text_of(desk, owner, twin) == MARKDOWN
+    async with desk.database.transaction() as connection:
+        mine = (await list_chunks(connection, owner, twin)).items
+        theirs = (await list_chunks(connection, owner, first)).items
+        assert [(one.content, one.start) for one in mine] == [(one.content, one.start) for one in theirs]
+        unused = await changes.purge_documents(connection, owner, [first])
+    await desk.bucket.delete(unused)
+    assert await text_of(desk, owner, twin) == MARKDOWN
+    assert await text_of(desk, owner, twin, "source") == MARKDOWN
+    await desk.check_books()
+
+
+async def test_text_of_nothing_is_said_to_be_empty(desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path) -> None:
+    document = await add(desk, owner, "blank.txt", b" \n\n \t ")
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert (shown.status, shown.text_ready) == ("failed", False)
+    assert shown.error
+    assert shown.error.code == "EMPTY"
+    await desk.check_books()

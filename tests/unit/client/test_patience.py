@@ -1,0 +1,51 @@
+"""A call is made again a few times, waits as long as the server asks, and never for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.client.patience import Patience, read_retry_after
+
+
+class Clock:
+    """Sleeps that take no time."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+async def test_pauses_grow_and_end() -> None:
+    clock = Clock()
+    tries = Patience(pauses=(0.1, 1.0), sleep=clock.sleep).begin()
+    assert [await tries.pause() for _ in range(3)] == [True, True, False]
+    assert clock.slept == [0.1, 1.0]
+    assert tries.repeated
+
+
+async def test_the_server_is_waited_for_but_not_for_ever() -> None:
+    clock = Clock()
+    tries = Patience(longest_wait=60, all_waits=100, sleep=clock.sleep).begin()
+    assert not await tries.wait(61)
+    assert not tries.repeated
+    assert [await tries.wait(40) for _ in range(3)] == [True, True, False]
+    assert clock.slept == [40, 40]
+
+
+@pytest.mark.parametrize(
+    ("header", "date", "seconds"),
+    [
+        (None, None, None),
+        ("7", None, 7),
+        (" 7 ", None, 7),
+        ("Wed, 21 Oct 2026 07:28:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 30),
+        ("Wed, 21 Oct 2026 07:27:00 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 0),
+        ("Wed, 21 Oct 2026 07:28:30 GMT", None, None),  # nobody's clock to compare it with
+        ("soon", "Wed, 21 Oct 2026 07:28:00 GMT", None),
+        ("-1", None, None),
+    ],
+)
+def test_the_header_is_read(header: str | None, date: str | None, seconds: float | None) -> None:
+    assert read_retry_after(header, date) == seconds
