@@ -6,9 +6,9 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.library import Desk, open_desk
 
 from octavo.storage import open_bucket
+from tests.support.library import Desk, open_desk
 
 
 @pytest.fixture

@@ -48,7 +48,10 @@ class Desk:
 
     async def check_books(self) -> None:
         """Every object has its row and every row its object, and what is counted is counted right."""
-        kept = {row["key"]: row for row in await self.rows("SELECT key, bytes, encode(sha256, 'hex') AS sha256 FROM objects")}
+        kept = {
+            row["key"]: row
+            for row in await self.rows("SELECT key, bytes, encode(sha256, 'hex') AS sha256 FROM objects")
+        }
         pending = await self.rows("SELECT object_key FROM uploads WHERE state = 'pending' AND object_key IS NOT NULL")
         stored = {info.key async for info in self.bucket.list()}
         assert stored == set(kept) | {row["object_key"] for row in pending}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from octavo.enrich.chunking import chunk
@@ -12,11 +12,27 @@ if TYPE_CHECKING:
     from octavo.sandbox import Task
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    kind: str
+    start: int
+    end: int
+    text: str
+    level: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    number: int
+    start: int
+    end: int
+
+
 def run(task: Task) -> None:
     """The texts of chunks stay behind: whoever has the document has them by their places."""
     document = json.load(task.input)
-    blocks = [SimpleNamespace(**block) for block in document["blocks"]]
-    pages = [SimpleNamespace(**page) for page in document["pages"]]
+    blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
+    pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]
     rows = [
         [one.start, one.end, one.page_from, one.page_to, list(one.heading_path), one.word_count]
         for one in chunk(document["markdown"], blocks, pages)

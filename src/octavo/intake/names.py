@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
 MOST_CHARACTERS = 200
+MOST_ENDING_CHARACTERS = 20
 NAMELESS = "untitled"
 
-# Control characters, marks that turn the reading direction around, and what stands for no character at all.
-_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\uffff\ud800-\udfff]")
+# Controls, marks that turn the reading direction around, breaks of lines, and halves of characters.
+_UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_PLACEHOLDERS = "\ufffc\ufffd"
+# Scripts and emoji need these inside a name, although they show nothing themselves.
+_JOINERS = "\u200c\u200d"
+_SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_EDGES = f".{_JOINERS}{_SPACES}"
 
 
 def clean_filename(given: str) -> str:
     """The last part of whatever was given, readable, in one line and not too long; its ending stays."""
-    shown = _UNSHOWN.sub("", unicodedata.normalize("NFC", given)).replace("\\", "/")
-    name = shown.rstrip("/").rsplit("/", 1)[-1].strip().strip(".").strip()
+    # Normalized last: what stood between a letter and its accent is gone by then.
+    shown = unicodedata.normalize("NFC", "".join(filter(_is_shown, given)))
+    name = shown.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].strip(_EDGES)
+    return _shorten(name) or NAMELESS
+
+
+def _is_shown(character: str) -> bool:
+    if character in _JOINERS:
+        return True
+    return unicodedata.category(character) not in _UNSHOWN and not _stands_for_nothing(character)
+
+
+def _stands_for_nothing(character: str) -> bool:
+    number = ord(character)
+    return character in _PLACEHOLDERS or number & 0xFFFE == 0xFFFE or 0xFDD0 <= number <= 0xFDEF  # noqa: PLR2004
+
+
+def _shorten(name: str) -> str:
     if len(name) <= MOST_CHARACTERS:
-        return name or NAMELESS
+        return name
     stem, dot, ending = name.rpartition(".")
-    if not dot or len(ending) > 20:
-        return name[:MOST_CHARACTERS]
-    return f"{stem[: MOST_CHARACTERS - len(ending) - 1]}.{ending}"
+    if not dot or len(ending) > MOST_ENDING_CHARACTERS:
+        return name[:MOST_CHARACTERS].rstrip(_EDGES)
+    return f"{stem[: MOST_CHARACTERS - len(ending) - 1].rstrip(_EDGES)}.{ending}"

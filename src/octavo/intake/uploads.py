@@ -311,9 +311,7 @@ class Intake:
             log.warning("unused objects stay until the sweep", keys=keys, reason=error.line)
 
 
-async def _insert_upload(
-    connection: Connection, ids: dict[str, UUID], new: NewUpload, incoming: str | None
-) -> None:
+async def _insert_upload(connection: Connection, ids: dict[str, UUID], new: NewUpload, incoming: str | None) -> None:
     values = {
         **ids,
         "duplicates": new.duplicates,
@@ -357,17 +355,13 @@ async def _make_document(
     source = {"id": new_id(), "document": upload.document_id, "content_type": upload.content_type}
     await connection.execute(QUERIES.insert_source, source | {"key": twin.key if twin else upload.object_key})
     await _check_quota(connection, upload.owner_id, limits)
-    await _close(
-        connection, upload.id, "uploaded", upload.document_id, upload.process_id, canonical=twin is None
-    )
+    await _close(connection, upload.id, "uploaded", upload.document_id, upload.process_id, canonical=twin is None)
     if twin and twin.status == "completed":
         values = {"twin": twin.id, "document": upload.document_id, "process": upload.process_id}
         await connection.execute(QUERIES.copy_results, values)
     else:
         await enqueue(connection, [process_job(upload.owner_id, upload.document_id, 1, upload.process_id)])
-    return Outcome(
-        "uploaded", upload.id, upload.document_id, upload.process_id, duplicate_of=twin.id if twin else None
-    )
+    return Outcome("uploaded", upload.id, upload.document_id, upload.process_id, duplicate_of=twin.id if twin else None)
 
 
 def _document_values(upload: Upload, source_type: str, twin: Twin | None) -> dict[str, Any]:

@@ -42,11 +42,11 @@ UNSET = Unset()
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    title: str | None | Unset = UNSET
-    author: str | None | Unset = UNSET
-    document_date: date | None | Unset = UNSET
+    title: str | Unset | None = UNSET
+    author: str | Unset | None = UNSET
+    document_date: date | Unset | None = UNSET
     tags: Sequence[str] | Unset = UNSET
-    collection: str | None | Unset = UNSET
+    collection: str | Unset | None = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _given(name: str, value: object) -> dict[str, object]:
     return {f"set_{name}": not unset, name: None if unset else value}
 
 
-async def _collection(connection: Connection, owner: UUID, name: str | None | Unset) -> UUID | None | Unset:
+async def _collection(connection: Connection, owner: UUID, name: str | Unset | None) -> UUID | Unset | None:
     if name is None or isinstance(name, Unset):
         return name
     return await ensure_collection(connection, owner, name)

@@ -60,11 +60,12 @@ async def ensure_collection(connection: Connection, owner: UUID, name: str) -> U
 
 
 async def rename_collection(connection: Connection, owner: UUID, collection: UUID, name: str) -> None:
-    values = {"owner": owner, "id": collection, "name": clean_label(name, "collection")}
+    label = clean_label(name, "collection")
+    values = {"owner": owner, "id": collection, "name": label}
     try:
         row = await (await connection.execute(QUERIES.rename_collection, values)).fetchone()
     except psycopg.errors.UniqueViolation:
-        raise NameTaken(values["name"]) from None
+        raise NameTaken(label) from None
     if row is None:
         raise NotFound
 

@@ -145,7 +145,7 @@ async def list_chunks(
     after = _number(cursor) if cursor else -1
     values = {"document": document, "after": after, "most": limit + 1}
     rows = await _fetch(connection, QUERIES.chunks, values)
-    chunks = [Chunk(**(row | {"concepts": [Concept(**one) for one in row["concepts"]]})) for row in rows[:limit]]
+    chunks = [_as_chunk(row) for row in rows[:limit]]
     return Page(chunks, str(chunks[-1].index) if len(rows) > limit else None)
 
 
@@ -192,6 +192,12 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document
         cost_usd=float(cost),
         **rest,
     )
+
+
+def _as_chunk(row: Row) -> Chunk:
+    rest = dict(row)
+    concepts = [Concept(**one) for one in rest.pop("concepts")]
+    return Chunk(concepts=concepts, **rest)
 
 
 async def _fetch(connection: Connection, query: bytes, values: Row) -> list[Row]:

@@ -148,15 +148,23 @@ class Settings(BaseSettings):
     ] = ()
     requests_per_minute: Annotated[
         int, Field(ge=1, description="Requests of one owner that one web process answers in a minute.")
-    ] = 1200
+    ] = 12_000
     requests_per_minute_anonymous: Annotated[
         int,
         Field(ge=1, description="Requests from one address without an account that one web process answers a minute."),
-    ] = 600
+    ] = 6000
+    proxies: Annotated[
+        Texts,
+        Field(
+            description="Addresses of proxies in front of the web server, separated by commas: what they say about who "
+            "asks is believed."
+        ),
+    ] = ()
     server: Annotated[
         str | None,
         Field(
-            description="Server that commands about documents use, as `https://docs.example.org`. Unset: this machine's."
+            description="Server that commands about documents use, as `https://docs.example.org`. "
+            "Unset: this machine's."
         ),
     ] = None
     key: Annotated[

@@ -41,5 +41,5 @@ def configure_logs(level: str, form: Format, **bound: object) -> None:
 def _rendering(form: Format) -> list[Processor]:
     remove = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if form == "console" or (form == "auto" and sys.stderr.isatty()):
-        return [remove, structlog.dev.ConsoleRenderer()]
+        return [remove, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
     return [remove, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]

@@ -27,7 +27,8 @@ async def keep_house(run: Run[Tools]) -> JSON:
         async with run.tools.database.transaction() as connection:
             links = await connection.execute(QUERIES.forget_links)
             sessions = await connection.execute(QUERIES.forget_sessions)
-            return links.rowcount + sessions.rowcount
+            visitors = await connection.execute(QUERIES.forget_visitors)
+            return links.rowcount + sessions.rowcount + visitors.rowcount
 
     tools = run.tools
 

@@ -11,10 +11,8 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from octavo import __version__
-from octavo.jobs.worker import sync_kinds
 from octavo.model.settings import Settings
 from octavo.ops.instance import bucket_of, open_database
-from octavo.pipeline import known_kinds
 from octavo.web import health, objects
 from octavo.web.api import account, admin, collections, documents, jobs, keys, members, problems, uploads
 from octavo.web.api import settings as published
@@ -34,9 +32,6 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_database(settings) as database, aclosing(bucket_of(settings)) as bucket:
             app.state.parts = Parts(settings, database, bucket, make_limits(settings, clock))
-            async with database.transaction() as connection:
-                # Jobs can be put in line before the first worker was ever there.
-                await sync_kinds(connection, known_kinds())
             yield
 
     app = FastAPI(

@@ -113,7 +113,7 @@ class Limits:
         """Count a request; without an account also for its address, from which any number of owners can be made."""
         if caller is None or caller.is_anonymous:
             self.addresses.take(address)
-        if caller is not None:
+        if caller is not None and not caller.is_admin:
             self.owners.take(str(caller.owner_id))
 
 

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from octavo.model.errors import BadInput, Defect, NotFound, OctavoError
+from octavo.web.security import HEADERS
 
 log = structlog.get_logger()
 MEDIA_TYPE = "application/problem+json"
@@ -53,4 +54,5 @@ def handle_problems(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def unknown(request: Request, error: Exception) -> JSONResponse:
         log.error("request crashed", path=request.url.path, exc_info=error)
-        return problem(Defect.status, Defect.code, Defect().title)
+        # Answered outside of all middleware, so that its headers are set here.
+        return problem(Defect.status, Defect.code, Defect().title, headers=HEADERS)

@@ -21,7 +21,8 @@ def serve(settings: Settings, listener: socket.socket) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
         lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

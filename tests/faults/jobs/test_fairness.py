@@ -15,9 +15,7 @@ OVERTAKEN = """
 """
 
 
-def test_a_single_job_waits_for_one_of_anothers_thousand_at_most(
-    engine: Engine, owner: UUID, workers: Workers
-) -> None:
+def test_a_single_job_waits_for_one_of_anothers_thousand_at_most(engine: Engine, owner: UUID, workers: Workers) -> None:
     engine.put(owner, count=1000, input={"stages": 1, "seconds": 0.02})
     workers.start(worker_slots=1)
     wait_until(lambda: len(workers.executions()) >= 20, 30, "the thousand are being worked on")

@@ -1,4 +1,4 @@
-"""Workers on two machines, joined by nothing but the database: caps, schedules, take-over and cancel hold across them."""
+"""Workers on two machines, joined by nothing but the database: caps, schedules, take-over and cancel hold there too."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def test_two_machines_share_nothing_but_the_database(
     assert len({network_of(pid) for pid in (os.getpid(), first.pid, second.pid)}) == 3
     holder = engine.one("SELECT pid FROM workers JOIN jobs ON leased_by = workers.id WHERE jobs.id = %s", long)
     victim, survivor = (first, second) if first.pid == holder else (second, first)
-    engine.run("INSERT INTO schedules (name, kind, cron, next_run_at) VALUES ('once', 'demo', '0 0 1 1 *', engine_now())")
+    engine.run(
+        "INSERT INTO schedules (name, kind, cron, next_run_at) VALUES ('once', 'demo', '0 0 1 1 *', engine_now())"
+    )
     wait_until(lambda: engine.one("SELECT last_run_at FROM schedules WHERE name = 'once'"), 10, "one of them starts it")
     victim.kill()
     wait_until(lambda: engine.job(long)["attempt"] == 2, LEASE_SECONDS + 5, "the other machine takes over")

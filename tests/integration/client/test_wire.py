@@ -14,7 +14,7 @@ from octavo.model.errors import StorageFailed
 from tests.integration.client.servers import HANG_UP, answer, serving
 from tests.support.instance import free_port
 
-EMPTY = {"items": [], "next_cursor": None}
+EMPTY: dict[str, object] = {"items": [], "next_cursor": None}
 PROBLEM = {"type": "about:blank", "title": "Too much.", "status": 429, "code": "RATE_LIMIT", "detail": "Go away."}
 IDS = {name: str(uuid4()) for name in ("upload_id", "document_id", "process_id")}
 

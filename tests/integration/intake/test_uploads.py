@@ -8,7 +8,6 @@ from hashlib import sha256
 from uuid import UUID, uuid4
 
 import pytest
-from tests.support.library import LIMITS, Desk
 
 from octavo.intake import IntakeLimits, NewUpload
 from octavo.intake.errors import (
@@ -23,6 +22,7 @@ from octavo.intake.errors import (
 )
 from octavo.library.changes import purge_documents, restore_documents, trash_documents
 from octavo.model.errors import Empty, NotFound, OctavoError, TooLarge
+from tests.support.library import LIMITS, Desk
 
 TEXT = b"The quick brown fox. " * 50
 

@@ -46,7 +46,7 @@ async def working(desk: Desk, sandbox: Sandbox, folder: Path) -> AsyncGenerator[
 
 async def finished(desk: Desk, owner: UUID, document: UUID) -> Document:
     async with asyncio.timeout(30), desk.database.connection() as connection:
-        while (shown := await show_document(connection, owner, document)).status == "pending":
+        while (shown := await show_document(connection, owner, document)).status == "pending":  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         return shown
 

@@ -173,6 +173,10 @@ END $$;
 CREATE TRIGGER documents_count AFTER INSERT OR DELETE OR UPDATE OF owner_id ON documents
     FOR EACH ROW EXECUTE FUNCTION count_usage();
 
+-- Known before the first worker ever started, so that documents can come in; workers write here what they know.
+INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage)
+VALUES ('process_document', 3, interval '10 minutes', true);
+
 -- A document is as its job is, in the same transaction.
 CREATE FUNCTION follow_job() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -234,6 +238,11 @@ DECLARE
     moved integer;
 BEGIN
     PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
+        RAISE EXCEPTION 'owner % is not a visitor', visitor USING ERRCODE = 'check_violation';
+    END IF;
+    -- Jobs before documents, as a job that ends does it.
+    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
     UPDATE documents d SET duplicate_of = twin.document_id
     FROM uploads u JOIN uploads twin ON twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical
     WHERE u.owner_id = visitor AND u.is_canonical AND d.id = u.document_id;
@@ -256,11 +265,14 @@ BEGIN
     DELETE FROM tags mine USING tags theirs
     WHERE mine.owner_id = visitor AND theirs.owner_id = person AND lower(theirs.name) = lower(mine.name);
     UPDATE tags SET owner_id = person WHERE owner_id = visitor;
-    UPDATE jobs SET owner_id = person WHERE owner_id = visitor;
+    UPDATE jobs j SET owner_id = person, key = CASE WHEN EXISTS (
+        SELECT FROM jobs same WHERE same.owner_id = person AND same.kind = j.kind AND same.key = j.key)
+        THEN format('%s:%s', j.key, j.id) ELSE j.key END
+    WHERE owner_id = visitor;
     UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor;
     GET DIAGNOSTICS moved = ROW_COUNT;
     DELETE FROM sessions WHERE owner_id = visitor;
-    DELETE FROM owners WHERE id = visitor AND kind = 'anonymous';
+    DELETE FROM owners WHERE id = visitor;
     RETURN moved;
 END $$;
 

@@ -3,3 +3,11 @@ DELETE FROM sign_in_links WHERE expires_at < clock_timestamp();
 
 -- name: forget_sessions()!
 DELETE FROM sessions WHERE expires_at < clock_timestamp();
+
+-- name: forget_visitors()!
+-- Visitors whose browser has forgotten them and who left nothing.
+DELETE FROM owners o WHERE kind = 'anonymous'
+  AND NOT EXISTS (SELECT FROM sessions WHERE owner_id = o.id)
+  AND NOT EXISTS (SELECT FROM documents WHERE owner_id = o.id)
+  AND NOT EXISTS (SELECT FROM uploads WHERE owner_id = o.id AND state = 'pending')
+  AND NOT EXISTS (SELECT FROM jobs WHERE owner_id = o.id);

@@ -29,7 +29,8 @@ ORDER BY job_id, finished_at, part;
 -- name: events(owner, job, most)
 -- The last things that happened to a job, newest first.
 SELECT id, at, kind, process_id, document_id, detail
-FROM events WHERE process_id = :job AND (:owner::uuid IS NULL OR owner_id = :owner)
+FROM events
+WHERE process_id = :job AND (:owner::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE id = :job AND owner_id = :owner))
 ORDER BY id DESC LIMIT :most;
 
 -- name: lock_jobs(owner, jobs)

@@ -77,7 +77,7 @@ class SignedLink(BaseModel):
 
 
 @router.get("", responses=problems(401, 422))
-async def documents(
+async def documents(  # noqa: PLR0917 - query parameters
     parts: PartsOf,
     caller: Reading,
     q: Wanted = None,
@@ -207,9 +207,7 @@ async def link(
         file = await find_file(connection, caller.owner_id, document, kind)
         await count_download(connection, document)
     name = _label(file.filename, kind)
-    url = await parts.bucket.sign_get(
-        file.key, seconds=LINK_SECONDS, filename=name, content_type=file.content_type
-    )
+    url = await parts.bucket.sign_get(file.key, seconds=LINK_SECONDS, filename=name, content_type=file.content_type)
     return SignedLink(url=url, expires_in_seconds=LINK_SECONDS)
 
 

@@ -1,0 +1,446 @@
+"""`octavo add`, `ls`, `show`, `rm`, `restore`, `retry`, `cancel`, `watch` and `keys` on a running installation."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from octavo.cli import main
+from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from tests.integration.client.servers import cutting
+from tests.support.instance import Instance, free_port, instance_in
+from tests.support.postgres import open_folder
+from tests.support.processes import running
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Console:
+    """A person at a folder of files. Commands run in this process, which saves a second for each."""
+
+    def __init__(self, instance: Instance, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self.instance = instance
+        self._patch = patch
+        self._capture = capture
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> Said:
+        self._patch.setattr(sys, "argv", ["octavo", *arguments])
+        self._patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = self._capture.readouterr()
+        return Said(int(ended.value.code or 0), captured.out, captured.err)
+
+    def say(self, *arguments: str, code: int = 0) -> str:
+        result = self.run(*arguments)
+        assert result.returncode == code, result
+        return result.stdout
+
+    def read(self, *arguments: str, code: int = 0, stdin: bytes = b"") -> Any:  # noqa: ANN401 - whatever it prints
+        result = self.run(*arguments, "--json", stdin=stdin)
+        assert (result.returncode, result.stderr) == (code, ""), result
+        return json.loads(result.stdout)
+
+    def refuse(self, *arguments: str) -> str:
+        """One clear line and nothing else."""
+        result = self.run(*arguments)
+        lines = result.stderr.strip().splitlines()
+        assert (result.returncode, result.stdout, len(lines)) == (1, "", 1), result
+        return lines[0]
+
+    def add(self, *paths: Path) -> list[str]:
+        """The ids of documents made of these files."""
+        return [item["document_id"] for item in self.read("add", *map(str, paths))["items"]]
+
+    def query(self, statement: str, *values: object) -> Any:  # noqa: ANN401 - whatever is in the database
+        info = EmbeddedPostgres(DataFolder(self.instance.data)).connection_info()
+        with psycopg.connect(info) as connection:
+            return connection.execute(statement.encode(), values).fetchall()
+
+
+@pytest.fixture(scope="module")
+def instance() -> Iterator[Instance]:
+    """Without a worker, so that documents stay as they are until a test starts one."""
+    with open_folder() as folder, instance_in(folder, workers=0, upload_bytes=9_000_000) as instance:
+        instance.start()
+        yield instance
+
+
+@pytest.fixture(scope="module")
+def key(instance: Instance) -> str:
+    made = instance.octavo("keys", "add", "test", "--scope", "admin")
+    assert made.returncode == 0, made
+    return made.stdout.strip()
+
+
+@pytest.fixture
+def console(
+    instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Console:
+    monkeypatch.setenv("OCTAVO_DATA_DIR", str(instance.data))
+    monkeypatch.chdir(tmp_path)
+    return Console(instance, monkeypatch, capsys)
+
+
+def write(name: str, size: int = 40) -> Path:
+    """A file of a content that no other test has."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{uuid4()} ".ljust(size, "x"))
+    return path
+
+
+# Adding ------------------------------------------------------------------------------------------------------------
+
+
+def test_files_folders_and_patterns_are_added(console: Console) -> None:
+    for name in ("a.md", "folder/b.md", "folder/deep/c.md", "folder/.hidden.md", "more/d.txt", "more/e.txt"):
+        write(name)
+    Path("folder/link.md").symlink_to("b.md")
+    found = console.read("add", "a.md", "folder", "more/*.txt")
+    assert (found["added"], found["existing"], found["refused"]) == (5, 0, 0)
+    assert {item["path"] for item in found["items"]} == {
+        *("a.md", "folder/b.md", "folder/deep/c.md", "more/d.txt", "more/e.txt")
+    }
+    assert {item["state"] for item in found["items"]} == {"uploaded"}
+    assert {one["path"]: one["reason"] for one in found["skipped"]} == {
+        "folder/.hidden.md": "hidden",
+        "folder/link.md": "link",
+    }
+    names = {one["filename"] for one in console.read("ls", "--limit", "5")["items"]}
+    assert names == {"a.md", "b.md", "c.md", "d.txt", "e.txt"}
+
+
+def test_without_a_terminal_every_file_is_a_line_and_the_end_is_a_summary(console: Console) -> None:
+    write("folder/a.md")
+    write("folder/.b.md")
+    Path("folder/c.md").write_text(Path("folder/a.md").read_text())
+    lines = console.say("add", "folder", "--jobs", "1").splitlines()
+    document = console.read("ls", "--limit", "1")["items"][0]["id"]
+    assert lines == [
+        f"added          {document}  folder/a.md",
+        f"already there  {document}  folder/c.md",
+        "1 added, 1 was there already.",
+        "Left out: 1 hidden file. What is named itself is added.",
+    ]
+
+
+def test_what_is_refused_is_told_with_its_code_and_the_rest_is_added(console: Console) -> None:
+    write("good.md")
+    Path("empty.md").touch()
+    write("large.bin", 9_000_001)
+    result = console.run("add", "good.md", "empty.md", "large.bin", "missing.md")
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[-1] == "1 added, 3 refused."
+    assert sorted(result.stderr.splitlines()) == [
+        "refused        empty.md: There is nothing in it. (EMPTY)",
+        "refused        large.bin: This is larger than the limit. At most 9,000,000 bytes are allowed. (TOO_LARGE)",
+        "refused        missing.md: There is no such file or folder. (NO_SUCH_FILE)",
+    ]
+    found = console.read("add", "good.md", "empty.md", code=1)
+    (refused,) = (item for item in found["items"] if item["state"] == "refused")
+    assert refused["error"] == {"code": "EMPTY", "message": "There is nothing in it."}
+    assert (found["existing"], found["refused"]) == (1, 1)
+
+
+def test_a_file_that_is_there_already_is_treated_as_was_asked(console: Console) -> None:
+    (first,) = console.add(write("a.md"))
+    (reused,) = console.read("add", "a.md")["items"]
+    assert (reused["state"], reused["document_id"], reused["duplicate_of"]) == ("deduplicated", first, first)
+    (copy,) = console.read("add", "a.md", "--duplicates", "new")["items"]
+    assert (copy["state"], copy["duplicate_of"]) == ("uploaded", first)
+    (refused,) = console.read("add", "a.md", "--duplicates", "reject", code=1)["items"]
+    assert refused["error"]["code"] == "DUPLICATE"
+    assert first in refused["error"]["message"]
+
+
+def test_standard_input_is_added_under_a_name(console: Console) -> None:
+    text = f"# {uuid4()}".encode()
+    (item,) = console.read("add", "-", "--name", "notes.md", stdin=text)["items"]
+    document = console.read("show", item["document_id"])
+    assert (document["filename"], document["bytes"]) == ("notes.md", len(text))
+    assert "--name" in console.refuse("add", "-")
+    (refused,) = console.read("add", "-", "--name", "n", code=1)["items"]
+    assert refused["error"]["code"] == "EMPTY"
+    (refused,) = console.read("add", "-", "--name", "n", code=1, stdin=bytes(9_000_001))["items"]
+    assert refused["error"]["code"] == "TOO_LARGE"
+
+
+def test_title_tags_and_collection_are_set_and_a_document_keeps_the_tags_it_has(console: Console) -> None:
+    path = str(write("a.md"))
+    given = ("--title", "My title", "--tag", "red", "--tag", "blue", "--collection", "Inbox")
+    (item,) = console.read("add", path, *given)["items"]
+    document = console.read("show", item["document_id"])
+    assert (document["title"], document["tags"], document["collection"]) == ("My title", ["blue", "red"], "Inbox")
+    console.say("add", path, "--tag", "green")
+    document = console.read("show", item["document_id"])
+    assert (document["title"], document["tags"]) == ("My title", ["blue", "green", "red"])
+    assert "--title" in console.refuse("add", path, str(write("b.md")), "--title", "Both")
+
+
+@pytest.mark.parametrize("name", ["data.json", "page.html", "form.mht", "[red]\x1b[2J.md", "Ü資.md", "no-ending"])
+def test_a_file_of_any_name_and_kind_is_a_file(console: Console, name: str) -> None:
+    Path(name).write_text(f'{{"url": "http://127.0.0.1/{uuid4()}"}}')
+    result = console.run("add", "--", name)
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "1 added."), result
+    assert "\x1b" not in result.stdout
+    (document,) = console.read("ls", "--limit", "1")["items"]
+    assert document["filename"] == name.replace("\x1b", "")
+
+
+def test_an_empty_folder_is_no_error(console: Console) -> None:
+    Path("folder").mkdir()
+    assert console.say("add", "folder") == "There was nothing to add.\n"
+    assert console.read("add", "folder")["items"] == []
+
+
+def test_waiting_ends_when_the_documents_are_processed(console: Console) -> None:
+    write("a.md")
+    with running([sys.executable, "-m", "octavo", "worker"], console.instance.environment):
+        (item,) = console.read("add", "a.md", "--wait")["items"]
+        assert item["status"] == "completed"
+        write("b.md")
+        lines = console.say("add", "b.md", "--wait").splitlines()
+    assert lines[0].startswith("added")
+    assert lines[1] == "1 added."
+    assert lines[-2].endswith("b.md: completed")
+    assert lines[-1] == "1 completed."
+
+
+# Reading -----------------------------------------------------------------------------------------------------------
+
+
+def test_documents_are_listed_with_filters_and_in_pages(console: Console) -> None:
+    first, second = console.add(write("one special.md")), console.add(write("two special.md"))
+    console.say("add", "one special.md", "--tag", "chosen", "--collection", "Shelf")
+
+    def listed(*filters: str) -> list[str]:
+        return [one["id"] for one in console.read("ls", *filters)["items"]]
+
+    assert listed("-q", "SPECIAL") == second + first
+    assert listed("--tag", "chosen") == listed("--collection", "shelf") == first
+    assert listed("--q", "special", "--status", "failed") == []
+    assert listed("--q", "special", "--status", "pending") == second + first
+    page = console.read("ls", "--q", "special", "--limit", "1")
+    assert [one["id"] for one in page["items"]] == second
+    assert listed("--q", "special", "--limit", "1", "--cursor", page["next_cursor"]) == first
+    rows = console.say("ls", "--q", "special").splitlines()
+    assert rows[0].split() == ["ID", "TITLE", "STATUS", "QUALITY", "LENGTH", "ADDED"]
+    assert rows[1].startswith(f"{second[0]}  two special.md  pending")
+    assert "There are more" in console.say("ls", "--q", "special", "--limit", "1")
+
+
+def test_a_list_of_nothing_says_what_to_do(console: Console) -> None:
+    assert "`octavo ls` lists all" in console.say("ls", "--tag", "nobody has this")
+    assert "`octavo ls --trashed` lists all" in console.say("ls", "--trashed", "--tag", "nobody has this")
+    assert console.read("ls", "--tag", "nobody has this") == {"items": [], "next_cursor": None}
+
+
+def test_a_document_is_shown_by_some_of_its_id(console: Console) -> None:
+    (document,) = console.add(write("shown.md"))
+    for part in (document, document[-8:], document[-12:].upper(), document[:35]):
+        assert console.read("show", part)["id"] == document
+    facts = dict(line.split(maxsplit=1) for line in console.say("show", document).splitlines())
+    assert (facts["Id"], facts["Status"], facts["Stage"]) == (document, "pending", "queued, no worker is running")
+    assert "at least 4" in console.refuse("show", document[:3])
+    assert "No document's id" in console.refuse("show", "ffffffff")
+    assert "no such thing" in console.refuse("show", str(uuid4()))
+    console.add(write("other.md"))
+    assert "Type more of it" in console.refuse("show", document[:4])
+
+
+# Changing ----------------------------------------------------------------------------------------------------------
+
+
+def test_documents_go_to_the_trash_and_come_back(console: Console) -> None:
+    first, second = console.add(write("a.md"))[0], console.add(write("b.md"))[0]
+    assert console.say("rm", first[-10:], second, first).endswith("brings them back: 2.\n")
+    assert {first, second} <= {one["id"] for one in console.read("ls", "--trashed")["items"]}
+    assert "no such thing" in console.refuse("rm", first)
+    assert "No document's id" in console.refuse("show", first[-10:])
+    assert console.read("restore", first[-10:], second) == {"changed": 2}
+    assert console.read("show", first)["deleted_at"] is None
+
+
+def test_all_are_changed_or_none(console: Console) -> None:
+    (document,) = console.add(write("a.md"))
+    assert "no such thing" in console.refuse("rm", document, str(uuid4()))
+    assert console.read("show", document)["deleted_at"] is None
+
+
+def test_deleting_for_good_needs_a_yes(console: Console) -> None:
+    first, second = console.add(write("a.md"))[0], console.add(write("b.md"))[0]
+    assert "--yes" in console.refuse("rm", first, "--purge")
+    console.say("rm", second)
+    assert console.say("rm", first[-12:], second[-12:], "--purge", "--yes") == "Deleted for good: 2.\n"
+    assert "no such thing" in console.refuse("show", first)
+    assert "no such thing" in console.refuse("restore", second)
+
+
+def test_what_is_cancelled_fails_and_a_retry_goes_on(console: Console) -> None:
+    (document,) = console.add(write("a.md"))
+    assert console.say("cancel", document[-12:]) == "Cancelled: 1.\n"
+    shown = console.read("show", document)
+    assert (shown["status"], shown["error"]["code"]) == ("failed", "CANCELLED")
+    assert "Stopped by you. (CANCELLED)" in console.say("show", document)
+    console.refuse("cancel", document)
+    assert "no finished stage" in console.refuse("retry", document, "--from-stage", "chunked")
+    assert console.say("retry", document) == "Back in line: 1.\n"
+    (again,) = console.read("retry", document)["items"]
+    assert (again["state"], console.read("show", document)["status"]) == ("pending", "pending")
+
+
+def test_watching_ends_when_all_have_ended_and_tells_what_failed(console: Console) -> None:
+    good, bad = console.add(write("good.md"))[0], console.add(write("bad.md"))[0]
+    console.say("cancel", bad)
+    with running([sys.executable, "-m", "octavo", "worker"], console.instance.environment):
+        lines = console.say("watch", good, bad[-12:], code=1).splitlines()
+    ended = {line.split(maxsplit=2)[1]: line.split(maxsplit=2)[2] for line in lines if line[2:3] == ":"}
+    assert ended[good[-8:]] == "good.md: completed"
+    assert ended[bad[-8:]] == "bad.md: failed: Stopped by you. (CANCELLED)"
+    assert lines[-1] == "1 completed, 1 failed."
+    items = console.read("watch", good, bad, code=1)["items"]
+    assert {one["id"]: one["status"] for one in items} == {good: "completed", bad: "failed"}
+
+
+def test_watching_everything_tells_why_it_waits(console: Console) -> None:
+    (document,) = console.add(write("waits.md"))
+    command = [sys.executable, "-u", "-m", "octavo", "watch"]
+    with running(command, console.instance.environment) as watching:
+        assert watching.stdout
+        line = next(line for line in watching.stdout if document[-8:] in line)
+        assert "waits.md: waits: no worker is running" in line
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(20) == 130
+        assert "Traceback" not in watching.stdout.read()
+
+
+# Keys and other servers --------------------------------------------------------------------------------------------
+
+
+def test_keys_are_made_listed_and_revoked(console: Console) -> None:
+    result = console.run("keys", "add", "laptop", "--scope", "read", "--days", "7")
+    secret = result.stdout.strip()
+    assert (result.returncode, secret.startswith("octavo_")) == (0, True)
+    assert "not shown again" in result.stderr
+    made = console.read("keys", "add", "phone")
+    assert (made["name"], made["scope"]) == ("phone", "write")
+    listed = {one["name"]: one for one in console.read("keys", "ls")["items"]}
+    assert (listed["laptop"]["scope"], listed["phone"]["id"]) == ("read", made["id"])
+    assert "key" not in listed["phone"]
+    assert secret not in console.say("keys", "ls")
+    assert console.say("keys", "rm", "laptop", made["id"][-8:]) == "Revoked: 2.\n"
+    assert {"laptop", "phone"}.isdisjoint(one["name"] for one in console.read("keys", "ls")["items"])
+    assert "unknown, revoked or expired" in console.refuse("ls", "--key", secret)
+    assert "No key's id" in console.refuse("keys", "rm", "ffffffff")
+
+
+def test_another_server_is_used_with_a_key(
+    console: Console, key: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCTAVO_DATA_DIR", str(folder / "nothing runs here"))
+    server = ("--server", console.instance.address)
+    (document,) = console.read("add", str(write("a.md")), *server, "--key", key)["items"]
+    monkeypatch.setenv("OCTAVO_SERVER", console.instance.address)
+    assert "OCTAVO_KEY" in console.refuse("ls")
+    monkeypatch.setenv("OCTAVO_KEY", key)
+    assert console.read("show", document["document_id"])["filename"] == "a.md"
+    assert not (folder / "nothing runs here").exists()
+    line = console.refuse("ls", "--server", "docs.example.org")
+    assert "looks like https://" in line
+    assert key not in line
+
+
+def test_a_key_that_may_only_read_ends_adding_at_once(console: Console) -> None:
+    secret = console.read("keys", "add", "reader", "--scope", "read")["key"]
+    for number in range(20):
+        write(f"folder/{number}.md")
+    result = console.run("add", "folder", "--key", secret)
+    assert (result.returncode, result.stdout) == (1, "0 added.\n")
+    assert len(result.stderr.splitlines()) == 1
+    assert "does not allow this" in result.stderr
+
+
+def test_the_commands_leave_no_session_behind(console: Console) -> None:
+    before = console.query("SELECT count(*) FROM sessions")
+    console.say("ls")
+    console.refuse("show", str(uuid4()))
+    assert console.query("SELECT count(*) FROM sessions") == before
+
+
+def test_when_nothing_runs_it_says_how_to_start(
+    console: Console, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("a.md")
+    monkeypatch.setenv("OCTAVO_DATA_DIR", str(folder / "data"))
+    for arguments in (["ls"], ["add", "a.md"], ["watch"], ["keys", "ls"], ["rm", str(uuid4())]):
+        line = console.refuse(*arguments)
+        assert "`octavo up`" in line
+        assert "--server" in line
+    assert not (folder / "data").exists()
+
+
+def test_a_server_that_is_away_is_one_line(console: Console, key: str) -> None:
+    write("folder/a.md")
+    write("folder/b.md")
+    away = ("--server", f"http://127.0.0.1:{free_port()}", "--key", key)
+    assert "does not take connections" in console.refuse("ls", *away)
+    result = console.run("add", "folder", *away)
+    assert (result.returncode, len(result.stderr.splitlines())) == (1, 1)
+    assert "could not be reached" in result.stderr
+
+
+# Broken connections and stops --------------------------------------------------------------------------------------
+
+
+def test_files_arrive_once_over_connections_that_break(console: Console, key: str) -> None:
+    for number in range(12):
+        write(f"folder/{number}.md", 200_000 if number % 3 else 8_500_000)
+    # Of the first connection and each after it, most are cut, some in the middle of a file and some before an answer.
+    cuts = [50_000, 400_000, -1, 20_000, 5_000_000, 100, -1, 300_000, 250_000]
+    with cutting(console.instance.address, *cuts) as cutter:
+        found = console.read("add", "folder", "--server", cutter.address, "--key", key, "--jobs", "3")
+        assert cutter.connections > len(cuts)
+    assert (found["added"] + found["existing"], found["refused"]) == (12, 0)
+    made = console.query(
+        "SELECT count(*), count(DISTINCT sha256) FROM documents WHERE id = ANY (%s)",
+        [UUID(item["document_id"]) for item in found["items"]],
+    )
+    assert made == [(12, 12)]
+
+
+def test_stopping_ends_cleanly_and_tells_what_was_done(console: Console, key: str) -> None:
+    write("folder/a.md")
+    with cutting(console.instance.address) as through:
+        for number in range(3):
+            write(f"folder/large{number}.bin", 8_900_000)
+        environment = {**console.instance.environment, "OCTAVO_SERVER": through.address, "OCTAVO_KEY": key}
+        command = [sys.executable, "-m", "octavo", "add", "folder", "--jobs", "1", "--wait"]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout
+            assert process.stdout.readline().startswith("added")
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=30)
+        finally:
+            process.kill()
+            process.wait()
+    assert process.returncode == 130
+    assert "Traceback" not in stdout + stderr
+    assert stderr.splitlines()[-1].startswith("Stopped. ")
