@@ -12,7 +12,17 @@ from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Documents, Key, Server
 from octavo.cli.output import print_items, print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import count_of, local_time, make_facts, make_table, open_console, short_id, short_time, size_of
+from octavo.cli.tables import (
+    count_of,
+    local_time,
+    make_facts,
+    make_table,
+    open_console,
+    print_on,
+    short_id,
+    short_time,
+    size_of,
+)
 from octavo.model.errors import BadInput
 
 if TYPE_CHECKING:
@@ -80,7 +90,7 @@ def show(
     found, job = call(Target(server, key), run)
     if as_json:
         return print_json(found)
-    return open_console().print(make_facts(facts_of(found, job)))
+    return print_on(open_console(), make_facts(facts_of(found, job)))
 
 
 # Changing ----------------------------------------------------------------------------------------------------------
@@ -182,7 +192,7 @@ def print_page(page: Page[Document], filters: Filters) -> None:
     now = datetime.now(UTC)
     head = ["ID", "TITLE", "STATUS", "QUALITY", "LENGTH", "ADDED"]
     rows = [row_of(one, now, whole_id=not console.is_terminal) for one in page.items]
-    console.print(make_table(console, head, rows))
+    print_on(console, make_table(console, head, rows))
     if page.next_cursor:
         typer.echo(f"There are more. --limit lists up to {MOST_LISTED}; --json tells the cursor of the next page.")
     return None

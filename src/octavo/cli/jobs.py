@@ -21,8 +21,9 @@ from octavo.model.states import JobStatus
 if TYPE_CHECKING:
     from octavo.database import Connection
     from octavo.jobs.queue import Enqueued, NewJob
-    from octavo.jobs.views import EventView, JobView, Page, StageView
+    from octavo.jobs.views import EventView, JobView, StageView
     from octavo.model.json import JSON
+    from octavo.model.pages import Page
 
 MOST_ADDED = 1_000_000
 BATCH = 1000
@@ -133,7 +134,7 @@ def retry(
     stage = "" if start_over else from_stage
 
     async def run(connection: Connection) -> int:
-        from octavo.jobs.views import retry_jobs
+        from octavo.jobs.actions import retry_jobs
 
         return await retry_jobs(connection, None, wanted, from_stage=stage)
 
@@ -146,7 +147,7 @@ def cancel(jobs: Ids) -> None:
     wanted = read_ids(jobs)
 
     async def run(connection: Connection) -> int:
-        from octavo.jobs.views import cancel_jobs
+        from octavo.jobs.actions import cancel_jobs
 
         return await cancel_jobs(connection, None, wanted)
 
@@ -180,7 +181,7 @@ def change_dead_letters(jobs: Sequence[str], *, again: bool, as_json: bool) -> N
     named = [] if everything else read_ids(jobs)
 
     async def run(connection: Connection) -> int:
-        from octavo.jobs.views import discard_dead_letters, requeue_dead_letters
+        from octavo.jobs.actions import discard_dead_letters, requeue_dead_letters
 
         wanted = await all_dead_letters(connection) if everything else named
         return await (requeue_dead_letters if again else discard_dead_letters)(connection, wanted)
@@ -274,7 +275,8 @@ def as_json_text(value: JobView | Page[JobView]) -> str:
     """In the same form as the API answers it."""
     from pydantic import TypeAdapter
 
-    from octavo.jobs.views import JobView, Page
+    from octavo.jobs.views import JobView
+    from octavo.model.pages import Page
 
     form: TypeAdapter[Any] = TypeAdapter(JobView if isinstance(value, JobView) else Page[JobView])
     return form.dump_json(value, indent=2).decode()
@@ -344,7 +346,7 @@ def row_of_event(event: EventView) -> list[str]:
 
 def line_of(job: JobView) -> str:
     """What a person wants to know about it in this state."""
-    from octavo.jobs.views import explain_waiting
+    from octavo.jobs.waiting import explain_waiting
 
     if job.error:
         return f"{job.error.message} ({job.error.code})"

@@ -13,7 +13,7 @@ from octavo.cli.names import match_parts, read_part
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_items, print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import local_time, make_table, open_console, short_id
+from octavo.cli.tables import local_time, make_table, open_console, print_on, short_id
 
 if TYPE_CHECKING:
     from octavo.client import Client, NewKey, records
@@ -65,7 +65,7 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
     console = open_console()
     head = ["ID", "NAME", "KEY", "SCOPE", "LAST USED", "EXPIRES"]
     rows = [row_of(one, whole_id=not console.is_terminal) for one in page.items]
-    return console.print(make_table(console, head, rows))
+    return print_on(console, make_table(console, head, rows))
 
 
 @app.command()

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import typer
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -38,6 +40,15 @@ def open_console(*, stderr: bool = False) -> Console:
     if not console.is_terminal:
         console.width = NO_SCREEN_COLUMNS
     return console
+
+
+def print_on(console: Console, table: Table) -> None:
+    """Where it is not looked at, without the blanks that fill a screen's lines."""
+    if console.is_terminal:
+        return console.print(table)
+    with console.capture() as drawn:
+        console.print(table)
+    return typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
 
 def clean(text: str) -> str:

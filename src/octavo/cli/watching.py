@@ -12,7 +12,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.tables import clean, make_table, open_console, short_id
+from octavo.cli.tables import clean, make_table, open_console, print_on, short_id
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -198,5 +198,5 @@ def print_end(watch: Watch) -> None:
     console = open_console()
     if watch.failed:
         rows = [[short_id(one.id), one.title, describe_end(one)] for one in watch.failed]
-        console.print(make_table(console, ["ID", "TITLE", ""], rows, flexible=(1, 2)))
-    console.print(summarise(watch) if watch.ended else "Nothing is being processed.")
+        print_on(console, make_table(console, ["ID", "TITLE", ""], rows, flexible=(1, 2)))
+    typer.echo(summarise(watch) if watch.ended else "Nothing is being processed.")

@@ -72,10 +72,9 @@ def chunk(markdown: str, blocks: Iterable[BlockLike] = (), pages: Iterable[PageL
 
 def _range(text: str, start: int, end: int) -> tuple[int, int]:
     """Without white space at the ends, but with the indent of the first line, which means something in code."""
-    line = text.rfind("\n", max(start - _LONGEST_INDENT, 0), start) + 1
-    if text[line:start].isspace() and (line or start < _LONGEST_INDENT):
-        return line, start + len(text[start:end].rstrip())
-    return start, start + len(text[start:end].rstrip())
+    before = text[max(start - _LONGEST_INDENT, 0) : start]
+    indent = before[before.rfind("\n") + 1 :] if "\n" in before or len(before) == start else ""
+    return start - len(indent) * indent.isspace(), start + len(text[start:end].rstrip())
 
 
 class _PageFinder:

@@ -6,28 +6,23 @@ Whose jobs are meant is said in every call; `None` stands for everybody's and is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg.rows import dict_row
 
 from octavo.database import Connection, load_queries
-from octavo.jobs import queue
-from octavo.jobs.queue import IllegalTransition
+from octavo.jobs.waiting import WaitingBecause, waiting_because
 from octavo.model.errors import NotFound
 from octavo.model.pages import Page, make_cursor, read_cursor
-from octavo.model.states import JOB_TRANSITIONS, RESTING, JobStatus
+from octavo.model.states import JobStatus
 
 QUERIES = load_queries("job_views")
 DEFAULT_LIMIT = 50
 MOST_LIMIT = 500
-# The place in line is not counted further than this; see the view job_waiting.
-COUNTED_PLACES = 1000
-CANCELLABLE = frozenset(status for status, after in JOB_TRANSITIONS.items() if JobStatus.CANCELLED in after)
-RETRYABLE = frozenset(status for status in RESTING if JobStatus.QUEUED in JOB_TRANSITIONS[status])
 
 Row = dict[str, Any]
 
@@ -45,15 +40,6 @@ class Progress:
 class Eta:
     low_seconds: float
     high_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingBecause:
-    """`detail` is a sentence for people, with times in UTC; `facts` is what it was made of."""
-
-    reason: str
-    detail: str
-    facts: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +186,7 @@ def _as_view(row: Row, waiting: Row | None, eta: Row | None, stages: list[StageV
         status=JobStatus(rest.pop("status")),
         progress=Progress(rest.pop("done"), rest.pop("total"), rest.pop("unit")),
         eta=Eta(round(eta["low_seconds"], 1), round(eta["high_seconds"], 1)) if eta else None,
-        waiting_because=_waiting_because(waiting["reason"], waiting["detail"]) if waiting else None,
+        waiting_because=waiting_because(waiting["reason"], waiting["detail"]) if waiting else None,
         error=JobError(code, message) if code else None,
         stages=stages,
         **rest,
@@ -215,117 +201,3 @@ async def _fetch(connection: Connection, query: bytes, values: Row) -> list[Row]
 
 def _in_utc(value: object) -> object:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
-
-
-# Why a job waits ---------------------------------------------------------------------------------------------------
-
-
-def _waiting_because(reason: str, facts: Row) -> WaitingBecause:
-    if "run_after" in facts:
-        facts = facts | {"run_after": datetime.fromisoformat(facts["run_after"]).astimezone(UTC).isoformat()}
-    return WaitingBecause(reason, explain_waiting(reason, facts), facts)
-
-
-def explain_waiting(reason: str, facts: Mapping[str, Any], zone: tzinfo | None = UTC) -> str:
-    """The reason in words, with times of a zone; `None` is the zone of this machine."""
-    return SENTENCES[reason](facts, zone)
-
-
-def _no_worker(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
-    del zone
-    return "no running worker knows this kind" if facts["live_workers"] else "no worker is running"
-
-
-def _in_line(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
-    del zone
-    place: int = facts["position"]
-    return f"{ordinal(place)} in line" if place <= COUNTED_PLACES else f"more than {COUNTED_PLACES} are before it"
-
-
-def _backing_off(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
-    when = datetime.fromisoformat(facts["run_after"]).astimezone(zone)
-    today = when.date() == datetime.now(when.tzinfo).date()
-    time = f"{when:%H:%M %Z}" if today else f"{when:%Y-%m-%d %H:%M %Z}"
-    if not facts["attempt"]:
-        return f"starts {time}"
-    after = f" after {facts['error']['code']}" if "error" in facts else ""
-    return f"next try {time} (attempt {facts['failures'] + 1} of {facts['max_attempts']}){after}"
-
-
-def _cap(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
-    del zone
-    group, colon, _ = facts["cap_key"].partition(":")
-    return f"{facts['taken']} of {'this ' if colon else ''}{group} already run"
-
-
-def _paused(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
-    del zone
-    return "over budget" if facts.get("code") == "OVER_BUDGET" else facts.get("message") or "paused"
-
-
-def ordinal(number: int) -> str:
-    teens = 11 <= number % 100 <= 13  # noqa: PLR2004 - eleventh, twelfth, thirteenth
-    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
-
-
-SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
-    "upload": lambda _facts, _zone: "its file has not arrived yet",
-    "no_worker": _no_worker,
-    "behind": _in_line,
-    "backing_off": _backing_off,
-    "cap": _cap,
-    "paused": _paused,
-    "alone": lambda _facts, _zone: "for an idle worker, because a worker ended while it ran",
-}
-
-
-# Asking ------------------------------------------------------------------------------------------------------------
-
-
-async def retry_jobs(
-    connection: Connection,
-    owner_id: UUID | None,
-    jobs: Iterable[UUID],
-    *,
-    from_stage: str | None = None,
-    allowed: Collection[JobStatus] = RETRYABLE,
-) -> int:
-    """All of them or none: from their last checkpoint, from a stage, or with an empty stage from the beginning."""
-    held = await _hold(connection, owner_id, jobs, allowed)
-    for job in held:
-        await queue.requeue(connection, job, from_stage=from_stage)
-    return len(held)
-
-
-async def cancel_jobs(connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID]) -> int:
-    """All of them or none, with what follows from them."""
-    held = await _hold(connection, owner_id, jobs, CANCELLABLE)
-    for job in held:
-        await queue.cancel(connection, job)
-    return len(held)
-
-
-async def requeue_dead_letters(connection: Connection, jobs: Iterable[UUID], *, from_stage: str | None = None) -> int:
-    return await retry_jobs(connection, None, jobs, from_stage=from_stage, allowed={JobStatus.DEAD_LETTER})
-
-
-async def discard_dead_letters(connection: Connection, jobs: Iterable[UUID]) -> int:
-    held = await _hold(connection, None, jobs, {JobStatus.DEAD_LETTER})
-    for job in held:
-        await queue.discard(connection, job)
-    return len(held)
-
-
-async def _hold(
-    connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID], allowed: Collection[JobStatus]
-) -> list[UUID]:
-    """Lock jobs that are this owner's and in one of these states, in an order in which their caps can be locked too."""
-    wanted = set(jobs)
-    rows = await _fetch(connection, QUERIES.lock_jobs, {"owner": owner_id, "jobs": list(wanted)})
-    missing = wanted - {row["id"] for row in rows}
-    if missing:
-        raise NotFound(f"Job {min(missing)}.")
-    for row in rows:
-        if row["status"] not in allowed:
-            raise IllegalTransition(f"Job {row['id']} is {row['status']}.")
-    return [row["id"] for row in sorted(rows, key=lambda row: (row["cap_key"] or "", row["id"]))]

@@ -11,7 +11,10 @@ from fastapi.responses import StreamingResponse
 from octavo.model.errors import BadInput
 from octavo.storage import ObjectStream, attachment_header
 
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+_TOKEN = r"[A-Za-z0-9!#$&^_.+-]+"
+_MEDIA_TYPE = re.compile(rf"{_TOKEN}/{_TOKEN}(?: *;[ -~]*)?")
+UNKNOWN_TYPE = "application/octet-stream"
 
 
 class RangeNotSatisfiable(BadInput):
@@ -39,7 +42,9 @@ def attachment(
     if partial:
         all_headers["content-range"] = f"bytes {stream.start}-{stream.end - 1}/{size}"
     status = HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK
-    return StreamingResponse(stream, status, headers=all_headers, media_type=content_type)
+    # A type is what somebody said about a file; a header cannot carry everything that can be said.
+    media_type = content_type if _MEDIA_TYPE.fullmatch(content_type) else UNKNOWN_TYPE
+    return StreamingResponse(stream, status, headers=all_headers, media_type=media_type)
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int]:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from python_multipart.exceptions import MultipartParseError
+from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from octavo.model.errors import BadInput, TooLarge
 
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
+
 FIELD_BYTES = 64 << 10
-MOST_FIELDS = 100
+MOST_PARTS = 100
+# Boundaries, headers and what stands before and after all parts count here; nothing else limits them.
+BESIDE_FILE_BYTES = 1 << 20
 
 
 class BrokenMultipart(BadInput):
@@ -20,6 +26,12 @@ class BrokenMultipart(BadInput):
 
     code = "BROKEN_MULTIPART"
     status = 400
+
+
+class SeveralFiles(BadInput):
+    """The form has more than one file. Send each in a form of its own."""
+
+    code = "SEVERAL_FILES"
 
 
 @dataclass(slots=True)
@@ -55,21 +67,24 @@ class FormReader:
         self._file: _Part | None = None
         self._pieces: deque[bytes] = deque()
         self._in_file = self._ended = False
-        self._field_bytes = 0
-        self._parser = MultipartParser(
-            boundary,
-            {
-                "on_part_begin": self._begin_part,
-                "on_header_begin": self._begin_header,
-                "on_header_field": lambda data, start, end: self._header[0].extend(data[start:end]),
-                "on_header_value": lambda data, start, end: self._header[1].extend(data[start:end]),
-                "on_header_end": self._end_header,
-                "on_headers_finished": self._end_headers,
-                "on_part_data": self._take,
-                "on_part_end": self._end_part,
-                "on_end": self._end,
-            },
-        )
+        self._parts = self._field_bytes = self._beside_file = 0
+        try:
+            self._parser = MultipartParser(boundary, self._callbacks())
+        except FormParserError:
+            raise BrokenMultipart("Its boundary is too long.") from None
+
+    def _callbacks(self) -> MultipartCallbacks:
+        return {
+            "on_part_begin": self._begin_part,
+            "on_header_begin": self._begin_header,
+            "on_header_field": lambda data, start, end: self._header[0].extend(data[start:end]),
+            "on_header_value": lambda data, start, end: self._header[1].extend(data[start:end]),
+            "on_header_end": self._end_header,
+            "on_headers_finished": self._end_headers,
+            "on_part_data": self._take,
+            "on_part_end": self._end_part,
+            "on_end": self._end,
+        }
 
     async def read(self) -> Form:
         """Everything before the file's first byte."""
@@ -92,8 +107,11 @@ class FormReader:
         async for data in self._body:
             try:
                 self._parser.write(data)
-            except MultipartParseError:
+            except FormParserError:
                 raise BrokenMultipart from None
+            self._beside_file += len(data)
+            if self._beside_file > BESIDE_FILE_BYTES:
+                raise TooLarge("The form is too long beside its file.")
             return True
         if not self._ended:
             raise BrokenMultipart
@@ -103,24 +121,31 @@ class FormReader:
 
     def _begin_part(self) -> None:
         self._part = _Part()
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise TooLarge("The form has too many fields.")
 
     def _begin_header(self) -> None:
         self._header = (bytearray(), bytearray())
 
     def _end_header(self) -> None:
-        name, value = (bytes(part).decode("utf-8", "replace") for part in self._header)
+        # The way in which the parser reads options; a name's own bytes are decoded after that.
+        name, value = (part.decode("latin-1") for part in self._header)
         self._part.headers[name.strip().lower()] = value.strip()
 
     def _end_headers(self) -> None:
         _, options = parse_options_header(self._part.headers.get("content-disposition", ""))
         self._part.name = options.get(b"name", b"").decode("utf-8", "replace")
         filename = options.get(b"filename")
-        if filename is not None and self._file is None:
+        if filename is not None:
+            if self._file is not None:
+                raise SeveralFiles
             self._part.filename = filename.decode("utf-8", "replace")
             self._file, self._in_file = self._part, True
 
     def _take(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
+            self._beside_file -= end - start
             self._pieces.append(data[start:end])
             return
         self._field_bytes += end - start
@@ -132,8 +157,6 @@ class FormReader:
         if self._in_file:
             self._in_file = False
         elif self._part.name:
-            if len(self._fields) >= MOST_FIELDS:
-                raise TooLarge("The form has too many fields.")
             self._fields[self._part.name] = self._part.data.decode("utf-8", "replace")
 
     def _end(self) -> None:

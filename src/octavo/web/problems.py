@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from octavo.model.errors import BadInput, Defect, NotFound, OctavoError
-from octavo.web.security import HEADERS
+from octavo.web.headers import HEADERS
 
 log = structlog.get_logger()
 MEDIA_TYPE = "application/problem+json"

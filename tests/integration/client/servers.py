@@ -7,7 +7,7 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
@@ -128,7 +128,7 @@ def _forward(source: socket.socket, target: socket.socket, cut: int | None) -> N
 
 
 @contextmanager
-def cutting(target: str, *cuts: int | None) -> Iterator[Cutter]:
+def cutting(target: str, *cuts: int | None) -> Generator[Cutter]:
     cutter = Cutter(target, cuts)
     try:
         yield cutter

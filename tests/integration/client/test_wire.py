@@ -29,8 +29,11 @@ class Sleeps:
         self.slept.append(seconds)
 
 
-def client_of(address: str, sleeps: Sleeps | None = None, **given: str) -> Client:
-    return Client(address, patience=Patience(pauses=(0.1, 0.2), sleep=sleeps or Sleeps()), **given)
+def client_of(
+    address: str, sleeps: Sleeps | None = None, *, key: str | None = None, session: str | None = None
+) -> Client:
+    patience = Patience(pauses=(0.1, 0.2), sleep=sleeps or Sleeps())
+    return Client(address, key=key, session=session, patience=patience, hint="Start it.")
 
 
 # Refusals ----------------------------------------------------------------------------------------------------------
@@ -146,7 +149,7 @@ async def test_a_deletion_whose_answer_was_lost_is_done() -> None:
 
 async def test_nobody_there_is_tried_a_few_times_and_then_told_with_what_to_do() -> None:
     sleeps = Sleeps()
-    async with client_of(f"http://127.0.0.1:{free_port()}", sleeps, hint="Start it.") as client:
+    async with client_of(f"http://127.0.0.1:{free_port()}", sleeps) as client:
         with pytest.raises(Unreachable) as failed:
             await client.make_key("laptop", "read")
     assert (failed.value.code, sleeps.slept) == ("NETWORK", [0.1, 0.2])

@@ -10,10 +10,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.database import Connection, connect, load_queries
-from octavo.jobs import views
+from octavo.jobs import actions, views
 from octavo.jobs.queue import IllegalTransition
-from octavo.jobs.views import WaitingBecause, explain_waiting, list_jobs, make_cursor, ordinal, read_cursor, show_job
+from octavo.jobs.views import list_jobs, show_job
+from octavo.jobs.waiting import SENTENCES, WaitingBecause, explain_waiting, ordinal
 from octavo.model.errors import BadInput, ErrorClass, NotFound
+from octavo.model.pages import make_cursor, read_cursor
 from octavo.model.states import JobStatus
 from tests.support.engine import Engine, engine_on
 from tests.support.postgres import Server
@@ -199,7 +201,7 @@ def test_every_reason_of_the_view_has_words(engine: Engine) -> None:
     reasons = {
         word for word in written.split("'") if f"THEN '{word}'::text" in written or f"ELSE '{word}'::text" in written
     }
-    assert reasons == set(views.SENTENCES)
+    assert reasons == set(SENTENCES)
 
 
 # How long it takes -------------------------------------------------------------------------------------------------
@@ -384,7 +386,7 @@ async def test_only_what_rests_is_retried(engine: Engine, owner: UUID, connectio
     before = engine.job(job)
     with pytest.raises(IllegalTransition, match=f"is {status}"):
         async with connection.transaction():
-            await views.retry_jobs(connection, owner, [job], from_stage="")
+            await actions.retry_jobs(connection, owner, [job], from_stage="")
     assert engine.job(job) == before
 
 
@@ -395,16 +397,16 @@ async def test_many_are_changed_together_or_not_at_all(engine: Engine, owner: UU
     engine.complete(engine.claim_one())
     with pytest.raises(IllegalTransition):
         async with connection.transaction():
-            await views.retry_jobs(connection, owner, [first, second, complete])
+            await actions.retry_jobs(connection, owner, [first, second, complete])
     assert engine.statuses() == {"cancelled": 2, "complete": 1}
-    assert await views.retry_jobs(connection, owner, [first, first, second]) == 2
+    assert await actions.retry_jobs(connection, owner, [first, first, second]) == 2
 
 
 async def test_nobody_changes_what_is_anothers(engine: Engine, owner: UUID, connection: Connection) -> None:
     (job,) = engine.put(owner)
     stranger = engine.add_owner()
     with pytest.raises(NotFound):
-        await views.cancel_jobs(connection, stranger, [job])
+        await actions.cancel_jobs(connection, stranger, [job])
     assert engine.status(job) == "queued"
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from octavo.extract.plain_text import lists
 from octavo.extract.plain_text.escape import escape, fence
-from octavo.extract.plain_text.groups import Group, split_groups, unwrap, wrap_width
+from octavo.extract.plain_text.groups import Group, split_groups, split_pages, unwrap, wrap_width
 from octavo.extract.plain_text.headings import Heading, heading_of, underlined
 
 RULE = "* * *"
@@ -37,11 +37,12 @@ class Converted(NamedTuple):
 
 
 def convert(text: str) -> Converted:
-    contents = [""] * (text.count("\f") + 1)
-    for page, parts in groupby(_fence_code(_Converter(list(split_groups(text))).parts()), key=lambda part: part.page):
-        contents[page - 1] = "\n\n".join(part.text for part in parts)
-    ranges = list(_ranges(contents)) if len(contents) > 1 else []
-    return Converted("\n\n".join(filter(None, contents)), ranges)
+    pages = split_pages(text)
+    contents = [""] * len(pages)
+    parts = _fence_code(_Converter(list(split_groups(pages))).parts())
+    for page, on_page in groupby(parts, key=lambda part: part.page):
+        contents[page - 1] = "\n\n".join(part.text for part in on_page)
+    return Converted("\n\n".join(filter(None, contents)), list(_ranges(contents)) if len(contents) > 1 else [])
 
 
 def _ranges(contents: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ _MEANINGFUL = re.compile(
   | `
   | \*(?=\S) | (?<=\S)\*                   # emphasis, unless it stands between spaces
   | (?<![^\W_])_(?=\S) | (?<=\S)_(?![^\W_])  # emphasis, unless inside a word
-  | \](?=\()                               # a link; those by reference have nothing to refer to
+  | \](?=[(:])                             # a link, or what a link by reference refers to
   | <(?=[A-Za-z/!?])                       # a tag
   | &(?=\#?[A-Za-z0-9]{1,32};)             # an entity
   | ~(?=~) | (?<=~)~                       # struck out
@@ -20,7 +20,6 @@ _MEANINGFUL = re.compile(
     re.VERBOSE,
 )
 _NUMBER = re.compile(r"\d{1,9}(?=[.)])")
-_DEFINITION = re.compile(r"\[[^\]]{1,1000}\]:")
 
 
 def escape(line: str) -> str:
@@ -40,7 +39,6 @@ def _begins_something(line: str) -> bool:
         lines.begins(line) != "text"
         or lines.UNDERLINE.match(line) is not None
         or lines.DELIMITER_ROW.match(line) is not None
-        or _DEFINITION.match(line) is not None
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+MOST_PAGES = 50_000
 
 # Lines that are narrower were broken by their author, as in verse and addresses.
 _LEAST_WIDTH = 50
@@ -35,9 +37,15 @@ class Group:
         return " ".join(line.strip() for line in self.lines)
 
 
-def split_groups(text: str) -> Iterator[Group]:
-    """Form feeds end pages; the first page is 1."""
-    for number, page in enumerate(text.split("\f"), 1):
+def split_pages(text: str) -> list[str]:
+    """Form feeds end pages. Where there are too many to be pages, the last page holds the rest."""
+    pages = text.split("\f", MOST_PAGES - 1)
+    return [*pages[:-1], pages[-1].replace("\f", "\n\n")]
+
+
+def split_groups(pages: Iterable[str]) -> Iterator[Group]:
+    """The first page is 1."""
+    for number, page in enumerate(pages, 1):
         lines: list[str] = []
         for line in page.split("\n"):
             line = line.rstrip()  # noqa: PLW2901 - nothing at the end of a line can be seen

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from octavo.jobs.views import DEFAULT_LIMIT, JobView, cancel_jobs, list_jobs, retry_jobs, show_job
+from octavo.jobs.actions import cancel_jobs, retry_jobs
+from octavo.jobs.views import DEFAULT_LIMIT, JobView, list_jobs, show_job
 from octavo.model.pages import Page
 from octavo.model.states import JobStatus
 from octavo.web.api import Cursor, Limit, RetryRequest, problems

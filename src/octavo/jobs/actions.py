@@ -1,0 +1,66 @@
+"""What people may ask of jobs: all of those they name, or none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from uuid import UUID
+
+from octavo.database import Connection, load_queries
+from octavo.jobs import queue
+from octavo.jobs.queue import IllegalTransition
+from octavo.model.errors import NotFound
+from octavo.model.states import JOB_TRANSITIONS, RESTING, JobStatus
+
+QUERIES = load_queries("job_views")
+CANCELLABLE = frozenset(status for status, after in JOB_TRANSITIONS.items() if JobStatus.CANCELLED in after)
+RETRYABLE = frozenset(status for status in RESTING if JobStatus.QUEUED in JOB_TRANSITIONS[status])
+
+
+async def retry_jobs(
+    connection: Connection,
+    owner_id: UUID | None,
+    jobs: Iterable[UUID],
+    *,
+    from_stage: str | None = None,
+    allowed: Collection[JobStatus] = RETRYABLE,
+) -> int:
+    """All of them or none: from their last checkpoint, from a stage, or with an empty stage from the beginning."""
+    held = await _hold(connection, owner_id, jobs, allowed)
+    for job in held:
+        await queue.requeue(connection, job, from_stage=from_stage)
+    return len(held)
+
+
+async def cancel_jobs(connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID]) -> int:
+    """All of them or none, with what follows from them."""
+    held = await _hold(connection, owner_id, jobs, CANCELLABLE)
+    for job in held:
+        await queue.cancel(connection, job)
+    return len(held)
+
+
+async def requeue_dead_letters(connection: Connection, jobs: Iterable[UUID], *, from_stage: str | None = None) -> int:
+    return await retry_jobs(connection, None, jobs, from_stage=from_stage, allowed={JobStatus.DEAD_LETTER})
+
+
+async def discard_dead_letters(connection: Connection, jobs: Iterable[UUID]) -> int:
+    held = await _hold(connection, None, jobs, {JobStatus.DEAD_LETTER})
+    for job in held:
+        await queue.discard(connection, job)
+    return len(held)
+
+
+async def _hold(
+    connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID], allowed: Collection[JobStatus]
+) -> list[UUID]:
+    """Lock jobs that are this owner's and in one of these states, in an order in which their caps can be locked too."""
+    wanted = set(jobs)
+    values = {"owner": owner_id, "jobs": list(wanted)}
+    rows = await (await connection.execute(QUERIES.lock_jobs, values)).fetchall()
+    missing = wanted - {job for job, _, _ in rows}
+    if missing:
+        raise NotFound(f"Job {min(missing)}.")
+    for job, status, _ in rows:
+        if status not in allowed:
+            raise IllegalTransition(f"Job {job} is {status}.")
+    return [job for job, _, _ in sorted(rows, key=lambda row: (row[2] or "", row[0]))]

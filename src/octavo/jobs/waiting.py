@@ -1,0 +1,79 @@
+"""Why a job waits, in words; the facts are those of the view `job_waiting`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+# The place in line is not counted further than this; see the view.
+COUNTED_PLACES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingBecause:
+    """`detail` is a sentence for people, with times in UTC; `facts` is what it was made of."""
+
+    reason: str
+    detail: str
+    facts: dict[str, Any]
+
+
+def waiting_because(reason: str, facts: dict[str, Any]) -> WaitingBecause:
+    if "run_after" in facts:
+        facts = facts | {"run_after": datetime.fromisoformat(facts["run_after"]).astimezone(UTC).isoformat()}
+    return WaitingBecause(reason, explain_waiting(reason, facts), facts)
+
+
+def explain_waiting(reason: str, facts: Mapping[str, Any], zone: tzinfo | None = UTC) -> str:
+    """The reason in words, with times of a zone; `None` is the zone of this machine."""
+    return SENTENCES[reason](facts, zone)
+
+
+def _no_worker(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+    del zone
+    return "no running worker knows this kind" if facts["live_workers"] else "no worker is running"
+
+
+def _in_line(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+    del zone
+    place: int = facts["position"]
+    return f"{ordinal(place)} in line" if place <= COUNTED_PLACES else f"more than {COUNTED_PLACES} are before it"
+
+
+def _backing_off(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+    when = datetime.fromisoformat(facts["run_after"]).astimezone(zone)
+    today = when.date() == datetime.now(when.tzinfo).date()
+    time = f"{when:%H:%M %Z}" if today else f"{when:%Y-%m-%d %H:%M %Z}"
+    if not facts["attempt"]:
+        return f"starts {time}"
+    after = f" after {facts['error']['code']}" if "error" in facts else ""
+    return f"next try {time} (attempt {facts['failures'] + 1} of {facts['max_attempts']}){after}"
+
+
+def _cap(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+    del zone
+    group, colon, _ = facts["cap_key"].partition(":")
+    return f"{facts['taken']} of {'this ' if colon else ''}{group} already run"
+
+
+def _paused(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+    del zone
+    return "over budget" if facts.get("code") == "OVER_BUDGET" else facts.get("message") or "paused"
+
+
+def ordinal(number: int) -> str:
+    teens = 11 <= number % 100 <= 13  # noqa: PLR2004 - eleventh, twelfth, thirteenth
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
+    "upload": lambda _facts, _zone: "its file has not arrived yet",
+    "no_worker": _no_worker,
+    "behind": _in_line,
+    "backing_off": _backing_off,
+    "cap": _cap,
+    "paused": _paused,
+    "alone": lambda _facts, _zone: "for an idle worker, because a worker ended while it ran",
+}

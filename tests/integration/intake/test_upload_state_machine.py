@@ -1,0 +1,545 @@
+"""Whatever several owners do with uploads and documents, in any order: a small model says the same after each step."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import AsyncExitStack, aclosing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from psycopg.conninfo import make_conninfo
+
+from octavo.database import Connection, connect
+from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
+from octavo.intake.sweep import sweep_abandoned
+from octavo.intake.uploads import Policy
+from octavo.jobs.run import ClaimedJob
+from octavo.jobs.worker import sync_kinds
+from octavo.library import changes
+from octavo.library.changes import KIND, Retried
+from octavo.library.files import find_file
+from octavo.library.sweep import sweep_objects
+from octavo.model.errors import BadInput, NotFound, OctavoError
+from octavo.model.settings import Settings
+from octavo.ops.doctor import CHECKS, Patient
+from octavo.owners import open_anonymous_session
+from octavo.owners.sessions import open_session
+from octavo.pipeline import Tools, detect_source, known_kinds
+from octavo.storage import open_bucket
+from tests.support.engine import Engine
+from tests.support.library import LIMITS, Desk, open_desk
+from tests.support.postgres import Server
+from tests.support.processing import OpenSandbox, attempt
+from tests.support.upload_model import Document, Model, Upload
+
+ALPHA = "# Alpha\n\nThe quick brown fox, naïve.\n\n## Beta\n\n".encode() + b"Words for the body of it. " * 200
+BETA = b"A short note, and nothing else."
+BLANK = b" \n\n \t "  # accepted, and then there is no text in it
+BINARY = bytes(range(256))  # kept, and never read
+CONTENTS = (ALPHA, BETA, BLANK, BINARY)
+STAGES = {ALPHA: 3, BETA: 3, BLANK: 0, BINARY: 1}
+POLICIES: tuple[Policy, ...] = ("reuse", "new", "reject")
+# All that can become of a request; a run that misses one has not tried enough.
+ANSWERS = {
+    *("uploaded", "deduplicated", "twin", "repeated", "received", "completed", "failed", "handed back", "lease lost"),
+    *("UPLOAD_CLOSED", "UPLOAD_INCOMPLETE", "EMPTY", "HASH_MISMATCH", "DUPLICATE", "QUOTA_EXCEEDED", "NOT_FOUND"),
+    *("trashed", "restored", "purged", "promoted", "merged", "merged twins", "abandoned", "took over"),
+    *("retry skipped", "retry pending", "retry revision", "retry requeued", "retry refused", "SOURCE_GONE"),
+}
+Answer = Outcome | str
+
+
+class House:
+    """One installation for all examples: emptied instead of made anew, because that takes a tenth of the time."""
+
+    def __init__(self, engine: Engine, desk: Desk, patient: Patient, run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self.engine = engine
+        self.desk = desk
+        self.patient = patient
+        self.run = run
+        self.tools = Tools(patient.settings, desk.database, desk.bucket, OpenSandbox())
+
+    async def empty(self) -> None:
+        self.engine.clear()
+        self.engine.run("TRUNCATE objects CASCADE")
+        await self.desk.bucket.delete([info.key async for info in self.desk.bucket.list()])
+        async with self.desk.database.transaction() as connection:
+            await sync_kinds(connection, known_kinds())
+
+    async def change(self, what: Callable[..., Coroutine[Any, Any, Any]], *arguments: object) -> Any:  # noqa: ANN401
+        """As a route does it: one transaction, and what nobody needs any more is removed after it."""
+        async with self.desk.database.transaction() as connection:
+            answer = await what(connection, *arguments)
+        if what is changes.purge_documents:
+            await self.desk.bucket.delete(answer)
+        return answer
+
+
+class Machine(RuleBasedStateMachine):
+    house: ClassVar[House]
+    seen: ClassVar[set[str]] = set()
+    chunks: ClassVar[dict[bytes, int]] = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run = self.house.run
+        self.desk = self.house.desk
+        self.intake = self.desk.intake
+        self.run(self.house.empty())
+        self.model = Model()
+        self.leases: list[ClaimedJob] = []
+        self.people = [self.run(self.desk.new_owner()) for _ in range(2)]
+        self.visitors: dict[UUID, str] = {}
+        self.gone: list[UUID] = []
+        for _ in range(2):
+            self.visit()
+
+    @initialize()
+    def begin_late(self) -> None:
+        """A document in every state, so that also what happens late in a life is tried often."""
+        person, visitor = self.people[0], next(iter(self.visitors))
+        for content in CONTENTS:
+            self.take(person, content, "reuse", None)
+            self.claim()
+            self.work_on(self.leases[-1], None)
+        self.take(person, ALPHA, "new", None)
+        self.take(visitor, ALPHA, "reuse", None)
+        self.take(visitor, ALPHA, "new", None)
+
+    # Bringing in --------------------------------------------------------------------------------------------------
+
+    @rule(data=st.data(), policy=st.sampled_from(POLICIES), claim=st.sampled_from([None, None, *CONTENTS[:2]]))
+    def begin(self, data: st.DataObject, policy: Policy, claim: bytes | None) -> None:
+        self.open_upload(self.draw_owner(data), policy, claim)
+
+    @precondition(lambda self: self.model.uploads)
+    @rule(data=st.data(), content=st.sampled_from([*CONTENTS, *CONTENTS, b""]))
+    def receive(self, data: st.DataObject, content: bytes) -> None:
+        upload = self.draw_upload(data)
+        expected = self.model.receive(upload, content)
+        self.same(self.intake.receive(upload.owner, upload.id, content, LIMITS), expected)
+
+    @precondition(lambda self: self.model.uploads)
+    @rule(data=st.data(), room=st.sampled_from([True, True, True, False]))
+    def finalize(self, data: st.DataObject, room: bool) -> None:
+        upload = self.draw_upload(data)
+        limits = self.limits(upload.owner, room)
+        expected = self.model.finalize(upload, room=room)
+        self.same(self.intake.finalize(upload.owner, upload.id, limits), expected)
+
+    @rule(
+        data=st.data(),
+        content=st.sampled_from(CONTENTS),
+        policy=st.sampled_from(POLICIES),
+        claim=st.sampled_from([None, None, *CONTENTS[:2]]),
+    )
+    def take_whole(self, data: st.DataObject, content: bytes, policy: Policy, claim: bytes | None) -> None:
+        self.take(self.draw_owner(data), content, policy, claim)
+
+    def take(self, owner: UUID, content: bytes, policy: Policy, claim: bytes | None) -> None:
+        upload = self.open_upload(owner, policy, claim)
+        expected = self.model.receive(upload, content)
+        self.same(self.intake.receive(owner, upload.id, content, LIMITS), expected)
+        expected = self.model.finalize(upload, room=True)
+        self.same(self.intake.finalize(owner, upload.id, LIMITS), expected)
+
+    def open_upload(self, owner: UUID, policy: Policy, claim: bytes | None) -> Upload:
+        digest = sha256(claim).hexdigest() if claim is not None else None
+        new = NewUpload("note", "text/plain", sha256=digest, duplicates=policy)
+        ticket = self.run(self.intake.begin(owner, new, LIMITS))
+        upload = Upload(ticket.upload_id, owner, ticket.document_id, ticket.process_id, policy, claim)
+        self.model.uploads[upload.id] = upload
+        return upload
+
+    @precondition(lambda self: self.model.uploads)
+    @rule(data=st.data())
+    def meddle(self, data: st.DataObject) -> None:
+        """A stranger, or a browser whose visitor has become a person's, finds nothing."""
+        upload = self.draw_upload(data)
+        stranger = data.draw(st.sampled_from([one for one in [*self.owners, *self.gone] if one != upload.owner]))
+        self.same(self.intake.receive(stranger, upload.id, BETA, LIMITS), "NOT_FOUND")
+        self.same(self.intake.finalize(stranger, upload.id, LIMITS), "NOT_FOUND")
+        self.same(self.intake.content(stranger, upload.id), "NOT_FOUND")
+        if upload.document in self.model.documents:
+            for what in (changes.trash_documents, changes.restore_documents, changes.purge_documents):
+                self.same(self.house.change(what, stranger, [upload.document]), "NOT_FOUND")
+        if stranger in self.gone:
+            self.same(self.intake.begin(stranger, NewUpload("note"), LIMITS), "NOT_FOUND")
+
+    @rule()
+    def abandon(self) -> None:
+        pending = [one for one in self.model.uploads.values() if one.state == "pending"]
+        assert self.run(sweep_abandoned(self.desk.database, self.desk.bucket, 0)) == len(pending)
+        for one in pending:
+            one.state = "failed"
+            self.seen.add("abandoned")
+
+    # Deleting -----------------------------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.some(trashed=False))
+    @rule(data=st.data())
+    def trash(self, data: st.DataObject) -> None:
+        some = self.draw_some(data, self.some(trashed=False))
+        self.run(self.house.change(changes.trash_documents, some[0].owner, [one.id for one in some]))
+        self.watch_promotion(lambda: self.model.trash(some))
+        self.seen.add("trashed")
+
+    @precondition(lambda self: self.some(trashed=True))
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        some = self.draw_some(data, self.some(trashed=True))
+        self.run(self.house.change(changes.restore_documents, some[0].owner, [one.id for one in some]))
+        self.model.restore(some)
+        self.seen.add("restored")
+
+    @precondition(lambda self: self.model.documents)
+    @rule(data=st.data())
+    def purge(self, data: st.DataObject) -> None:
+        some = self.draw_some(data, list(self.model.documents.values()))
+        self.run(self.house.change(changes.purge_documents, some[0].owner, [one.id for one in some]))
+        self.watch_promotion(lambda: self.model.purge(some))
+        self.run(self.sweep())  # what a worker that lost it had made
+        self.seen.add("purged")
+
+    @precondition(lambda self: self.some(has_source=True, status="completed"))
+    @rule(data=st.data())
+    def expire(self, data: st.DataObject) -> None:
+        """As retention will do it: the file goes, the document stays."""
+        one = self.draw(data, self.some(has_source=True, status="completed"))
+        self.run(self.house.change(expire_source, one.id))
+        self.run(self.sweep())
+        one.has_source = False
+
+    # Whose it is --------------------------------------------------------------------------------------------------
+
+    @rule(data=st.data())
+    def sign_in(self, data: st.DataObject) -> None:
+        visitor = data.draw(st.sampled_from(sorted(self.visitors)))
+        person = data.draw(st.sampled_from(self.people))
+        before = {one.id for one in self.model.documents.values() if one.canonical}
+        self.run(self.merge(visitor, person))
+        self.model.merge(visitor, person)
+        after = {one.id for one in self.model.documents.values() if one.canonical}
+        self.seen.add("merged twins" if before != after else "merged")
+        del self.visitors[visitor]
+        self.gone.append(visitor)
+        self.visit()
+
+    async def merge(self, visitor: UUID, person: UUID) -> None:
+        async with self.desk.database.transaction() as connection:
+            await open_session(connection, person, None, replacing=self.visitors[visitor])
+
+    def visit(self) -> None:
+        async def come() -> tuple[str, UUID]:
+            async with self.desk.database.transaction() as connection:
+                secret, caller = await open_anonymous_session(connection)
+            return secret, caller.owner_id
+
+        secret, visitor = self.run(come())
+        self.visitors[visitor] = secret
+
+    # Processing ---------------------------------------------------------------------------------------------------
+
+    @rule()
+    def claim(self) -> None:
+        waiting = [one for one in self.model.documents.values() if one.status == "pending" and one.lease is None]
+        claimed = self.house.engine.claim(kinds=(KIND,))
+        assert len(claimed) == min(1, len(waiting))
+        for lease in claimed:
+            document = self.model.documents[lease.document_id or UUID(int=0)]
+            assert document in waiting
+            assert document.process == lease.id
+            document.lease = lease
+            self.leases.append(lease)
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data(), stops=st.sampled_from([None, None, "before", "after"]), number=st.integers(1, 3))
+    def work(self, data: st.DataObject, stops: str | None, number: int) -> None:
+        good = [lease for lease in self.leases if self.holder(lease)]
+        lease = data.draw(st.sampled_from([*self.leases, *good * 6]))
+        self.work_on(lease, (stops, number) if stops else None)
+
+    def work_on(self, lease: ClaimedJob, stops: tuple[str, int] | None) -> None:
+        """A worker that is told to stop in the middle of it hands it back."""
+        engine, document = self.house.engine, self.holder(lease)
+        faults = f"stage.commit.{stops[0]}@{stops[1]}=raise" if stops else ""
+        try:
+            self.run(attempt(lease, self.house.tools, faults))
+            ended = "completed" if engine.complete(lease) else "lease lost"
+        except OctavoError as error:
+            if error.code == "IO_ERROR":
+                ended = "handed back" if engine.hand_back(lease) else "lease lost"
+            else:
+                ended = "failed" if engine.fail(lease, error.error_class) else "lease lost"
+        self.run(self.sweep())
+        assert ended == self.expected_end(document, stops)
+        self.seen.add(ended)
+
+    def expected_end(self, document: Document | None, stops: tuple[str, int] | None) -> str:
+        if document is None:
+            return "lease lost"
+        document.lease = None
+        if not document.has_source or document.content == BLANK:
+            document.status = "failed"
+            return "failed"
+        left = STAGES[document.content] - document.stages
+        if stops and stops[1] <= left:
+            document.stages += stops[1] - (stops[0] == "before")
+            return "handed back"
+        document.stages += left
+        document.status = "completed"
+        return "completed"
+
+    @precondition(lambda self: self.model.documents)
+    @rule(data=st.data(), from_stage=st.sampled_from([None, None, "chunked"]))
+    def retry(self, data: st.DataObject, from_stage: str | None) -> None:
+        one = self.draw(data, list(self.model.documents.values()))
+        try:
+            answer = self.run(self.house.change(changes.retry_document, one.owner, one.id, from_stage))
+        except BadInput as error:
+            answer = "retry refused" if type(error) is BadInput else error.code
+        told = self.expected_retry(one, from_stage, answer)
+        assert (answer if isinstance(answer, str) else f"{answer.state}") == told.removeprefix("retry ").replace(
+            "requeued", "pending"
+        ).replace("revision", "pending").replace("refused", "retry refused")
+        self.seen.add(told)
+
+    def expected_retry(self, one: Document, from_stage: str | None, answer: Retried | str) -> str:
+        if one.trashed:
+            return "NOT_FOUND"
+        if one.status == "completed" and one.content == BINARY:
+            return "retry skipped"
+        if not one.has_source:
+            return "SOURCE_GONE"
+        if one.status == "pending":
+            return "retry pending"
+        if from_stage and one.stages < STAGES[ALPHA]:
+            return "retry refused"
+        if one.status == "failed":
+            one.status = "pending"
+            return "retry requeued"
+        assert isinstance(answer, Retried)
+        one.status, one.process, one.stages = "pending", answer.process_id, 2 if from_stage else 0
+        return "retry revision"
+
+    # The model's own machinery ------------------------------------------------------------------------------------
+
+    @property
+    def owners(self) -> list[UUID]:
+        return [*self.people, *self.visitors]
+
+    def limits(self, owner: UUID, room: bool) -> IntakeLimits:
+        full = IntakeLimits(LIMITS.upload_bytes, self.model.usage(owner)[0], LIMITS.concurrent)
+        return LIMITS if room else full
+
+    def some(self, **wanted: object) -> list[Document]:
+        return [
+            one
+            for one in self.model.documents.values()
+            if all(getattr(one, name) == value for name, value in wanted.items())
+        ]
+
+    def draw_owner(self, data: st.DataObject) -> UUID:
+        return data.draw(st.sampled_from(self.owners))
+
+    def draw_upload(self, data: st.DataObject) -> Upload:
+        """More often one that is still open."""
+        known = list(self.model.uploads.values())
+        return data.draw(st.sampled_from([*known, *[one for one in known if one.state == "pending"] * 4]))
+
+    def draw(self, data: st.DataObject, documents: Sequence[Document]) -> Document:
+        """A state first, so that rare ones get their turn."""
+        status = data.draw(st.sampled_from(sorted({one.status for one in documents})))
+        return data.draw(st.sampled_from([one for one in documents if one.status == status]))
+
+    def draw_some(self, data: st.DataObject, documents: Sequence[Document]) -> list[Document]:
+        """One of them, or several of the same owner at once."""
+        first = self.draw(data, documents)
+        others = [one for one in documents if one.owner == first.owner and one is not first]
+        more = data.draw(st.lists(st.sampled_from(others), max_size=2, unique_by=lambda one: one.id)) if others else []
+        return [first, *more]
+
+    def holder(self, lease: ClaimedJob) -> Document | None:
+        document = self.model.documents.get(lease.document_id or UUID(int=0))
+        return document if document and document.lease is lease else None
+
+    def same(self, request: Coroutine[Any, Any, Any], expected: Answer) -> None:
+        """The answer of a request, or its error, is what the model says."""
+        try:
+            answer = self.run(request)
+        except OctavoError as error:
+            answer = error.code
+        assert (answer if isinstance(expected, Outcome) or isinstance(answer, str) else "received") == expected
+        self.seen.add(expected if isinstance(expected, str) else describe(expected))
+        if isinstance(expected, Outcome) and not expected.duplicate:
+            doubled = [one for one in self.model.documents.values() if one.duplicate_of == expected.document_id]
+            self.seen.update({"took over"} if doubled and expected.state == "uploaded" else set())
+
+    def watch_promotion(self, change: Callable[[], None]) -> None:
+        twins = {one.id for one in self.model.documents.values() if not one.canonical and not one.trashed}
+        change()
+        if any(one.canonical for one in self.model.documents.values() if one.id in twins):
+            self.seen.add("promoted")
+
+    async def sweep(self) -> None:
+        await sweep_objects(self.desk.database, self.desk.bucket, 0)
+
+    # What must always hold ----------------------------------------------------------------------------------------
+
+    @invariant()
+    def model_equals_database(self) -> None:
+        found = {row["id"]: row for row in self.house.engine.rows(DOCUMENTS)}
+        assert found == {one.id: as_row(one) for one in self.model.documents.values()}
+        uploads = self.house.engine.rows("SELECT id, owner_id, state, document_id FROM uploads")
+        assert {(row["id"], row["owner_id"], row["state"], row["document_id"]) for row in uploads} == {
+            (one.id, one.owner, one.state, one.document) for one in self.model.uploads.values()
+        }
+
+    @invariant()
+    def each_content_has_one_canonical_upload(self) -> None:
+        contents = {(one.owner, one.content) for one in self.model.documents.values() if not one.trashed}
+        rows = self.house.engine.rows("SELECT owner_id, sha256, document_id FROM uploads WHERE is_canonical")
+        assert len(rows) == len(contents)
+        assert {(row["owner_id"], row["sha256"]) for row in rows} == {
+            (owner, sha256(content).digest()) for owner, content in contents
+        }
+        assert {row["document_id"] for row in rows} == {one.id for one in self.model.documents.values() if one.canonical}
+
+    @invariant()
+    def usage_is_added_up(self) -> None:
+        rows = self.house.engine.rows("SELECT owner_id, bytes, documents FROM owner_usage")
+        used = {row["owner_id"]: (row["bytes"], row["documents"]) for row in rows}
+        assert {owner: used.get(owner, (0, 0)) for owner in self.owners} == {
+            owner: self.model.usage(owner) for owner in self.owners
+        }
+
+    @invariant()
+    def what_was_made_is_there_once(self) -> None:
+        rows = self.house.engine.rows("SELECT document_id, count(*) AS chunks FROM chunks GROUP BY document_id")
+        made = {row["document_id"]: row["chunks"] for row in rows}
+        for one in self.model.documents.values():
+            if one.status == "completed":
+                chunks = made.get(one.id, 0)
+                assert chunks == self.chunks.setdefault(one.content, chunks)
+
+    @invariant()
+    def the_books_balance_and_the_doctor_finds_nothing(self) -> None:
+        self.run(self.examine())
+
+    async def examine(self) -> None:
+        await self.desk.check_books()
+        for name in ("documents", "files", "jobs", "caps"):
+            await CHECKS[name](self.house.patient)
+
+    def teardown(self) -> None:
+        """Every document that is not in the trash can be read back, byte for byte, and its text too."""
+        self.run(self.read_back())
+
+    async def read_back(self) -> None:
+        for one in self.some(trashed=False, has_source=True):
+            assert await self.read_file(one, "source") == one.content
+            if one.status == "completed" and one.content in {ALPHA, BETA}:
+                assert (await self.read_file(one, "markdown")).strip() == one.content.strip()
+
+    async def read_file(self, one: Document, kind: str) -> bytes:
+        async with self.desk.database.connection() as connection:
+            file = await find_file(connection, one.owner, one.id, kind)
+        return await self.desk.bucket.read(file.key)
+
+
+DOCUMENTS = """
+    SELECT d.id, d.owner_id, d.process_id, d.status, d.deleted_at IS NOT NULL AS trashed, d.duplicate_of, d.sha256, d.bytes,
+           o.sha256 AS kept
+    FROM documents d LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' LEFT JOIN objects o USING (key)"""
+
+
+def as_row(one: Document) -> dict[str, object]:
+    digest = sha256(one.content).digest()
+    return {
+        "id": one.id,
+        "owner_id": one.owner,
+        "process_id": one.process,
+        "status": one.status,
+        "trashed": one.trashed,
+        "duplicate_of": one.duplicate_of,
+        "sha256": digest,
+        "bytes": len(one.content),
+        "kept": digest if one.has_source else None,
+    }
+
+
+def describe(outcome: Outcome) -> str:
+    if outcome.duplicate:
+        return "repeated"
+    return "twin" if outcome.state == "uploaded" and outcome.duplicate_of else outcome.state
+
+
+async def expire_source(connection: Connection, document: UUID) -> None:
+    await connection.execute(b"DELETE FROM artifacts WHERE document_id = %s AND kind = 'source'", [document])
+    await connection.execute(b"DELETE FROM objects WHERE refs = 0")
+
+
+@contextmanager
+def open_house(connection_info: str) -> Generator[House]:
+    """In memory where that can be, because no step here asks what a power cut leaves."""
+    memory = Path("/dev/shm")
+    hasty = make_conninfo(connection_info, options="-c synchronous_commit=off")
+    with (
+        tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder,
+        asyncio.Runner() as runner,
+    ):
+        settings_ = Settings(data_dir=Path(folder), storage_url=(Path(folder) / "objects").as_uri())
+        engine = Engine(hasty)
+        stack = AsyncExitStack()
+
+        async def open_all() -> House:
+            bucket = await stack.enter_async_context(aclosing(open_bucket(settings_.storage_url or "")))
+            desk = await stack.enter_async_context(open_desk(hasty, bucket))
+            desk = Desk(desk.database, bucket, Intake(desk.database, bucket, detect_source))
+            patient = Patient(settings_, await stack.enter_async_context(await connect(hasty)))
+            return House(engine, desk, patient, runner.run)
+
+        try:
+            yield runner.run(open_all())
+        finally:
+            runner.run(stack.aclose())
+            engine.connection.close()
+
+
+def run(server: Server, examples: int, steps: int, *, derandomize: bool) -> None:
+    Machine.seen, Machine.chunks = set(), {}
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        derandomize=derandomize,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    )
+    with server.database() as info, open_house(info) as Machine.house:
+        run_state_machine_as_test(Machine, settings=chosen)
+    assert Machine.seen == ANSWERS
+
+
+def test_whatever_owners_do_the_model_says_the_same(newest_server: Server) -> None:
+    run(newest_server, 25, 30, derandomize=True)
+
+
+@pytest.mark.long
+def test_whatever_owners_do_the_model_says_the_same_for_long(newest_server: Server) -> None:
+    run(newest_server, 300, 60, derandomize=False)

@@ -1,0 +1,67 @@
+"""A real web server process on a database of its own, with the settings and the log that a test wants."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from octavo.database import connect
+from octavo.owners import Caller
+from octavo.owners.keys import make_key
+from octavo.owners.sign_in import local_owner
+from tests.support.instance import fetch, free_port
+from tests.support.postgres import Server, as_url, open_folder
+from tests.support.processes import octavo_environment, wait_until
+
+
+@dataclass(frozen=True, slots=True)
+class WebProcess:
+    address: str
+    database_info: str
+    folder: Path
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def log(self) -> str:
+        return (self.folder / "web.log").read_text()
+
+    def machine_key(self) -> str:
+        """A key that may do everything, as the owner of the machine makes it."""
+
+        async def make() -> str:
+            async with await connect(self.database_info) as connection:
+                machine = Caller(await local_owner(connection), "local", None, "owner", "admin", "session")
+                return (await make_key(connection, machine, name="machine", scope="admin")).key
+
+        return asyncio.run(make())
+
+
+@contextmanager
+def running_web(server: Server, **settings: object) -> Generator[WebProcess]:
+    with open_folder() as folder, server.database() as info, (folder / "web.log").open("wb") as log:
+        port = free_port()
+        environment = octavo_environment(folder / "data", port=port, database_url=as_url(info), **settings)
+        process = subprocess.Popen([sys.executable, "-m", "octavo", "web"], env=environment, stdout=log, stderr=log)
+        web = WebProcess(f"http://127.0.0.1:{port}", info, folder)
+        try:
+            wait_until(lambda: _answers(web, process), 30, "the web server answers")
+            yield web
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _answers(web: WebProcess, process: subprocess.Popen[bytes]) -> bool:
+    if process.poll() is not None:
+        raise AssertionError(f"the web server ended: {web.log()}")
+    try:
+        return fetch(f"{web.address}/healthz")[0] == 200
+    except OSError:
+        return False
