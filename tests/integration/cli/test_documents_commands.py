@@ -7,7 +7,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,15 @@ def write(name: str, size: int = 40) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{uuid4()} ".ljust(size, "x"))
     return path
+
+
+@contextmanager
+def working(instance: Instance) -> Generator[None]:
+    """A worker for a while; asked to end, it says that it is gone."""
+    with running([sys.executable, "-m", "octavo", "worker"], instance.environment) as worker:
+        yield
+        worker.terminate()
+        worker.wait(20)
 
 
 # Adding ------------------------------------------------------------------------------------------------------------
@@ -212,7 +222,7 @@ def test_an_empty_folder_is_no_error(console: Console) -> None:
 
 def test_waiting_ends_when_the_documents_are_processed(console: Console) -> None:
     write("a.md")
-    with running([sys.executable, "-m", "octavo", "worker"], console.instance.environment):
+    with working(console.instance):
         (item,) = console.read("add", "a.md", "--wait")["items"]
         assert item["status"] == "completed"
         write("b.md")
@@ -309,7 +319,7 @@ def test_what_is_cancelled_fails_and_a_retry_goes_on(console: Console) -> None:
 def test_watching_ends_when_all_have_ended_and_tells_what_failed(console: Console) -> None:
     good, bad = console.add(write("good.md"))[0], console.add(write("bad.md"))[0]
     console.say("cancel", bad)
-    with running([sys.executable, "-m", "octavo", "worker"], console.instance.environment):
+    with working(console.instance):
         lines = console.say("watch", good, bad[-12:], code=1).splitlines()
     ended = {line.split(maxsplit=2)[1]: line.split(maxsplit=2)[2] for line in lines if line[2:3] == ":"}
     assert ended[good[-8:]] == "good.md: completed"
@@ -400,10 +410,9 @@ def test_a_server_that_is_away_is_one_line(console: Console, key: str) -> None:
     write("folder/a.md")
     write("folder/b.md")
     away = ("--server", f"http://127.0.0.1:{free_port()}", "--key", key)
-    assert "does not take connections" in console.refuse("ls", *away)
-    result = console.run("add", "folder", *away)
-    assert (result.returncode, len(result.stderr.splitlines())) == (1, 1)
-    assert "could not be reached" in result.stderr
+    line = console.refuse("add", "folder", *away)
+    assert "could not be reached" in line
+    assert "does not take connections" in line
 
 
 # Broken connections and stops --------------------------------------------------------------------------------------
