@@ -3,13 +3,16 @@
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current
 from octavo.database.pool import Connection, Database, connect
 from octavo.database.queries import Queries, load_queries
+from octavo.database.rows import Row, fetch_rows
 
 __all__ = [
     "Connection",
     "Database",
     "MigrationState",
     "Queries",
+    "Row",
     "connect",
+    "fetch_rows",
     "load_queries",
     "migrate",
     "read_state",

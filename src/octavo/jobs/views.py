@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import dict_row
-
-from octavo.database import Connection, load_queries
+from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.waiting import WaitingBecause, waiting_because
 from octavo.model.errors import NotFound
 from octavo.model.pages import Page, make_cursor, read_cursor
@@ -23,8 +21,6 @@ from octavo.model.states import JobStatus
 QUERIES = load_queries("job_views")
 DEFAULT_LIMIT = 50
 MOST_LIMIT = 500
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,23 +143,23 @@ async def list_events_of_job(
     connection: Connection, owner_id: UUID | None, job: UUID, *, limit: int = MOST_LIMIT
 ) -> list[EventView]:
     """The last things that happened to a job, in the order in which they did."""
-    rows = await _fetch(connection, QUERIES.events, {"owner": owner_id, "job": job, "most": limit})
+    rows = await fetch_rows(connection, QUERIES.events, {"owner": owner_id, "job": job, "most": limit})
     return [EventView(**row) for row in reversed(rows)]
 
 
 async def list_workers(connection: Connection) -> list[WorkerView]:
-    return [WorkerView(**row) for row in await _fetch(connection, QUERIES.workers, {})]
+    return [WorkerView(**row) for row in await fetch_rows(connection, QUERIES.workers, {})]
 
 
 async def count_jobs(connection: Connection) -> dict[str, int]:
     """How many are in each state that somebody may have to do something about."""
-    return {row["status"]: row["count"] for row in await _fetch(connection, QUERIES.depths, {})}
+    return {row["status"]: row["count"] for row in await fetch_rows(connection, QUERIES.depths, {})}
 
 
 async def _read_jobs(connection: Connection, owner_id: UUID | None, filters: Row, most: int) -> list[Row]:
     names = ("job", "status", "kind", "document", "before_at", "before_id")
     values = {name: filters.get(name) for name in names} | {"owner": owner_id, "most": most}
-    return await _fetch(connection, QUERIES.jobs, values)
+    return await fetch_rows(connection, QUERIES.jobs, values)
 
 
 async def _as_views(connection: Connection, rows: Sequence[Row], *, with_parts: bool) -> list[JobView]:
@@ -171,10 +167,10 @@ async def _as_views(connection: Connection, rows: Sequence[Row], *, with_parts: 
     if not rows:
         return []
     jobs = [row["id"] for row in rows]
-    waiting = {row["job_id"]: row for row in await _fetch(connection, QUERIES.waiting, {"jobs": jobs})}
-    etas = {row["job_id"]: row for row in await _fetch(connection, QUERIES.etas, {"jobs": jobs})}
+    waiting = {row["job_id"]: row for row in await fetch_rows(connection, QUERIES.waiting, {"jobs": jobs})}
+    etas = {row["job_id"]: row for row in await fetch_rows(connection, QUERIES.etas, {"jobs": jobs})}
     stages: dict[UUID, list[StageView]] = {job: [] for job in jobs}
-    for row in await _fetch(connection, QUERIES.stages, {"jobs": jobs, "with_parts": with_parts}):
+    for row in await fetch_rows(connection, QUERIES.stages, {"jobs": jobs, "with_parts": with_parts}):
         stages[row.pop("job_id")].append(StageView(**row))
     return [_as_view(row, waiting.get(row["id"]), etas.get(row["id"]), stages[row["id"]]) for row in rows]
 
@@ -191,13 +187,3 @@ def _as_view(row: Row, waiting: Row | None, eta: Row | None, stages: list[StageV
         stages=stages,
         **rest,
     )
-
-
-async def _fetch(connection: Connection, query: bytes, values: Row) -> list[Row]:
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(query, values)
-        return [{name: _in_utc(value) for name, value in row.items()} for row in await cursor.fetchall()]
-
-
-def _in_utc(value: object) -> object:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value

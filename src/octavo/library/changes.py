@@ -13,8 +13,8 @@ from psycopg.types.json import Jsonb
 
 from octavo.database import Connection, load_queries
 from octavo.jobs import queue
-from octavo.jobs.queue import NewJob, enqueue
 from octavo.jobs.actions import RETRYABLE
+from octavo.jobs.queue import NewJob, enqueue
 from octavo.library.collections import clean_label, ensure_collection
 from octavo.model.errors import BadInput, NotFound
 from octavo.model.ids import new_id

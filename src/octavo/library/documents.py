@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import dict_row
-
-from octavo.database import Connection, load_queries
+from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT, MOST_LIMIT, EventView, JobError
 from octavo.model.errors import BadInput, NotFound
 from octavo.model.pages import Page, make_cursor, read_cursor
 
 QUERIES = load_queries("documents")
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +141,7 @@ async def list_chunks(
     await show_document(connection, owner, document)
     after = _number(cursor) if cursor else -1
     values = {"document": document, "after": after, "most": limit + 1}
-    rows = await _fetch(connection, QUERIES.chunks, values)
+    rows = await fetch_rows(connection, QUERIES.chunks, values)
     chunks = [_as_chunk(row) for row in rows[:limit]]
     return Page(chunks, str(chunks[-1].index) if len(rows) > limit else None)
 
@@ -155,7 +152,7 @@ async def list_events(
     """All that happened to a document, oldest first."""
     await show_document(connection, owner, document)
     values = {"document": document, "after": _number(cursor) if cursor else 0, "most": limit + 1}
-    rows = await _fetch(connection, QUERIES.events_of, values)
+    rows = await fetch_rows(connection, QUERIES.events_of, values)
     events = [EventView(**row) for row in rows[:limit]]
     return Page(events, str(events[-1].id) if len(rows) > limit else None)
 
@@ -163,7 +160,7 @@ async def list_events(
 async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> list[Row]:
     names = ("document", "status", "tag", "collection", "like", "before_at", "before_id")
     values = {name: given.get(name) for name in names}
-    return await _fetch(
+    return await fetch_rows(
         connection, QUERIES.documents, values | {"owner": owner, "trashed": given["trashed"], "most": most}
     )
 
@@ -172,10 +169,10 @@ async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Doc
     """Two more queries for the whole page, however many documents it has."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
-    for row in await _fetch(connection, QUERIES.tags_of, {"documents": ids}):
+    for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
         tags[row["document_id"]].append(row["name"])
     jobs: dict[UUID, list[DocumentJob]] = defaultdict(list)
-    for row in await _fetch(connection, QUERIES.jobs_of, {"documents": ids}):
+    for row in await fetch_rows(connection, QUERIES.jobs_of, {"documents": ids}):
         jobs[row["document_id"]].append(DocumentJob(row["id"], row["kind"], row["status"]))
     return [_as_document(row, tags[row["id"]], jobs[row["id"]]) for row in rows]
 
@@ -198,16 +195,6 @@ def _as_chunk(row: Row) -> Chunk:
     rest = dict(row)
     concepts = [Concept(**one) for one in rest.pop("concepts")]
     return Chunk(concepts=concepts, **rest)
-
-
-async def _fetch(connection: Connection, query: bytes, values: Row) -> list[Row]:
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(query, values)
-        return [{name: _in_utc(value) for name, value in row.items()} for row in await cursor.fetchall()]
-
-
-def _in_utc(value: object) -> object:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def _like(q: str | None) -> str | None:

@@ -12,8 +12,8 @@ from octavo.model.errors import BadInput
 from octavo.storage import ObjectStream, attachment_header
 
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
-_TOKEN = r"[A-Za-z0-9!#$&^_.+-]+"
-_MEDIA_TYPE = re.compile(rf"{_TOKEN}/{_TOKEN}(?: *;[ -~]*)?")
+_NAME = r"[A-Za-z0-9!#$&^_.+-]+"
+_MEDIA_TYPE = re.compile(rf"{_NAME}/{_NAME}(?: *;[ -~]*)?")
 UNKNOWN_TYPE = "application/octet-stream"
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import codecs
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.extract.decode import clean, decode, encoding_of
+
+patient = settings(deadline=None)  # machines that run tests are busy
 
 WESTERN = "Le café était très élégant, «voilà» – dit-il. Die Straße führt über die Brücke nach München."
 JAPANESE = "吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n"
@@ -80,6 +82,7 @@ def test_what_nobody_reads_is_gone(data: bytes, text: str) -> None:
     assert decode(data) == text
 
 
+@patient
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-16-le", "surrogatepass")))
 def test_any_bytes_become_text_that_can_be_stored(data: bytes) -> None:
     text = decode(data)
@@ -87,11 +90,13 @@ def test_any_bytes_become_text_that_can_be_stored(data: bytes) -> None:
     assert not set(text) & {"\0", "\r", "\x1b", "\ufeff"}
 
 
+@patient
 @given(st.text())
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     assert clean(clean(text)) == clean(text)
 
 
+@patient
 @given(st.binary())
 def test_the_encoding_is_one_that_python_has(data: bytes) -> None:
     codecs.lookup(encoding_of(data))

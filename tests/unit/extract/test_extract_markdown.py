@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.extract.contract import BlockKind, Metadata, SourceType
@@ -13,6 +13,8 @@ from octavo.extract.decode import clean
 from octavo.extract.formats.markdown import extract, from_text
 from octavo.extract.registry import Hints
 from octavo.model.errors import Empty
+
+patient = settings(deadline=None)  # machines that run tests are busy
 
 FRONT = """---
 title: "Notes: a beginning"
@@ -26,6 +28,7 @@ category: essays
 """
 
 
+@patient
 @given(st.text(st.characters(codec="utf-8")).map(clean).filter(str.strip))
 def test_the_text_is_untouched(markdown: str) -> None:
     assert from_text(markdown).markdown == markdown

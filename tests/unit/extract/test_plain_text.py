@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -14,6 +14,8 @@ from octavo.extract.contract import BlockKind, Extracted
 from octavo.extract.decode import clean
 from octavo.extract.formats.text import from_text
 from octavo.model.errors import Empty
+
+patient = settings(deadline=None)  # machines that run tests are busy
 
 RENDERER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 WORD = re.compile(r"[^\W\d_]+")
@@ -55,17 +57,20 @@ def letters(text: str) -> str:
     return "".join(WORD.findall(text))
 
 
+@patient
 @given(st.lists(st.sampled_from(FRAGMENTS)).map("\n".join).filter(str.strip))
 def test_every_word_is_shown_in_its_place(text: str) -> None:
     markdown = from_text(text).markdown
     assert letters(shown(markdown)) == letters(text)
 
 
+@patient
 @given(st.lists(st.sampled_from([line for line in FRAGMENTS if line.isascii()])).map(" ".join).filter(str.strip))
 def test_a_line_of_signs_is_shown_as_words(text: str) -> None:
     assert WORD.findall(shown(from_text(text).markdown)) == WORD.findall(text)
 
 
+@patient
 @given(st.text(st.characters(codec="utf-8")).map(clean).filter(str.strip))
 def test_any_text_is_shown_completely(text: str) -> None:
     assert letters(shown(from_text(text).markdown)) == letters(text)
@@ -244,6 +249,7 @@ def test_a_text_of_nothing_is_empty(text: str) -> None:
         from_text(text)
 
 
+@patient
 @given(st.lists(st.sampled_from(FRAGMENTS)).map("\n".join).filter(str.strip))
 def test_pages_and_blocks_lie_within_the_text(text: str) -> None:
     extracted = from_text(text)

@@ -69,7 +69,9 @@ ALMOST_BOUNDARIES = st.lists(
     st.sampled_from([b"\r", b"\n", b"-", b"--", b"\r\n--", b"\r\n--a-", BOUNDARY.encode(), b"\r\n--a-boundar", b"x"])
 ).map(b"".join)
 BODIES = (st.binary(max_size=300) | ALMOST_BOUNDARIES).filter(lambda body: b"\r\n--" + BOUNDARY.encode() not in body)
-FIELDS = st.dictionaries(NAMES, st.text(st.characters(codec="utf-8", exclude_characters="\r\n-"), max_size=50), max_size=3)
+FIELDS = st.dictionaries(
+    NAMES, st.text(st.characters(codec="utf-8", exclude_characters="\r\n-"), max_size=50), max_size=3
+)
 PLACES = st.lists(st.integers(0, 2000), max_size=30)
 
 

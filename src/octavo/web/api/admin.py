@@ -50,21 +50,21 @@ async def letters(parts: PartsOf, cursor: Cursor = None, limit: Limit = DEFAULT_
         return await dead_letters(connection, cursor=cursor, limit=limit)
 
 
-@router.post("/dead-letters/requeue", responses=problems(404, 409))
+@router.post("/dead-letters/requeue", responses=problems(400, 404, 409))
 async def requeue_many(parts: PartsOf, wanted: ManyJobs) -> Changed:
     """Try these again: all of them, or none when one is no dead letter."""
     async with parts.database.transaction() as connection:
         return Changed(await requeue_dead_letters(connection, wanted.ids))
 
 
-@router.post("/dead-letters/discard", responses=problems(404, 409))
+@router.post("/dead-letters/discard", responses=problems(400, 404, 409))
 async def discard_many(parts: PartsOf, wanted: ManyJobs) -> Changed:
     """Give these up for good: all of them, or none when one is no dead letter."""
     async with parts.database.transaction() as connection:
         return Changed(await discard_dead_letters(connection, wanted.ids))
 
 
-@router.post("/dead-letters/{job}/requeue", responses=problems(404, 409))
+@router.post("/dead-letters/{job}/requeue", responses=problems(400, 404, 409))
 async def requeue(parts: PartsOf, job: UUID, wanted: RetryRequest | None = None) -> JobView:
     """Try one again."""
     async with parts.database.transaction() as connection:

@@ -30,7 +30,7 @@ async def list_collections(parts: PartsOf, caller: Reading) -> Page[Collection]:
         return Page(await collections.list_collections(connection, caller.owner_id), None)
 
 
-@router.post("/collections", status_code=201, responses=problems(401, 403, 422))
+@router.post("/collections", status_code=201, responses=problems(400, 401, 403, 422))
 async def make_collection(parts: PartsOf, caller: Writing, wanted: CollectionName) -> Page[Collection]:
     """The collection of this name, made if there is none."""
     async with parts.database.transaction() as connection:
@@ -39,7 +39,7 @@ async def make_collection(parts: PartsOf, caller: Writing, wanted: CollectionNam
         return Page([one for one in all_of_them if one.id == made], None)
 
 
-@router.patch("/collections/{collection}", status_code=204, responses=problems(401, 403, 404, 409, 422))
+@router.patch("/collections/{collection}", status_code=204, responses=problems(400, 401, 403, 404, 409, 422))
 async def rename_collection(parts: PartsOf, caller: Writing, collection: UUID, wanted: CollectionName) -> None:
     async with parts.database.transaction() as connection:
         await collections.rename_collection(connection, caller.owner_id, collection, wanted.name)

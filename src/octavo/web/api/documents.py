@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
@@ -35,6 +36,17 @@ MOST_IDS = 500
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain)]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
+_WRITTEN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _only_written(value: object) -> object:
+    """Numbers would be taken for seconds since 1970."""
+    if not isinstance(value, str) or not _WRITTEN_DATE.fullmatch(value):
+        raise ValueError("write a date as 2026-11-15")
+    return value
+
+
+Date = Annotated[date, BeforeValidator(_only_written)]
 
 
 class EditRequest(BaseModel):
@@ -44,7 +56,7 @@ class EditRequest(BaseModel):
 
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
     author: str | None = Field(default=None, max_length=500, pattern=Plain)
-    document_date: date | None = None
+    document_date: Date | None = None
     tags: list[Label] | None = Field(default=None, max_length=changes.MOST_TAGS)
     collection: Label | None = None
 
@@ -94,7 +106,7 @@ async def documents(  # noqa: PLR0917 - query parameters
         return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
 
 
-@router.post("/bulk", responses=problems(401, 403, 404, 409, 422))
+@router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422))
 async def bulk(parts: PartsOf, caller: Writing, wanted: BulkRequest) -> BulkAnswer:
     """Do one thing with many documents: with all of them or with none."""
     if (wanted.action == "edit") != (wanted.edit is not None):
@@ -124,7 +136,7 @@ async def document(parts: PartsOf, caller: Reading, document: UUID) -> Document:
         return await show_document(connection, caller.owner_id, document)
 
 
-@router.patch("/{document}", responses=problems(401, 403, 404, 422))
+@router.patch("/{document}", responses=problems(400, 401, 403, 404, 422))
 async def edit(parts: PartsOf, caller: Writing, document: UUID, wanted: EditRequest) -> Document:
     """Change title, author, date, tags or collection."""
     async with parts.database.transaction() as connection:
@@ -156,7 +168,7 @@ async def restore(parts: PartsOf, caller: Writing, document: UUID) -> Document:
         return await show_document(connection, caller.owner_id, document)
 
 
-@router.post("/{document}/retry", responses=problems(401, 403, 404, 409, 422))
+@router.post("/{document}/retry", responses=problems(400, 401, 403, 404, 409, 422))
 async def retry(parts: PartsOf, caller: Writing, document: UUID, wanted: RetryRequest | None = None) -> Retried:
     """Go on with what failed, or process again what is complete."""
     async with parts.database.transaction() as connection:

@@ -51,7 +51,7 @@ async def cancel(parts: PartsOf, caller: Writing, job: UUID) -> JobView:
         return await show_job(connection, caller.owner_id, job)
 
 
-@router.post("/{job}/retry", responses=problems(401, 403, 404, 409, 422))
+@router.post("/{job}/retry", responses=problems(400, 401, 403, 404, 409, 422))
 async def retry(parts: PartsOf, caller: Writing, job: UUID, wanted: RetryRequest | None = None) -> JobView:
     """Put a job that failed, was cancelled or is paused back in line."""
     async with parts.database.transaction() as connection:

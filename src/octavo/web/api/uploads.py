@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from octavo.intake import NewUpload, Outcome
+from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.uploads import Policy, Ticket
 from octavo.model.errors import BadInput
 from octavo.storage import Stored
@@ -22,12 +22,13 @@ from octavo.web.parts import Reading, Writing
 
 router = APIRouter(prefix="/api/v1", tags=["uploads"])
 Plain = r"^[^\x00-\x1f\x7f]*$"
+RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
 class Announcement(BaseModel):
     """What is about to be sent. `bytes` and `sha256` are compared with what arrives; they are never believed."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     filename: str = Field(max_length=1000)
     content_type: str = Field(default="application/octet-stream", max_length=200, pattern=Plain)
@@ -47,19 +48,23 @@ class Announcement(BaseModel):
         )
 
 
-@router.post("/uploads", status_code=201, responses=problems(401, 403, 413, 422, 429))
+@router.post("/uploads", status_code=201, responses=problems(400, 401, 403, 413, 422, 429))
 async def begin(intake: IntakeOf, limits: LimitsOf, caller: Writing, announced: Announcement) -> Ticket:
     """Announce a file; send its bytes to `put_url`, then finalize. Its document exists only after that."""
     return await intake.begin(caller.owner_id, announced.as_upload(), limits)
 
 
-@router.put("/uploads/{upload}/content", responses=problems(401, 403, 404, 409, 413, 422))
+@router.put(
+    "/uploads/{upload}/content",
+    responses=problems(401, 403, 404, 409, 413, 422),
+    openapi_extra={"requestBody": {"required": True, "content": RAW}},
+)
 async def receive(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: UUID, request: Request) -> Stored:
     """The bytes of an upload, as the raw body."""
     return await intake.receive(caller.owner_id, upload, request.stream(), limits)
 
 
-@router.get("/uploads/{upload}/content", responses=problems(401, 404, 409), response_class=Response)
+@router.get("/uploads/{upload}/content", responses=problems(401, 404, 409, 422), response_class=Response)
 async def content(intake: IntakeOf, caller: Reading, upload: UUID) -> StreamingResponse:
     """The bytes of the upload that a document is made from."""
     found = await intake.read(caller.owner_id, upload)
@@ -91,7 +96,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: 
                         },
                     }
                 },
-                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+                **RAW,
             },
         }
     },
@@ -118,7 +123,8 @@ async def add(
 
 def _check_fields(fields: dict[str, str], filename: str, content_type: str) -> Announcement:
     known = {name: value for name, value in fields.items() if name in Announcement.model_fields}
+    named = {"filename": clean_filename(filename), "content_type": content_type}
     try:
-        return Announcement.model_validate(known | {"filename": filename[:1000], "content_type": content_type})
+        return Announcement.model_validate(known | named, strict=False)  # a form has only texts
     except ValidationError as error:
         raise BadInput("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from None

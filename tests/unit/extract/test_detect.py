@@ -1,0 +1,170 @@
+"""A file is what its bytes say. Names and declared types are labels, which decide between kinds of text only."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import pypdfium2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from octavo.extract.contract import SourceType
+from octavo.extract.detect import HEAD_BYTES, detect
+
+patient = settings(deadline=None)  # machines that run tests are busy
+
+OFFICE = {"[Content_Types].xml": "<Types/>", "_rels/.rels": "<Relationships/>"}
+NOISE = bytes(range(256)) * 300
+
+
+def archive(files: Mapping[str, str | bytes], *, packed: bool = True, streamed: bool = False) -> bytes:
+    """A zip file; a streamed one says the sizes of its files only behind them."""
+    memory = io.BytesIO()
+    method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(_Unseekable(memory) if streamed else memory, "w", method) as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    return memory.getvalue()
+
+
+class _Unseekable(io.RawIOBase):
+    def __init__(self, memory: io.BytesIO) -> None:
+        self._memory = memory
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._memory.write(data)
+
+
+def pdf() -> bytes:
+    memory = io.BytesIO()
+    document: Any = pypdfium2.PdfDocument.new()
+    document.new_page(100, 100).close()
+    document.save(memory)
+    document.close()
+    return memory.getvalue()
+
+
+def image(kind: str) -> bytes:
+    memory = io.BytesIO()
+    Image.effect_noise((64, 64), 50).save(memory, kind)
+    return memory.getvalue()
+
+
+DOCX = archive({**OFFICE, "word/document.xml": "<w/>"})
+EPUB = archive({"mimetype": "application/epub+zip", "META-INF/container.xml": "<c/>"}, packed=False)
+ODT = archive({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": "<o/>"}, packed=False)
+HEIC = b"\0\0\0\x28ftypheix\0\0\0\0mif1heix" + NOISE
+MAIL = "Received: from a by b\r\nFrom: Ann <ann@example.org>\r\nTo: Bob\r\nSubject: Hello\r\n\r\nText"
+MEMO = "From: Ann\nTo: Bob\nSubject: Lunch\n\nAt noon?"
+README = "# Project\n\nWith a [link](https://example.org) and\n\n```\ncode\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (pdf(), SourceType.PDF),
+        (b"\xef\xbb\xbf%PDF-1.4 text only", SourceType.PDF),
+        (b"HTTP/1.1 200 OK\r\n\r\n%PDF-1.7\n1 0 obj\n<<>>" + NOISE, SourceType.PDF),
+        (EPUB, SourceType.EPUB),
+        # packed again by somebody who did not know that the first file must not be
+        (archive({"mimetype": "application/epub+zip", "META-INF/container.xml": "<c/>"}), SourceType.EPUB),
+        (DOCX, SourceType.DOCX),
+        (archive({**OFFICE, "word/document.xml": "<w/>"}, streamed=True), SourceType.DOCX),
+        (archive({"docProps/app.xml": "<a/>", "ppt/presentation.xml": "<p/>"}), SourceType.PPTX),
+        (archive({**OFFICE, "xl/workbook.xml": "<x/>"}), SourceType.XLSX),
+        (ODT, SourceType.ODT),
+        (archive({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, packed=False), SourceType.OTHER),
+        (archive({"notes.txt": "text"}), SourceType.OTHER),
+        (archive({"word/list.txt": "only a folder of that name"}), SourceType.OTHER),
+        (archive({"report.docx": DOCX}, packed=False), SourceType.OTHER),  # a zip with a document in it is a zip
+        (b"PK\x03\x04", SourceType.OTHER),
+        (b"{\\rtf1\\ansi Hello}", SourceType.RTF),
+        (image("PNG"), SourceType.IMAGE),
+        (image("JPEG"), SourceType.IMAGE),
+        (image("GIF"), SourceType.IMAGE),
+        (image("TIFF"), SourceType.IMAGE),
+        (image("WEBP"), SourceType.IMAGE),
+        (HEIC, SourceType.IMAGE),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'></svg>", SourceType.OTHER),
+        (b"\x7fELF" + NOISE, SourceType.OTHER),
+        (b"\x1f\x8b" + NOISE, SourceType.OTHER),
+        (b"ID3\x04" + NOISE, SourceType.OTHER),
+        (b"<!DOCTYPE html><title>x</title>", SourceType.HTML),
+        (b"<?xml version='1.0'?>\n<!-- made by hand -->\n<html lang='en'>", SourceType.HTML),
+        ("<!DOCTYPE html>".encode("utf-16"), SourceType.HTML),
+        (MAIL.encode(), SourceType.EML),
+        (MEMO.encode(), SourceType.TEXT),  # people write such heads too
+        (b"a;b;c\n1;2;3\n4;5;6\n", SourceType.CSV),
+        (README.encode(), SourceType.MARKDOWN),
+        (b"#!/bin/sh\n# comment\n\n```\n", SourceType.TEXT),
+        (b"Just a sentence, with a comma.", SourceType.TEXT),
+        (b"BMW and MZ build motorcycles.", SourceType.TEXT),  # two letters are no magic
+        (b"Text about the header %PDF-1.4 of a file.", SourceType.TEXT),
+        ("Grüße aus Köln".encode("cp1252"), SourceType.TEXT),
+        ("Grüße aus Köln".encode("utf-16-le"), SourceType.TEXT),
+        ("日本語のテキスト".encode("shift_jis"), SourceType.TEXT),
+        (b"\x1b[31mcoloured\x1b[0m log\n" * 10, SourceType.TEXT),
+        (b"text with\0a zero", SourceType.OTHER),
+        (b"\x01\x02\x03\x04", SourceType.OTHER),
+        (b"", SourceType.TEXT),
+    ],
+)
+def test_the_type_is_found_without_a_name(data: bytes, expected: SourceType) -> None:
+    assert detect(data[:HEAD_BYTES]) is expected
+
+
+@pytest.mark.parametrize(
+    ("data", "filename", "content_type", "expected"),
+    [
+        # names decide between kinds of text
+        (b"Plain words", "notes.md", "", SourceType.MARKDOWN),
+        (b"Plain words", "NOTES.MARKDOWN", "", SourceType.MARKDOWN),
+        (b"Plain words", "notes", "text/markdown; charset=utf-8", SourceType.MARKDOWN),
+        (b"one column\nonly", "table.csv", "", SourceType.CSV),
+        (b"a,b\n1,2\n3,4\n", "table.txt", "", SourceType.TEXT),
+        (b"<p>Hello</p>", "page.html", "", SourceType.HTML),
+        (b"<div align='center'>\n\n# Project\n", "README.md", "", SourceType.MARKDOWN),
+        (MEMO.encode(), "mail.eml", "", SourceType.EML),
+        (README.encode(), "notes.txt", "", SourceType.MARKDOWN),
+        (b"# comment\n\nx = [1](2)\n\n# other\n\n", "script.py", "", SourceType.TEXT),
+        # and between documents of one family that show too little of themselves
+        (archive(OFFICE), "report.docx", "", SourceType.DOCX),
+        (archive(OFFICE), "", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", SourceType.XLSX),
+        (b"%\xe2\xe3\xcf\xd3\n1 0 obj\n<<>>", "broken.pdf", "", SourceType.PDF),  # without its header
+        # but nothing else
+        (b"A text file.", "x.pdf", "application/pdf", SourceType.TEXT),
+        (pdf(), "x.txt", "text/plain", SourceType.PDF),
+        (b"A text file.", "x.docx", "", SourceType.TEXT),
+        (archive({"a": "b"}), "x.docx", "", SourceType.OTHER),
+        (b"Not a page", "x.html", "text/html", SourceType.TEXT),
+        (b"Not a mail", "x.eml", "", SourceType.TEXT),
+        (b"<!DOCTYPE html>", "x.md", "", SourceType.HTML),
+        (NOISE, "x.md", "text/markdown", SourceType.OTHER),
+        (image("PNG"), "x.md", "", SourceType.IMAGE),
+        (NOISE, "x.png", "image/png", SourceType.OTHER),
+    ],
+)
+def test_labels_decide_between_kinds_of_text_only(
+    data: bytes, filename: str, content_type: str, expected: SourceType
+) -> None:
+    assert detect(data[:HEAD_BYTES], filename, content_type) is expected
+
+
+@patient
+@given(st.binary() | st.binary().map(b"PK\x03\x04".__add__), st.text(), st.text())
+def test_nothing_makes_it_fail(data: bytes, filename: str, content_type: str) -> None:
+    assert detect(data, filename, content_type) in SourceType
+
+
+@patient
+@given(st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Z"]), min_size=1))
+def test_a_text_whose_head_ends_within_a_character_is_a_text(text: str) -> None:
+    assert detect(("a" * 100 + text).encode()[:-1]) not in {SourceType.OTHER, SourceType.IMAGE}
