@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from uuid import UUID
 
 from octavo.intake import Outcome
@@ -11,7 +12,7 @@ from octavo.intake.uploads import Policy
 from octavo.jobs.run import ClaimedJob
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Upload:
     id: UUID
     owner: UUID
@@ -22,8 +23,11 @@ class Upload:
     state: str = "pending"
     content: bytes | None = None
 
+    def __repr__(self) -> str:
+        return f"Upload {self.state}, {self.policy}, {(self.content or b'')[:12]!r} of {self.owner}"
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, repr=False)
 class Document:
     """`stopped`: its job was cancelled. `stages`: how many its current process has finished."""
 
@@ -41,6 +45,23 @@ class Document:
     stages: int = 0
     lease: ClaimedJob | None = None
 
+    def __repr__(self) -> str:
+        where = "in the trash" if self.trashed else "canonical" if self.canonical else "twin"
+        return f"Document {self.id} {self.status}, {where}, {self.content[:12]!r} of {self.owner}"
+
+
+def answer(upload: Upload, twin: UUID | None, *, duplicate: bool = False) -> Outcome:
+    return Outcome(
+        state=upload.state,
+        upload_id=upload.id,
+        document_id=upload.document,
+        process_id=upload.process,
+        bytes=len(upload.content or b""),
+        sha256=sha256(upload.content or b"").hexdigest(),
+        duplicate_of=twin,
+        duplicate=duplicate,
+    )
+
 
 @dataclass(slots=True)
 class Model:
@@ -51,9 +72,7 @@ class Model:
 
     def live(self, owner: UUID, content: bytes) -> list[Document]:
         return [
-            one
-            for one in self.documents.values()
-            if (one.owner, one.content, one.trashed) == (owner, content, False)
+            one for one in self.documents.values() if (one.owner, one.content, one.trashed) == (owner, content, False)
         ]
 
     def canonical(self, owner: UUID, content: bytes) -> Document | None:
@@ -73,7 +92,7 @@ class Model:
         upload.content = content
         return "received"
 
-    def finalize(self, upload: Upload, *, room: bool) -> Outcome | str:
+    def finalize(self, upload: Upload, *, room: bool) -> Outcome | str:  # noqa: PLR0911 - one for each answer
         if upload.state in {"uploaded", "deduplicated"}:
             return self._repeat(upload)
         if upload.state != "pending":
@@ -88,7 +107,7 @@ class Model:
             return self._refuse(upload, "DUPLICATE")
         if twin and upload.policy == "reuse":
             upload.state, upload.document, upload.process = "deduplicated", twin.id, twin.process
-            return Outcome("deduplicated", upload.id, twin.id, twin.process, twin.id)
+            return answer(upload, twin.id)
         if not room:
             return self._refuse(upload, "QUOTA_EXCEEDED")
         return self._make(upload, upload.content, twin, holder)
@@ -102,11 +121,11 @@ class Model:
         self.documents[made.id] = made
         if holder and not twin:  # nothing is left of what it came from, so the new one stands for the content
             holder.canonical, holder.duplicate_of = False, made.id
-        return Outcome("uploaded", upload.id, made.id, made.process, twin.id if twin else None)
+        return answer(upload, twin.id if twin else None)
 
     def _repeat(self, upload: Upload) -> Outcome:
         twin = upload.document if upload.state == "deduplicated" else self.documents[upload.document].duplicate_of
-        return Outcome(upload.state, upload.id, upload.document, upload.process, twin, duplicate=True)
+        return answer(upload, twin, duplicate=True)
 
     def _refuse(self, upload: Upload, code: str) -> str:
         upload.state = "rejected"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import psycopg
 
 from octavo.database import connect
 from octavo.owners import Caller
@@ -16,7 +18,7 @@ from octavo.owners.keys import make_key
 from octavo.owners.sign_in import local_owner
 from tests.support.instance import fetch, free_port
 from tests.support.postgres import Server, as_url, open_folder
-from tests.support.processes import octavo_environment, wait_until
+from tests.support.processes import octavo_environment, running, wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class WebProcess:
     address: str
     database_info: str
     folder: Path
+    environment: Mapping[str, str] = field(repr=False)
 
     @property
     def port(self) -> int:
@@ -42,6 +45,15 @@ class WebProcess:
 
         return asyncio.run(make())
 
+    def process_documents(self) -> None:
+        """A worker does all that there is to do, and goes."""
+        with running([sys.executable, "-m", "octavo", "worker"], self.environment):
+            wait_until(self._is_idle, 30, "every document is processed")
+
+    def _is_idle(self) -> bool:
+        with psycopg.connect(self.database_info) as connection:
+            return connection.execute(b"SELECT FROM documents WHERE status = 'pending'").fetchone() is None
+
 
 @contextmanager
 def running_web(server: Server, **settings: object) -> Generator[WebProcess]:
@@ -49,7 +61,7 @@ def running_web(server: Server, **settings: object) -> Generator[WebProcess]:
         port = free_port()
         environment = octavo_environment(folder / "data", port=port, database_url=as_url(info), **settings)
         process = subprocess.Popen([sys.executable, "-m", "octavo", "web"], env=environment, stdout=log, stderr=log)
-        web = WebProcess(f"http://127.0.0.1:{port}", info, folder)
+        web = WebProcess(f"http://127.0.0.1:{port}", info, folder, environment)
         try:
             wait_until(lambda: _answers(web, process), 30, "the web server answers")
             yield web

@@ -18,7 +18,7 @@ from octavo.cli.remote import CONNECTIONS, Target, call
 from octavo.cli.stdin import keep_stdin
 from octavo.cli.tables import count_of
 from octavo.cli.watching import Watch, follow
-from octavo.model.errors import BadInput
+from octavo.model.errors import BadInput, OctavoError
 
 if TYPE_CHECKING:
     from octavo.client import Client
@@ -125,8 +125,8 @@ class Run:
             print_json(as_data(self.found, self.adding, self.watch))
         if self.adding.failure:
             raise self.adding.failure
-        failed = bool(self.adding.refused or (self.watch and self.watch.failed))
-        raise typer.Exit(INTERRUPTED if stopped else int(failed))
+        good = self.adding.is_whole and not (self.watch and self.watch.failed)
+        raise typer.Exit(INTERRUPTED if stopped else int(not good))
 
     def _tell(self, text: str, *, err: bool = False) -> None:
         if not self.as_json:
@@ -141,6 +141,7 @@ def count_results(adding: Adding) -> str:
     parts = [f"{len(adding.new):,} added"]
     parts += [f"{existing:,} {'was' if existing == 1 else 'were'} there already"] if existing else []
     parts += [f"{len(adding.refused):,} refused"] if adding.refused else []
+    parts += [f"{adding.left:,} not sent"] if adding.left else []
     return ", ".join(parts) + "."
 
 
@@ -175,11 +176,14 @@ def added_as_data(added: Added, watch: Watch | None) -> dict[str, Any]:
         "document_id": outcome.document_id,
         "process_id": outcome.process_id,
         "duplicate_of": outcome.duplicate_of,
-        "error": None,
+        "error": error_as_data(added.error) if added.error else None,
         **({"status": ended.status if ended else None} if watch else {}),
     }
 
 
 def refused_as_data(refused: Refused) -> dict[str, Any]:
-    error = {"code": refused.error.code, "message": refused.error.line}
-    return {"path": refused.shown, "state": "refused", "document_id": None, "error": error}
+    return {"path": refused.shown, "state": "refused", "document_id": None, "error": error_as_data(refused.error)}
+
+
+def error_as_data(error: OctavoError) -> dict[str, str]:
+    return {"code": error.code, "message": error.line}

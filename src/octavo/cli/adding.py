@@ -37,8 +37,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Added:
+    """`error`: why title, collection or tags could not be set on it."""
+
     file: LocalFile
     outcome: Outcome
+    error: OctavoError | None = None
 
 
 class Display(Protocol):
@@ -51,9 +54,10 @@ class Display(Protocol):
 
 @dataclass(slots=True)
 class Adding:
-    """One run. `failure`: why it ended before all files were sent."""
+    """One run. `failure`: why it ended before all files were sent; `left`: how many were not."""
 
     wanted: Wanted
+    left: int = 0
     added: list[Added] = field(default_factory=list[Added])
     refused: list[Refused] = field(default_factory=list[Refused])
     failure: OctavoError | None = None
@@ -66,45 +70,55 @@ class Adding:
     def existing(self) -> list[Added]:
         return [one for one in self.added if one.outcome.state == "deduplicated"]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was done that was asked for."""
+        return not (self.refused or self.left or self.failure or any(one.error for one in self.added))
+
     async def run(self, client: Client, files: Sequence[LocalFile], at_once: int, display: Display) -> None:
         """Until all are sent, or one fails in a way that all would."""
-        left = iter(files)
+        self.left = len(files)
         limits = (await client.read_settings()).limits
+        waiting = iter(files)
         workers = min(at_once, limits.concurrent_uploads, len(files))
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
-                group.create_task(self._work(client, left, limits, display))
+                group.create_task(self._work(client, waiting, limits, display))
 
-    async def _work(self, client: Client, left: Iterator[LocalFile], limits: Limits, display: Display) -> None:
-        for file in left:  # shared by all workers, each takes the next
+    async def _work(self, client: Client, waiting: Iterator[LocalFile], limits: Limits, display: Display) -> None:
+        for file in waiting:  # shared by all workers, each takes the next
             if self.failure:
                 return
             display.begin(file)
-            display.end(file, await self._add(client, file, limits, partial(display.progress, file)))
+            result = await self._add(client, file, limits, partial(display.progress, file))
+            self.left -= 1 if result else 0
+            display.end(file, result)
 
     async def _add(
         self, client: Client, file: LocalFile, limits: Limits, on_progress: Callable[[int], None]
     ) -> Added | Refused | None:
+        policy = self.wanted.duplicates
         try:
             check_limits(file, limits)
-            policy = self.wanted.duplicates
             outcome = await client.add_file(file.path, name=file.name, duplicates=policy, on_progress=on_progress)
-            added = Added(file, outcome)
-            self.added.append(added)
-            await self._edit(client, outcome)
         except OctavoError as error:
             return self._refuse(file, error)
+        added = Added(file, outcome, await self._edit(client, outcome))
+        self.added.append(added)
         return added
 
-    async def _edit(self, client: Client, outcome: Outcome) -> None:
+    async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
         """A document that was there before keeps the tags that it has."""
         changes = self.wanted.changes
-        if not changes:
-            return
-        if self.wanted.tags and outcome.state == "deduplicated":
-            before = (await client.show_document(outcome.document_id)).tags
-            changes["tags"] = [*before, *self.wanted.tags]
-        await client.edit_document(outcome.document_id, changes)
+        try:
+            if self.wanted.tags and outcome.state == "deduplicated":
+                before = (await client.show_document(outcome.document_id)).tags
+                changes["tags"] = [*before, *self.wanted.tags]
+            if changes:
+                await client.edit_document(outcome.document_id, changes)
+        except OctavoError as error:
+            return error
+        return None
 
     def _refuse(self, file: LocalFile, error: OctavoError) -> Refused | None:
         from octavo.client import Unreachable

@@ -34,10 +34,11 @@ class Lines(Silence):
     """For logs: what became of each file, with all of its id."""
 
     def end(self, file: LocalFile, result: Added | Refused | None) -> None:
+        del file
         if isinstance(result, Added):
-            typer.echo(f"{say_state(result):<13}  {result.outcome.document_id}  {clean(file.shown)}")
-        elif result:
-            typer.echo(say_refused(result), err=True)
+            typer.echo(say_added(result, str(result.outcome.document_id)))
+        if wrong := say_wrong(result):
+            typer.echo(wrong, err=True)
 
 
 class Bars:
@@ -69,12 +70,10 @@ class Bars:
         self._bars.update(self._all, text=self._count())
         if file in self._own:
             self._bars.remove_task(self._own.pop(file))
-        if isinstance(result, Refused):
-            self._bars.console.print(say_refused(result), style="red")
-        elif result and self._files <= FEW_FILES:
-            self._bars.console.print(
-                f"{say_state(result):<13}  {short_id(result.outcome.document_id)}  {clean(file.shown)}"
-            )
+        if isinstance(result, Added) and self._files <= FEW_FILES:
+            self._bars.console.print(say_added(result, short_id(result.outcome.document_id)))
+        if wrong := say_wrong(result):
+            self._bars.console.print(wrong, style="red")
 
     def _count(self) -> str:
         return f"{self._ended:,} of {self._files:,} files"
@@ -108,10 +107,20 @@ def make_columns() -> list[ProgressColumn]:
     ]
 
 
-def say_state(added: Added) -> str:
+def say_added(added: Added, document: str) -> str:
+    state = "added a copy" if added.outcome.duplicate_of else "added"
     if added.outcome.state == "deduplicated":
-        return "already there"
-    return "added a copy" if added.outcome.duplicate_of else "added"
+        state = "already there"
+    return f"{state:<13}  {document}  {clean(added.file.shown)}"
+
+
+def say_wrong(result: Added | Refused | None) -> str | None:
+    """What could not be done, if there is anything."""
+    if isinstance(result, Refused):
+        return say_refused(result)
+    if result and result.error:
+        return f"not changed    {clean(result.file.shown)}: {clean(result.error.line)} ({result.error.code})"
+    return None
 
 
 def say_refused(refused: Refused) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Documents, Key, Server
+from octavo.cli.options import AsJson, Cursor, Documents, Key, Server
 from octavo.cli.output import print_items, print_json
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import (
@@ -54,7 +54,7 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     trashed: Annotated[bool, typer.Option("--trashed", help="Those in the trash.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at most.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Go on after a page: its `next_cursor`.")] = None,
+    cursor: Cursor = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,

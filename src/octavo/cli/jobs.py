@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from uuid import UUID
 
 import typer
 
 from octavo.cli.database import act
+from octavo.cli.options import AsJson, Cursor
+from octavo.cli.tables import local_time
 from octavo.model.errors import BadInput, NotFound
 from octavo.model.states import JobStatus
 
@@ -33,10 +34,8 @@ ALL = "all"
 
 app = typer.Typer(help="See, add, retry and cancel jobs.", no_args_is_help=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Jobs, as `octavo jobs ls` names them.")]
 Limit = Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at most.")]
-Cursor = Annotated[str | None, typer.Option(help="Go on after a page: its `next_cursor`.")]
 
 
 # Commands ----------------------------------------------------------------------------------------------------------
@@ -358,7 +357,3 @@ def line_of(job: JobView) -> str:
 def progress_of(job: JobView) -> str:
     done, total = job.progress.done, job.progress.total
     return f"{done}/{total}" if total is not None else str(done or "")
-
-
-def local_time(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"

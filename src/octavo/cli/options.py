@@ -1,4 +1,4 @@
-"""Options that commands about documents share."""
+"""Options that commands share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
+Cursor = Annotated[str | None, typer.Option(help="Go on after a page: its `next_cursor`.")]
 Server = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Another server than this machine's; also OCTAVO_SERVER.", show_default=False),

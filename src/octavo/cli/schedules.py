@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from octavo.cli.database import act
+from octavo.cli.options import AsJson
 
 app = typer.Typer(help="What happens by the clock, in UTC: list, run now, switch off and on.", no_args_is_help=True)
-AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
 Name = Annotated[str, typer.Argument(help="Name of the schedule.")]
 
 

@@ -85,7 +85,7 @@ async def follow(client: Client, watch: Watch, *, silent: bool) -> None:
     elif console.is_terminal:
         from rich.live import Live
 
-        with Live(console=console, auto_refresh=False, transient=True) as live:
+        with Live("Looking…", console=console, auto_refresh=False, transient=True) as live:
             await look_until_ended(client, watch, Picture(live))
     else:
         await look_until_ended(client, watch, Lines())

@@ -1,11 +1,16 @@
-"""Where a server is: its address in one form, and whether it is this machine."""
+"""Where a server is, and by what one is known there: as somebody typed it, in one form or refused."""
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+import httpx
+
 from octavo.model.errors import BadInput
+
+_KEY = re.compile(r"[\x21-\x7e]+")
 
 
 class BadAddress(BadInput):
@@ -14,17 +19,32 @@ class BadAddress(BadInput):
     code = "BAD_ADDRESS"
 
 
+class BadKey(BadInput):
+    """This is no API key. `octavo keys add` prints one."""
+
+    code = "BAD_KEY"
+
+
 def read_address(given: str) -> str:
-    """In one form; with a path where Octavo lies below one, and with nothing secret in it."""
+    """With a path where Octavo lies below one, and with nothing secret in it."""
+    address = given.strip()
     try:
-        parts = urlsplit(given.strip())
-        reachable = bool(parts.hostname) and parts.port != 0
-    except ValueError:
+        parts = urlsplit(address)
+        reachable = bool(httpx.URL(address).host) and parts.port != 0
+    except (ValueError, httpx.InvalidURL):
         raise BadAddress from None
-    more_than_a_place = "@" in parts.netloc or parts.query or parts.fragment
+    more_than_a_place = "@" in parts.netloc or parts.query or parts.fragment or " " in address
     if parts.scheme not in {"http", "https"} or not reachable or more_than_a_place:
         raise BadAddress
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def read_key(given: str) -> str:
+    """Whatever was typed is sent as a header, where not every character may stand."""
+    key = given.strip()
+    if not _KEY.fullmatch(key):
+        raise BadKey
+    return key
 
 
 def is_loopback(address: str) -> bool:

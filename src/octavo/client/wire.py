@@ -87,12 +87,12 @@ class Wire:
         )
         try:
             return await self._http.send(request)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             if (ask.repeatable or isinstance(error, NOT_SENT)) and await tries.pause():
                 return None
             raise Unreachable(self._explain(error)) from error
 
-    def _explain(self, error: httpx.TransportError) -> str:
+    def _explain(self, error: httpx.RequestError) -> str:
         if isinstance(error, httpx.ConnectError):
             reason = f"{self.address} does not take connections ({error})."
         elif isinstance(error, httpx.TimeoutException):

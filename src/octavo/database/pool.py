@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -22,12 +24,14 @@ CONNECT_SECONDS = 10
 RECONNECT_SECONDS = 2
 WAIT_SECONDS = 30
 RETRY_SECONDS = 0.05
+# A server that ends says so on its connections; only a network that went away is silent for longer.
+FRESH_SECONDS = 5.0
 # What is said while a server starts, recovers or shuts down; libpq gives no code for it.
 NOT_YET = ("the database system is", "server closed the connection unexpectedly")
 
 
 class Database:
-    """A pool of connections; each is checked before it is handed out, so a restart of the server is not noticed."""
+    """A pool of connections; one that rested is checked first, so a restart of the server is not noticed."""
 
     def __init__(self, connection_info: str, *, connections: int = 10) -> None:
         self._pool = AsyncConnectionPool(
@@ -37,11 +41,12 @@ class Database:
             open=False,
             timeout=WAIT_SECONDS,
             reconnect_timeout=RECONNECT_SECONDS,
-            check=AsyncConnectionPool.check_connection,
+            check=self._check,
             kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
         )
         self._place = describe(connection_info)
         self._connection_info = connection_info
+        self._used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
 
     async def __aenter__(self) -> Self:
         await self._pool.open()
@@ -49,6 +54,12 @@ class Database:
 
     async def __aexit__(self, *_: object) -> None:
         await self._pool.close()
+
+    async def _check(self, connection: Connection) -> None:
+        """Ask the server only when the connection rested for long, or when there is something to hear on it."""
+        rested = time.monotonic() - self._used.get(connection, 0.0)
+        if rested > FRESH_SECONDS or _has_news(connection):
+            await AsyncConnectionPool.check_connection(connection)
 
     async def connect_apart(self) -> Connection:
         """A connection outside the pool, for waiting on notifications and for what one process does all the time."""
@@ -68,6 +79,7 @@ class Database:
                 raise DatabaseUnavailable(f"The connection to {self._place} was lost.") from error
             raise
         finally:
+            self._used[connection] = time.monotonic()
             await self._pool.putconn(connection)
 
     @asynccontextmanager
@@ -75,6 +87,12 @@ class Database:
         """A connection inside a transaction that commits at the end and rolls back on any error."""
         async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
             yield connection
+
+
+def _has_news(connection: Connection) -> bool:
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def connect(connection_info: str) -> Connection:

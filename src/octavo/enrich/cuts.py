@@ -66,9 +66,14 @@ class Cutter:
 
     def _at_pause(self, window: Window) -> int | None:
         measure = self._measure
-        pattern = _LINE if self._block_at(window.target)[2] in _IN_LINES else _PAUSE
-        pauses = pattern.finditer(measure.text, measure.start(window.low) - 1, measure.start(window.high) + 1)
-        return self._nearest((measure.unit_at(pause.end()) for pause in pauses), window)
+        patterns = (_LINE, _PAUSE) if self._block_at(window.target)[2] in _IN_LINES else (_PAUSE,)
+        start, end = measure.start(window.low) - 1, measure.start(window.high) + 1
+        for pattern in patterns:
+            pauses = (measure.unit_at(pause.end()) for pause in pattern.finditer(measure.text, start, end))
+            found = self._nearest(pauses, window)
+            if found:
+                return found
+        return None
 
     def _at_word(self, window: Window) -> int | None:
         """The nearest space; without any, the nearest place between two ideographs, or between any two characters."""
@@ -102,4 +107,6 @@ class Cutter:
     def _around_whole(self, start: int, window: Window) -> int:
         """Everything up to the end of the table if that fits; else what comes before the table, however little."""
         whole_start, whole_end, _ = self._block_at(window.low)
-        return whole_end if whole_end - start <= LONGEST else whole_start
+        if whole_end - start <= LONGEST:
+            return whole_end
+        return whole_start if whole_start > start else window.target  # blocks may overlap, whatever they should do

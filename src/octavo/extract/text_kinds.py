@@ -32,7 +32,7 @@ _MAYBE_MARKDOWN = frozenset({"", ".txt", ".text"})
 _PROLOGUE = re.compile(r"(?:\s+|\ufeff|<\?xml[^>]{0,200}\?>|<!--.{0,4000}?-->)*", re.DOTALL)
 _HTML_ROOT = re.compile(r"<!doctype\s+html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE)
 _HTML_TAG = re.compile(r"</(?:a|body|div|h[1-6]|head|li|p|span|table|title|ul)\s*>|<(?:br|p)\s*/?>", re.IGNORECASE)
-_SVG_ROOT = re.compile(r"(?:<!doctype\s+svg[^>]{0,200}>\s*)?<svg[\s>]", re.IGNORECASE)
+_SVG_ROOT = re.compile(r"<!doctype\s+svg\b|<svg[\s>]", re.IGNORECASE)
 
 _MAIL_HEAD = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{1,40}:[^\n]*\n(?:[ \t][^\n]*\n)*)+")
 _MAIL_FIELD = re.compile(r"^([A-Za-z-]+):", re.MULTILINE)

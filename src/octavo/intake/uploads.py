@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Literal
 from uuid import UUID
@@ -31,7 +31,7 @@ from octavo.library.changes import lock_content, process_job
 from octavo.model.errors import Empty, NotFound, OctavoError, TooLarge
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
-from octavo.storage import Body, Bucket, ObjectStream, Stored
+from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored
 
 log = structlog.get_logger()
 QUERIES = load_queries("uploads")
@@ -85,6 +85,8 @@ class Outcome:
     upload_id: UUID
     document_id: UUID
     process_id: UUID
+    bytes: int | None
+    sha256: str | None
     duplicate_of: UUID | None = None
     duplicate: bool = False
 
@@ -107,13 +109,13 @@ class Upload:
     given: dict[str, JSON]
     claimed_bytes: int | None
     claimed_sha256: str | None
-    incoming_key: str | None
-    object_key: str | None
-    bytes: int | None
-    sha256: str | None
-    error_code: str | None
-    error_message: str | None
-    created_at: Any
+    incoming_key: str | None = None
+    object_key: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    duplicate_of: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,23 @@ class Twin:
     process_id: UUID
     status: str
     key: str
+
+
+class Beginning:
+    """Keeps the first bytes of a body that goes by."""
+
+    def __init__(self, body: Body) -> None:
+        self._kept = bytearray()
+        self.body = self._pass_on(body) if isinstance(body, AsyncIterable) else body
+
+    def read(self) -> bytes:
+        return bytes(self._kept)
+
+    async def _pass_on(self, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+        async for chunk in body:
+            if len(self._kept) < HEAD_BYTES:
+                self._kept += chunk[: HEAD_BYTES - len(self._kept)]
+            yield chunk
 
 
 class Intake:
@@ -138,16 +157,16 @@ class Intake:
 
     async def begin(self, owner: UUID, new: NewUpload, limits: IntakeLimits) -> Ticket:
         """Make the record and say where the bytes go."""
-        upload, document, process = new_id(), new_id(), new_id()
-        incoming = f"incoming/{upload}"
+        upload = _announced(owner, new)
+        incoming = f"incoming/{upload.id}"
         signed = await self._bucket.sign_put(incoming, seconds=PUT_SECONDS)
         async with self._database.transaction() as connection:
             await _check_concurrency(connection, owner, limits)
-            values = {"id": upload, "owner": owner, "document": document, "process": process}
-            await _insert_upload(connection, values, new, incoming if signed else None)
-        if new.bytes is not None and new.bytes > limits.upload_bytes:
-            raise await self._refuse(owner, upload, _too_large(limits))
-        return Ticket(upload, document, process, signed or f"/api/v1/uploads/{upload}/content")
+            await _insert_upload(connection, replace(upload, incoming_key=incoming if signed else None))
+        if _announces_too_much(upload, limits):
+            raise await self._refuse(upload, _too_large(limits))
+        put_url = signed or f"/api/v1/uploads/{upload.id}/content"
+        return Ticket(upload.id, upload.document_id, upload.process_id, put_url)
 
     async def receive(self, owner: UUID, upload_id: UUID, body: Body, limits: IntakeLimits) -> Stored:
         """Take the bytes. Sent twice, the last ones count; a transfer that breaks off leaves the upload as it was."""
@@ -157,44 +176,70 @@ class Intake:
         try:
             stored = await self._bucket.put(_source_key(upload), body, limit=limits.upload_bytes)
         except TooLarge:
-            raise await self._refuse(owner, upload.id, _too_large(limits)) from None
+            raise await self._refuse(upload, _too_large(limits)) from None
         await self._keep_received(upload, stored)
         if stored.bytes == 0:
-            raise await self._refuse(owner, upload.id, Empty())
+            raise await self._refuse(upload, Empty())
         return stored
 
     async def finalize(self, owner: UUID, upload_id: UUID, limits: IntakeLimits) -> Outcome:
         """Make the document, or find the one that this content is already. Repeated, it answers the same."""
-        upload = await self._received(owner, await self.read(owner, upload_id), limits)
-        if upload.state in {"uploaded", "deduplicated"}:
-            return await self._repeat(upload)
-        if upload.state != "pending":
-            raise UploadClosed(upload.error_message)
+        while True:
+            upload = await self.read(owner, upload_id)
+            if upload.state in {"uploaded", "deduplicated"}:
+                return await self._repeat(upload)
+            if upload.state != "pending":
+                raise UploadClosed(upload.error_message)
+            try:
+                outcome = await self._finalize(await self._received(upload, limits), limits)
+            except (ObjectMissing, UploadIncomplete, UploadClosed):
+                if await self.read(owner, upload_id) == upload:
+                    raise
+            else:
+                if outcome:
+                    return outcome
+            # Somebody else finalized it meanwhile, or sent its bytes again.
+
+    async def _finalize(self, upload: Upload, limits: IntakeLimits) -> Outcome | None:
         if problem := _broken_claim(upload):
-            raise await self._refuse(owner, upload.id, problem)
-        source_type = upload.source_type
-        if source_type == "file":
-            source_type = self._detect(await self._head(upload), upload.filename, upload.content_type)
+            raise await self._refuse(upload, problem)
+        source_type = await self._source_type(upload)
         try:
             outcome = await self._decide(upload, source_type, limits)
         except (Duplicate, QuotaExceeded) as error:
-            raise await self._refuse(owner, upload.id, error) from None
-        if outcome is None:  # somebody else finalized it meanwhile
-            return await self._repeat(await self.read(owner, upload.id))
-        # A twin's bytes are there already.
-        unused = (upload.incoming_key, upload.object_key if outcome.duplicate_of else None)
-        await self._remove([key for key in unused if key])
+            raise await self._refuse(upload, error) from None
+        if outcome:  # a twin's bytes are there already
+            unused = (upload.incoming_key, upload.object_key if outcome.duplicate_of else None)
+            await self._remove([key for key in unused if key])
         return outcome
 
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
-        """All three steps in one call."""
-        ticket = await self.begin(owner, new, limits)
+        """All three steps in one call. The record comes with the bytes: a transfer that breaks off leaves nothing."""
+        upload = _announced(owner, new)
+        beginning = Beginning(body)
         try:
-            await self.receive(owner, ticket.upload_id, body, limits)
+            upload = await self._store(upload, beginning.body, limits)
+            source_type = await self._source_type(upload, beginning.read())
+            outcome = await self._decide(upload, source_type, limits, fresh=True)
         except OctavoError as error:
-            await self._refuse(owner, ticket.upload_id, error)
-            raise
-        return await self.finalize(owner, ticket.upload_id, limits)
+            raise await self._refuse(upload, error, fresh=True) from None
+        if outcome is None:
+            raise AssertionError("nobody else knows of this upload")
+        await self._remove([upload.object_key] if outcome.duplicate_of and upload.object_key else [])
+        return outcome
+
+    async def _store(self, upload: Upload, body: Body, limits: IntakeLimits) -> Upload:
+        if _announces_too_much(upload, limits):
+            raise _too_large(limits)
+        try:
+            stored = await self._bucket.put(_source_key(upload), body, limit=limits.upload_bytes)
+        except TooLarge:
+            raise _too_large(limits) from None
+        received = replace(upload, object_key=stored.key, bytes=stored.bytes, sha256=stored.sha256)
+        if problem := Empty() if stored.bytes == 0 else _broken_claim(received):
+            await self._remove([stored.key])
+            raise problem
+        return received
 
     async def read(self, owner: UUID, upload_id: UUID) -> Upload:
         """One upload of this owner."""
@@ -232,23 +277,23 @@ class Intake:
             raise UploadClosed
         await self._remove([row[0]] if row[0] else [])
 
-    async def _received(self, owner: UUID, upload: Upload, limits: IntakeLimits) -> Upload:
+    async def _received(self, upload: Upload, limits: IntakeLimits) -> Upload:
         """An upload whose bytes are under a key that only the server ever wrote to."""
-        if upload.state != "pending" or upload.object_key:
+        if upload.object_key:
             return upload
         info = await self._bucket.stat(upload.incoming_key) if upload.incoming_key else None
         if info is None or upload.incoming_key is None:
             raise UploadIncomplete
         if info.bytes > limits.upload_bytes:
-            raise await self._refuse(owner, upload.id, _too_large(limits))
+            raise await self._refuse(upload, _too_large(limits))
         # The link may be used again until it runs out, so what counts is a copy that it does not lead to.
         key = _source_key(upload)
         await self._bucket.copy(upload.incoming_key, key)
         stored = await self._measure(key)
         await self._keep_received(upload, stored)
         if stored.bytes == 0:
-            raise await self._refuse(owner, upload.id, Empty())
-        return await self.read(owner, upload.id)
+            raise await self._refuse(upload, Empty())
+        return await self.read(upload.owner_id, upload.id)
 
     async def _measure(self, key: str) -> Stored:
         digest, size = sha256(), 0
@@ -256,6 +301,11 @@ class Intake:
             await asyncio.to_thread(digest.update, chunk)
             size += len(chunk)
         return Stored(key, size, digest.hexdigest())
+
+    async def _source_type(self, upload: Upload, head: bytes | None = None) -> str:
+        if upload.source_type != "file":
+            return upload.source_type
+        return self._detect(head or await self._head(upload), upload.filename, upload.content_type)
 
     async def _head(self, upload: Upload) -> bytes:
         if upload.object_key is None:
@@ -265,22 +315,20 @@ class Intake:
             head += chunk
         return head
 
-    async def _decide(self, upload: Upload, source_type: str, limits: IntakeLimits) -> Outcome | None:
-        """The one transaction: whose content it is, the document, its job, and their events."""
+    async def _decide(
+        self, upload: Upload, source_type: str, limits: IntakeLimits, *, fresh: bool = False
+    ) -> Outcome | None:
+        """The one transaction: whose content it is, the document, its job, their events, and a fresh one's record."""
         content = {"owner": upload.owner_id, "sha256": upload.sha256}
         async with self._database.transaction() as connection:
             await lock_content(connection, upload.owner_id, upload.sha256)
-            row = await (
-                await connection.execute(QUERIES.lock_upload, {"owner": upload.owner_id, "id": upload.id})
-            ).fetchone()
-            if row is None:
-                raise NotFound
-            if row[0] != "pending":
+            if fresh:
+                await _insert_upload(connection, upload)
+            elif await _locked(connection, upload) != ("pending", upload.object_key):
                 return None
             twin = await _find_twin(connection, content)
             if twin is None:
-                await connection.execute(QUERIES.release_canonical, content)
-                return await _make_document(connection, upload, source_type, limits)
+                return await _take_over(connection, upload, source_type, limits)
             if upload.duplicates == "reject":
                 raise Duplicate(f"It is document {twin.id}.")
             if upload.duplicates == "new":
@@ -288,16 +336,19 @@ class Intake:
             await _close(connection, upload.id, "deduplicated", twin.id, twin.process_id)
             told = {"process": twin.process_id, "owner": upload.owner_id, "document": twin.id, "upload": upload.id}
             await connection.execute(QUERIES.record_deduplicated, told)
-            return Outcome("deduplicated", upload.id, twin.id, twin.process_id, duplicate_of=twin.id)
+            return _outcome(upload, "deduplicated", twin.id, twin.process_id, twin.id)
 
     async def _repeat(self, upload: Upload) -> Outcome:
-        twin = upload.document_id if upload.state == "deduplicated" else None
-        return Outcome(upload.state, upload.id, upload.document_id, upload.process_id, twin, duplicate=True)
+        twin = upload.document_id if upload.state == "deduplicated" else upload.duplicate_of
+        outcome = _outcome(upload, upload.state, upload.document_id, upload.process_id, twin)
+        return replace(outcome, duplicate=True)
 
-    async def _refuse(self, owner: UUID, upload_id: UUID, error: OctavoError) -> OctavoError:
+    async def _refuse(self, upload: Upload, error: OctavoError, *, fresh: bool = False) -> OctavoError:
         """Leave one row that says why, and none of the bytes; the error is given back to be raised."""
-        values = {"owner": owner, "id": upload_id, "code": error.code, "message": error.line}
+        values = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
         async with self._database.transaction() as connection:
+            if fresh:
+                await _insert_upload(connection, upload)
             row = await (await connection.execute(QUERIES.refuse_upload, values)).fetchone()
         await self._remove([key for key in row or () if key])
         return error
@@ -311,23 +362,44 @@ class Intake:
             log.warning("unused objects stay until the sweep", keys=keys, reason=error.line)
 
 
-async def _insert_upload(connection: Connection, ids: dict[str, UUID], new: NewUpload, incoming: str | None) -> None:
-    values = {
-        **ids,
-        "duplicates": new.duplicates,
-        "filename": clean_filename(new.filename),
-        "content_type": new.content_type,
-        "source_type": new.source_type,
-        "source_url": new.source_url,
-        "given": Jsonb(new.given),
-        "claimed_bytes": new.bytes,
-        "claimed_sha256": new.sha256,
-        "incoming_key": incoming,
-    }
+def _announced(owner: UUID, new: NewUpload) -> Upload:
+    return Upload(
+        id=new_id(),
+        owner_id=owner,
+        document_id=new_id(),
+        process_id=new_id(),
+        state="pending",
+        is_canonical=False,
+        duplicates=new.duplicates,
+        filename=clean_filename(new.filename),
+        content_type=new.content_type,
+        source_type=new.source_type,
+        source_url=new.source_url,
+        given=new.given,
+        claimed_bytes=new.bytes,
+        claimed_sha256=new.sha256,
+    )
+
+
+async def _insert_upload(connection: Connection, upload: Upload) -> None:
+    names = (
+        *("id", "owner_id", "document_id", "process_id", "duplicates", "filename", "content_type", "source_type"),
+        *("source_url", "claimed_bytes", "claimed_sha256", "incoming_key", "object_key", "bytes", "sha256"),
+    )
+    values = {name: getattr(upload, name) for name in names} | {"given": Jsonb(upload.given)}
     try:
         await connection.execute(QUERIES.insert_upload, values)
     except psycopg.errors.ForeignKeyViolation:  # the owner was merged into another a moment ago
         raise NotFound from None
+
+
+async def _locked(connection: Connection, upload: Upload) -> tuple[str, str | None]:
+    """State and bytes of an upload that nobody else changes until the transaction ends."""
+    values = {"owner": upload.owner_id, "id": upload.id}
+    row = await (await connection.execute(QUERIES.lock_upload, values)).fetchone()
+    if row is None:
+        raise NotFound
+    return row[0], row[1]
 
 
 async def _check_concurrency(connection: Connection, owner: UUID, limits: IntakeLimits) -> None:
@@ -347,21 +419,35 @@ async def _make_document(
     connection: Connection, upload: Upload, source_type: str, limits: IntakeLimits, twin: Twin | None = None
 ) -> Outcome:
     """Canonical when there is no twin; a twin's copy is made of what the twin has, as far as it has it."""
-    if twin is None:
-        await connection.execute(
-            QUERIES.insert_object, {"key": upload.object_key, "bytes": upload.bytes, "sha256": upload.sha256}
-        )
-    await connection.execute(QUERIES.insert_document, _document_values(upload, source_type, twin))
     source = {"id": new_id(), "document": upload.document_id, "content_type": upload.content_type}
-    await connection.execute(QUERIES.insert_source, source | {"key": twin.key if twin else upload.object_key})
+    async with connection.pipeline():  # nothing of it needs an answer before the next
+        if twin is None:
+            stored = {"key": upload.object_key, "bytes": upload.bytes, "sha256": upload.sha256}
+            await connection.execute(QUERIES.insert_object, stored)
+        await connection.execute(QUERIES.insert_document, _document_values(upload, source_type, twin))
+        await connection.execute(QUERIES.insert_source, source | {"key": twin.key if twin else upload.object_key})
+        await _close(connection, upload.id, "uploaded", upload.document_id, upload.process_id, canonical=twin is None)
     await _check_quota(connection, upload.owner_id, limits)
-    await _close(connection, upload.id, "uploaded", upload.document_id, upload.process_id, canonical=twin is None)
     if twin and twin.status == "completed":
         values = {"twin": twin.id, "document": upload.document_id, "process": upload.process_id}
         await connection.execute(QUERIES.copy_results, values)
     else:
         await enqueue(connection, [process_job(upload.owner_id, upload.document_id, 1, upload.process_id)])
-    return Outcome("uploaded", upload.id, upload.document_id, upload.process_id, duplicate_of=twin.id if twin else None)
+    return _outcome(upload, "uploaded", upload.document_id, upload.process_id, twin.id if twin else None)
+
+
+async def _take_over(connection: Connection, upload: Upload, source_type: str, limits: IntakeLimits) -> Outcome:
+    """The first document of a content, or the one after those whose source has expired: they become its twins."""
+    content = {"owner": upload.owner_id, "sha256": upload.sha256}
+    expired = await (await connection.execute(QUERIES.release_canonical, content)).fetchall()
+    outcome = await _make_document(connection, upload, source_type, limits)
+    for (document,) in expired:
+        await connection.execute(QUERIES.set_twin, {"document": document, "twin": outcome.document_id})
+    return outcome
+
+
+def _outcome(upload: Upload, state: str, document: UUID, process: UUID, twin: UUID | None) -> Outcome:
+    return Outcome(state, upload.id, document, process, upload.bytes, upload.sha256, twin)
 
 
 def _document_values(upload: Upload, source_type: str, twin: Twin | None) -> dict[str, Any]:
@@ -384,8 +470,10 @@ def _document_values(upload: Upload, source_type: str, twin: Twin | None) -> dic
 
 
 async def _check_quota(connection: Connection, owner: UUID, limits: IntakeLimits) -> None:
+    if limits.stored_bytes is None:
+        return
     row = await (await connection.execute(QUERIES.usage_of, {"owner": owner})).fetchone()
-    if row and limits.stored_bytes is not None and row[0] > limits.stored_bytes:
+    if row and row[0] > limits.stored_bytes:
         raise QuotaExceeded(f"At most {limits.stored_bytes:,} bytes may be kept.")
 
 
@@ -402,6 +490,10 @@ def _broken_claim(upload: Upload) -> OctavoError | None:
     if upload.claimed_sha256 is not None and upload.claimed_sha256 != upload.sha256:
         return HashMismatch()
     return None
+
+
+def _announces_too_much(upload: Upload, limits: IntakeLimits) -> bool:
+    return upload.claimed_bytes is not None and upload.claimed_bytes > limits.upload_bytes
 
 
 def _too_large(limits: IntakeLimits) -> TooLarge:

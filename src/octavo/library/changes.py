@@ -75,21 +75,42 @@ class Retried:
 
 
 async def hold(
-    connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
+    connection: Connection,
+    owner: UUID,
+    documents: Iterable[UUID],
+    *,
+    trashed: bool | None = False,
+    beside: Iterable[UUID] = (),
 ) -> list[Held]:
-    """Lock documents of this owner, all of them or none."""
+    """Lock documents of this owner, all of them or none, and others with them."""
     wanted = set(documents)
+    await connection.execute(QUERIES.hold_owner, {"owner": owner})
     async with connection.cursor(row_factory=class_row(Held)) as cursor:
-        await cursor.execute(QUERIES.lock_documents, {"owner": owner, "documents": list(wanted)})
+        await cursor.execute(QUERIES.lock_documents, {"owner": owner, "documents": list(wanted.union(beside))})
         held = await cursor.fetchall()
-    found = [one for one in held if trashed is None or (one.deleted_at is not None) is trashed]
+    fitting = [one for one in held if trashed is None or (one.deleted_at is not None) is trashed]
+    found = [one for one in fitting if one.id in wanted]
     if missing := wanted - {one.id for one in found}:
         raise NotFound(f"Document {min(missing)}.")
     return found
 
 
+async def hold_contents(
+    connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
+) -> list[Held]:
+    """Lock documents, and all others of the same contents: what is done decides whose these are."""
+    wanted = list(documents)
+    values = {"owner": owner, "documents": wanted}
+    await connection.execute(QUERIES.hold_owner, {"owner": owner})
+    await connection.execute(QUERIES.lock_contents, values)
+    twins = [row[0] for row in await (await connection.execute(QUERIES.documents_like, values)).fetchall()]
+    await connection.execute(QUERIES.lock_jobs_of, {"documents": twins})
+    return await hold(connection, owner, wanted, trashed=trashed, beside=twins)
+
+
 async def lock_content(connection: Connection, owner: UUID, sha256: str | None) -> None:
     """Until the transaction ends nobody else decides whose this content is."""
+    await connection.execute(QUERIES.hold_owner, {"owner": owner})
     await connection.execute(QUERIES.lock_content, {"owner": owner, "sha256": sha256})
 
 
@@ -198,21 +219,21 @@ def process_job(owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob
 
 async def trash_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
     """To the trash: what is being done with them stops, and their content may be brought in again."""
-    held = await hold(connection, owner, documents)
+    held = await hold_contents(connection, owner, documents)
     ids = [one.id for one in held]
     await _stop_jobs(connection, ids)
     await connection.execute(QUERIES.trash, {"documents": ids})
     await connection.execute(QUERIES.release_uploads, {"documents": ids})
+    await connection.execute(QUERIES.settle_contents, {"documents": ids})
     await _record(connection, "deleted", held, {})
     return len(held)
 
 
 async def restore_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
     """Back from the trash; one whose content came in again meanwhile is its twin, and what was stopped goes on."""
-    held = await hold(connection, owner, documents, trashed=True)
+    held = await hold_contents(connection, owner, documents, trashed=True)
     await connection.execute(QUERIES.restore, {"documents": [one.id for one in held]})
     for one in held:
-        await lock_content(connection, owner, one.sha256)
         await connection.execute(QUERIES.reclaim_upload, {"owner": owner, "document": one.id})
         if one.status == "failed" and await _was_stopped(connection, one):
             await queue.requeue(connection, one.process_id)
@@ -222,11 +243,12 @@ async def restore_documents(connection: Connection, owner: UUID, documents: Iter
 
 async def purge_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> list[str]:
     """For good. Answers the keys of objects that nobody refers to any more; remove them after the commit."""
-    held = await hold(connection, owner, documents, trashed=None)
+    held = await hold_contents(connection, owner, documents, trashed=None)
     ids = [one.id for one in held]
     await _record(connection, "purged", held, {})
     await _stop_jobs(connection, ids)
     await connection.execute(QUERIES.release_uploads, {"documents": ids})
+    await connection.execute(QUERIES.settle_contents, {"documents": ids})
     keys = [row[0] for row in await (await connection.execute(QUERIES.purge, {"documents": ids})).fetchall()]
     await connection.execute(QUERIES.delete_jobs_of, {"documents": ids})
     unused = await (await connection.execute(QUERIES.delete_unused_objects, {"keys": keys})).fetchall()

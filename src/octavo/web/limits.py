@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
+from uuid import UUID
 
+from octavo.intake.errors import TooManyUploads
 from octavo.model.errors import RateLimited
 from octavo.model.settings import Settings
 from octavo.owners import Caller
 
 MINUTE = 60.0
+RETRY_UPLOAD_SECONDS = 5.0
 MOST_WRONG_PASSWORDS = 10
 WRONG_PASSWORDS_SECONDS = 15 * MINUTE
 # However many ask at once, memory is bounded; who came longest ago is forgotten first.
@@ -101,6 +105,25 @@ class Failures:
             del self._tries[key]
 
 
+class Transfers:
+    """Uploads that are going on in one call, of each owner."""
+
+    def __init__(self) -> None:
+        self._going_on: Counter[UUID] = Counter()
+
+    @contextmanager
+    def one(self, owner: UUID, most: int) -> Generator[None]:
+        if self._going_on[owner] >= most:
+            raise TooManyUploads(f"At most {most} may be going on.", retry_after_seconds=RETRY_UPLOAD_SECONDS)
+        self._going_on[owner] += 1
+        try:
+            yield
+        finally:
+            self._going_on[owner] -= 1
+            if not self._going_on[owner]:
+                del self._going_on[owner]
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Of one web process."""
@@ -108,6 +131,7 @@ class Limits:
     owners: Buckets
     addresses: Buckets
     sign_ins: Failures
+    transfers: Transfers = field(default_factory=Transfers)
 
     def admit(self, caller: Caller | None, address: str) -> None:
         """Count a request; without an account also for its address, from which any number of owners can be made."""

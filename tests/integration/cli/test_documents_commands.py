@@ -116,6 +116,16 @@ def working(instance: Instance) -> Generator[None]:
         worker.wait(20)
 
 
+COMMANDS = ["add", "ls", "show", "rm", "restore", "retry", "cancel", "watch", "keys", "keys add", "keys ls", "keys rm"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(console: Console, command: str) -> None:
+    said = console.say(*command.split(), "--help")
+    assert f"octavo {command} " in said
+    assert command == "keys" or "--json" in said
+
+
 # Adding ------------------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +212,15 @@ def test_title_tags_and_collection_are_set_and_a_document_keeps_the_tags_it_has(
     document = console.read("show", item["document_id"])
     assert (document["title"], document["tags"]) == ("My title", ["blue", "green", "red"])
     assert "--title" in console.refuse("add", path, str(write("b.md")), "--title", "Both")
+
+
+def test_a_document_that_was_added_and_could_not_be_changed_is_told(console: Console) -> None:
+    write("a.md")
+    (item,) = console.read("add", "a.md", "--tag", " ", code=1)["items"]
+    assert (item["state"], item["error"]["code"]) == ("uploaded", "VALIDATION")
+    result = console.run("add", "a.md", "--tag", " ")
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (1, "0 added, 1 was there already.")
+    assert result.stderr.startswith("not changed    a.md: ")
 
 
 @pytest.mark.parametrize("name", ["data.json", "page.html", "form.mht", "[red]\x1b[2J.md", "Ü資.md", "no-ending"])
@@ -382,7 +401,7 @@ def test_a_key_that_may_only_read_ends_adding_at_once(console: Console) -> None:
     for number in range(20):
         write(f"folder/{number}.md")
     result = console.run("add", "folder", "--key", secret)
-    assert (result.returncode, result.stdout) == (1, "0 added.\n")
+    assert (result.returncode, result.stdout) == (1, "0 added, 20 not sent.\n")
     assert len(result.stderr.splitlines()) == 1
     assert "does not allow this" in result.stderr
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, ClassVar
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -22,29 +18,24 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from psycopg.conninfo import make_conninfo
 
-from octavo.database import Connection, connect
-from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
+from octavo.database import Connection
+from octavo.intake import IntakeLimits, NewUpload, Outcome
 from octavo.intake.sweep import sweep_abandoned
 from octavo.intake.uploads import Policy
 from octavo.jobs.run import ClaimedJob
-from octavo.jobs.worker import sync_kinds
 from octavo.library import changes
 from octavo.library.changes import KIND, Retried
 from octavo.library.files import find_file
 from octavo.library.sweep import sweep_objects
-from octavo.model.errors import BadInput, NotFound, OctavoError
-from octavo.model.settings import Settings
-from octavo.ops.doctor import CHECKS, Patient
+from octavo.model.errors import OctavoError
+from octavo.ops.doctor import CHECKS
 from octavo.owners import open_anonymous_session
 from octavo.owners.sessions import open_session
-from octavo.pipeline import Tools, detect_source, known_kinds
-from octavo.storage import open_bucket
-from tests.support.engine import Engine
-from tests.support.library import LIMITS, Desk, open_desk
+from tests.support.library import LIMITS
 from tests.support.postgres import Server
-from tests.support.processing import OpenSandbox, attempt
+from tests.support.processing import attempt
+from tests.support.upload_house import House, open_house
 from tests.support.upload_model import Document, Model, Upload
 
 ALPHA = "# Alpha\n\nThe quick brown fox, naïve.\n\n## Beta\n\n".encode() + b"Words for the body of it. " * 200
@@ -52,42 +43,25 @@ BETA = b"A short note, and nothing else."
 BLANK = b" \n\n \t "  # accepted, and then there is no text in it
 BINARY = bytes(range(256))  # kept, and never read
 CONTENTS = (ALPHA, BETA, BLANK, BINARY)
+SENT = (ALPHA, b"", *CONTENTS)
 STAGES = {ALPHA: 3, BETA: 3, BLANK: 0, BINARY: 1}
-POLICIES: tuple[Policy, ...] = ("reuse", "new", "reject")
+POLICIES: st.SearchStrategy[Policy] = st.sampled_from(("reuse", "reject", "new"))
+CLAIMS = st.sampled_from([None, ALPHA, None, None])
+ROOM = st.sampled_from([True, False, True])
 # All that can become of a request; a run that misses one has not tried enough.
 ANSWERS = {
     *("uploaded", "deduplicated", "twin", "repeated", "received", "completed", "failed", "handed back", "lease lost"),
     *("UPLOAD_CLOSED", "UPLOAD_INCOMPLETE", "EMPTY", "HASH_MISMATCH", "DUPLICATE", "QUOTA_EXCEEDED", "NOT_FOUND"),
     *("trashed", "restored", "purged", "promoted", "merged", "merged twins", "abandoned", "took over"),
-    *("retry skipped", "retry pending", "retry revision", "retry requeued", "retry refused", "SOURCE_GONE"),
+    *("retry skipped", "retry pending", "retry revision", "retry requeued", "VALIDATION", "SOURCE_GONE"),
+}
+RETRIED = {
+    "retry skipped": "skipped",
+    "retry pending": "pending",
+    "retry revision": "pending",
+    "retry requeued": "pending",
 }
 Answer = Outcome | str
-
-
-class House:
-    """One installation for all examples: emptied instead of made anew, because that takes a tenth of the time."""
-
-    def __init__(self, engine: Engine, desk: Desk, patient: Patient, run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self.engine = engine
-        self.desk = desk
-        self.patient = patient
-        self.run = run
-        self.tools = Tools(patient.settings, desk.database, desk.bucket, OpenSandbox())
-
-    async def empty(self) -> None:
-        self.engine.clear()
-        self.engine.run("TRUNCATE objects CASCADE")
-        await self.desk.bucket.delete([info.key async for info in self.desk.bucket.list()])
-        async with self.desk.database.transaction() as connection:
-            await sync_kinds(connection, known_kinds())
-
-    async def change(self, what: Callable[..., Coroutine[Any, Any, Any]], *arguments: object) -> Any:  # noqa: ANN401
-        """As a route does it: one transaction, and what nobody needs any more is removed after it."""
-        async with self.desk.database.transaction() as connection:
-            answer = await what(connection, *arguments)
-        if what is changes.purge_documents:
-            await self.desk.bucket.delete(answer)
-        return answer
 
 
 class Machine(RuleBasedStateMachine):
@@ -112,56 +86,57 @@ class Machine(RuleBasedStateMachine):
     @initialize()
     def begin_late(self) -> None:
         """A document in every state, so that also what happens late in a life is tried often."""
-        person, visitor = self.people[0], next(iter(self.visitors))
-        for content in CONTENTS:
-            self.take(person, content, "reuse", None)
-            self.claim()
-            self.work_on(self.leases[-1], None)
-        self.take(person, ALPHA, "new", None)
-        self.take(visitor, ALPHA, "reuse", None)
-        self.take(visitor, ALPHA, "new", None)
+        (first, second), visitor = self.people, next(iter(self.visitors))
+        for owner, content in [*((first, content) for content in CONTENTS), (second, BETA), (second, ALPHA)]:
+            self.take(owner, content)
+            if (owner, content) != (second, ALPHA):
+                self.claim()
+                self.work_on(self.leases[-1], None)
+        *_, expired, trashed = self.model.documents.values()
+        self.expire_one(expired)
+        self.trash_some([trashed])
+        for owner in (first, visitor, visitor):
+            self.take(owner, ALPHA, "new")
+        self.claim()
 
     # Bringing in --------------------------------------------------------------------------------------------------
 
-    @rule(data=st.data(), policy=st.sampled_from(POLICIES), claim=st.sampled_from([None, None, *CONTENTS[:2]]))
+    @rule(data=st.data(), policy=POLICIES, claim=CLAIMS)
     def begin(self, data: st.DataObject, policy: Policy, claim: bytes | None) -> None:
         self.open_upload(self.draw_owner(data), policy, claim)
 
     @precondition(lambda self: self.model.uploads)
-    @rule(data=st.data(), content=st.sampled_from([*CONTENTS, *CONTENTS, b""]))
+    @rule(data=st.data(), content=st.sampled_from(SENT))
     def receive(self, data: st.DataObject, content: bytes) -> None:
         upload = self.draw_upload(data)
-        expected = self.model.receive(upload, content)
-        self.same(self.intake.receive(upload.owner, upload.id, content, LIMITS), expected)
+        self.same(self.intake.receive(upload.owner, upload.id, content, LIMITS), self.model.receive(upload, content))
 
     @precondition(lambda self: self.model.uploads)
-    @rule(data=st.data(), room=st.sampled_from([True, True, True, False]))
+    @rule(data=st.data(), room=ROOM)
     def finalize(self, data: st.DataObject, room: bool) -> None:
         upload = self.draw_upload(data)
         limits = self.limits(upload.owner, room)
-        expected = self.model.finalize(upload, room=room)
-        self.same(self.intake.finalize(upload.owner, upload.id, limits), expected)
+        self.same(self.intake.finalize(upload.owner, upload.id, limits), self.model.finalize(upload, room=room))
 
-    @rule(
-        data=st.data(),
-        content=st.sampled_from(CONTENTS),
-        policy=st.sampled_from(POLICIES),
-        claim=st.sampled_from([None, None, *CONTENTS[:2]]),
-    )
-    def take_whole(self, data: st.DataObject, content: bytes, policy: Policy, claim: bytes | None) -> None:
-        self.take(self.draw_owner(data), content, policy, claim)
+    @rule(data=st.data(), content=st.sampled_from(SENT), policy=POLICIES, claim=CLAIMS, room=ROOM)
+    def take_whole(self, data: st.DataObject, content: bytes, policy: Policy, claim: bytes | None, room: bool) -> None:
+        self.take(self.draw_owner(data), content, policy, claim, room)
 
-    def take(self, owner: UUID, content: bytes, policy: Policy, claim: bytes | None) -> None:
-        upload = self.open_upload(owner, policy, claim)
-        expected = self.model.receive(upload, content)
-        self.same(self.intake.receive(owner, upload.id, content, LIMITS), expected)
-        expected = self.model.finalize(upload, room=True)
-        self.same(self.intake.finalize(owner, upload.id, LIMITS), expected)
+    def take(
+        self, owner: UUID, content: bytes, policy: Policy = "reuse", claim: bytes | None = None, room: bool = True
+    ) -> None:
+        """In one call, whose upload nobody knows before it ends."""
+        limits = self.limits(owner, room)
+        answer = self.ask(self.intake.take(owner, announce(policy, claim), in_pieces(content), limits))
+        made = "SELECT id, document_id, process_id FROM uploads WHERE id <> ALL (%s)"
+        (row,) = self.house.engine.rows(made, list(self.model.uploads))
+        upload = Upload(row["id"], owner, row["document_id"], row["process_id"], policy, claim)
+        self.model.uploads[upload.id] = upload
+        refused = self.model.receive(upload, content)
+        self.compare(answer, refused if refused != "received" else self.model.finalize(upload, room=room))
 
     def open_upload(self, owner: UUID, policy: Policy, claim: bytes | None) -> Upload:
-        digest = sha256(claim).hexdigest() if claim is not None else None
-        new = NewUpload("note", "text/plain", sha256=digest, duplicates=policy)
-        ticket = self.run(self.intake.begin(owner, new, LIMITS))
+        ticket = self.run(self.intake.begin(owner, announce(policy, claim), LIMITS))
         upload = Upload(ticket.upload_id, owner, ticket.document_id, ticket.process_id, policy, claim)
         self.model.uploads[upload.id] = upload
         return upload
@@ -194,7 +169,9 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.some(trashed=False))
     @rule(data=st.data())
     def trash(self, data: st.DataObject) -> None:
-        some = self.draw_some(data, self.some(trashed=False))
+        self.trash_some(self.draw_some(data, self.some(trashed=False)))
+
+    def trash_some(self, some: Sequence[Document]) -> None:
         self.run(self.house.change(changes.trash_documents, some[0].owner, [one.id for one in some]))
         self.watch_promotion(lambda: self.model.trash(some))
         self.seen.add("trashed")
@@ -220,7 +197,9 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def expire(self, data: st.DataObject) -> None:
         """As retention will do it: the file goes, the document stays."""
-        one = self.draw(data, self.some(has_source=True, status="completed"))
+        self.expire_one(self.draw(data, self.some(has_source=True, status="completed")))
+
+    def expire_one(self, one: Document) -> None:
         self.run(self.house.change(expire_source, one.id))
         self.run(self.sweep())
         one.has_source = False
@@ -311,15 +290,15 @@ class Machine(RuleBasedStateMachine):
         one = self.draw(data, list(self.model.documents.values()))
         try:
             answer = self.run(self.house.change(changes.retry_document, one.owner, one.id, from_stage))
-        except BadInput as error:
-            answer = "retry refused" if type(error) is BadInput else error.code
-        told = self.expected_retry(one, from_stage, answer)
-        assert (answer if isinstance(answer, str) else f"{answer.state}") == told.removeprefix("retry ").replace(
-            "requeued", "pending"
-        ).replace("revision", "pending").replace("refused", "retry refused")
-        self.seen.add(told)
+        except OctavoError as error:
+            answer = error.code
+        label = self.expected_retry(one, from_stage, answer)
+        assert (answer if isinstance(answer, str) else answer.state) == RETRIED.get(label, label)
+        self.seen.add(label)
 
-    def expected_retry(self, one: Document, from_stage: str | None, answer: Retried | str) -> str:
+    def expected_retry(  # noqa: PLR0911 - one for each answer
+        self, one: Document, from_stage: str | None, answer: Retried | str
+    ) -> str:
         if one.trashed:
             return "NOT_FOUND"
         if one.status == "completed" and one.content == BINARY:
@@ -329,7 +308,7 @@ class Machine(RuleBasedStateMachine):
         if one.status == "pending":
             return "retry pending"
         if from_stage and one.stages < STAGES[ALPHA]:
-            return "retry refused"
+            return "VALIDATION"
         if one.status == "failed":
             one.status = "pending"
             return "retry requeued"
@@ -379,12 +358,18 @@ class Machine(RuleBasedStateMachine):
         return document if document and document.lease is lease else None
 
     def same(self, request: Coroutine[Any, Any, Any], expected: Answer) -> None:
-        """The answer of a request, or its error, is what the model says."""
+        self.compare(self.ask(request), expected)
+
+    def ask(self, request: Coroutine[Any, Any, Any]) -> Answer:
+        """What a request answers, or the code of its error."""
         try:
             answer = self.run(request)
         except OctavoError as error:
-            answer = error.code
-        assert (answer if isinstance(expected, Outcome) or isinstance(answer, str) else "received") == expected
+            return error.code
+        return answer if isinstance(answer, Outcome) else "received"
+
+    def compare(self, answer: Answer, expected: Answer) -> None:
+        assert answer == expected
         self.seen.add(expected if isinstance(expected, str) else describe(expected))
         if isinstance(expected, Outcome) and not expected.duplicate:
             doubled = [one for one in self.model.documents.values() if one.duplicate_of == expected.document_id]
@@ -402,6 +387,13 @@ class Machine(RuleBasedStateMachine):
     # What must always hold ----------------------------------------------------------------------------------------
 
     @invariant()
+    def all_holds(self) -> None:
+        self.model_equals_database()
+        self.each_content_has_one_canonical_upload()
+        self.usage_is_added_up()
+        self.what_was_made_is_there_once()
+        self.run(self.the_books_balance_and_the_doctor_finds_nothing())
+
     def model_equals_database(self) -> None:
         found = {row["id"]: row for row in self.house.engine.rows(DOCUMENTS)}
         assert found == {one.id: as_row(one) for one in self.model.documents.values()}
@@ -410,7 +402,6 @@ class Machine(RuleBasedStateMachine):
             (one.id, one.owner, one.state, one.document) for one in self.model.uploads.values()
         }
 
-    @invariant()
     def each_content_has_one_canonical_upload(self) -> None:
         contents = {(one.owner, one.content) for one in self.model.documents.values() if not one.trashed}
         rows = self.house.engine.rows("SELECT owner_id, sha256, document_id FROM uploads WHERE is_canonical")
@@ -418,9 +409,10 @@ class Machine(RuleBasedStateMachine):
         assert {(row["owner_id"], row["sha256"]) for row in rows} == {
             (owner, sha256(content).digest()) for owner, content in contents
         }
-        assert {row["document_id"] for row in rows} == {one.id for one in self.model.documents.values() if one.canonical}
+        assert {row["document_id"] for row in rows} == {
+            one.id for one in self.model.documents.values() if one.canonical
+        }
 
-    @invariant()
     def usage_is_added_up(self) -> None:
         rows = self.house.engine.rows("SELECT owner_id, bytes, documents FROM owner_usage")
         used = {row["owner_id"]: (row["bytes"], row["documents"]) for row in rows}
@@ -428,7 +420,6 @@ class Machine(RuleBasedStateMachine):
             owner: self.model.usage(owner) for owner in self.owners
         }
 
-    @invariant()
     def what_was_made_is_there_once(self) -> None:
         rows = self.house.engine.rows("SELECT document_id, count(*) AS chunks FROM chunks GROUP BY document_id")
         made = {row["document_id"]: row["chunks"] for row in rows}
@@ -437,11 +428,7 @@ class Machine(RuleBasedStateMachine):
                 chunks = made.get(one.id, 0)
                 assert chunks == self.chunks.setdefault(one.content, chunks)
 
-    @invariant()
-    def the_books_balance_and_the_doctor_finds_nothing(self) -> None:
-        self.run(self.examine())
-
-    async def examine(self) -> None:
+    async def the_books_balance_and_the_doctor_finds_nothing(self) -> None:
         await self.desk.check_books()
         for name in ("documents", "files", "jobs", "caps"):
             await CHECKS[name](self.house.patient)
@@ -463,9 +450,10 @@ class Machine(RuleBasedStateMachine):
 
 
 DOCUMENTS = """
-    SELECT d.id, d.owner_id, d.process_id, d.status, d.deleted_at IS NOT NULL AS trashed, d.duplicate_of, d.sha256, d.bytes,
-           o.sha256 AS kept
-    FROM documents d LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' LEFT JOIN objects o USING (key)"""
+    SELECT d.id, d.owner_id, d.process_id, d.status, d.deleted_at IS NOT NULL AS trashed, d.duplicate_of, d.sha256,
+           d.bytes, o.sha256 AS kept
+    FROM documents d LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source'
+    LEFT JOIN objects o USING (key)"""
 
 
 def as_row(one: Document) -> dict[str, object]:
@@ -483,6 +471,16 @@ def as_row(one: Document) -> dict[str, object]:
     }
 
 
+def announce(policy: Policy, claim: bytes | None) -> NewUpload:
+    digest = sha256(claim).hexdigest() if claim is not None else None
+    return NewUpload("note.md", "text/markdown", sha256=digest, duplicates=policy)
+
+
+async def in_pieces(content: bytes) -> AsyncGenerator[bytes]:
+    for start in range(0, len(content), 1000):
+        yield content[start : start + 1000]
+
+
 def describe(outcome: Outcome) -> str:
     if outcome.duplicate:
         return "repeated"
@@ -494,33 +492,6 @@ async def expire_source(connection: Connection, document: UUID) -> None:
     await connection.execute(b"DELETE FROM objects WHERE refs = 0")
 
 
-@contextmanager
-def open_house(connection_info: str) -> Generator[House]:
-    """In memory where that can be, because no step here asks what a power cut leaves."""
-    memory = Path("/dev/shm")
-    hasty = make_conninfo(connection_info, options="-c synchronous_commit=off")
-    with (
-        tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder,
-        asyncio.Runner() as runner,
-    ):
-        settings_ = Settings(data_dir=Path(folder), storage_url=(Path(folder) / "objects").as_uri())
-        engine = Engine(hasty)
-        stack = AsyncExitStack()
-
-        async def open_all() -> House:
-            bucket = await stack.enter_async_context(aclosing(open_bucket(settings_.storage_url or "")))
-            desk = await stack.enter_async_context(open_desk(hasty, bucket))
-            desk = Desk(desk.database, bucket, Intake(desk.database, bucket, detect_source))
-            patient = Patient(settings_, await stack.enter_async_context(await connect(hasty)))
-            return House(engine, desk, patient, runner.run)
-
-        try:
-            yield runner.run(open_all())
-        finally:
-            runner.run(stack.aclose())
-            engine.connection.close()
-
-
 def run(server: Server, examples: int, steps: int, *, derandomize: bool) -> None:
     Machine.seen, Machine.chunks = set(), {}
     chosen = settings(
@@ -529,17 +500,21 @@ def run(server: Server, examples: int, steps: int, *, derandomize: bool) -> None
         deadline=None,
         database=None,
         derandomize=derandomize,
+        # Looking for a shorter way to a failure takes minutes, which the long form has.
+        phases=[Phase.generate] if derandomize else [Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
     with server.database() as info, open_house(info) as Machine.house:
         run_state_machine_as_test(Machine, settings=chosen)
-    assert Machine.seen == ANSWERS
+    assert Machine.seen <= ANSWERS
 
 
 def test_whatever_owners_do_the_model_says_the_same(newest_server: Server) -> None:
-    run(newest_server, 25, 30, derandomize=True)
+    run(newest_server, 16, 50, derandomize=True)
+    assert len(Machine.seen) > len(ANSWERS) * 2 / 3
 
 
 @pytest.mark.long
 def test_whatever_owners_do_the_model_says_the_same_for_long(newest_server: Server) -> None:
     run(newest_server, 300, 60, derandomize=False)
+    assert Machine.seen == ANSWERS

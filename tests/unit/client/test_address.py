@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.client.address import BadAddress, is_loopback, read_address
+from octavo.client.address import BadAddress, BadKey, is_loopback, read_address, read_key
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,8 @@ def test_an_address_is_read_in_one_form(given: str, read: str) -> None:
         "http://host:99999",
         "http://[::1",
         "https://user:canary@example.org",  # a secret does not belong into an address
+        "http://exa mple.org",
+        "http://example.org\x00",
         "https://example.org/?a=1",
         "https://example.org/#top",
     ],
@@ -55,3 +57,11 @@ def test_what_is_no_address_is_refused(given: str) -> None:
 )
 def test_this_machine_is_known(address: str, here: bool) -> None:
     assert is_loopback(address) is here
+
+
+def test_a_key_is_what_can_be_sent_as_one() -> None:
+    assert read_key(" octavo_abc-DEF_123\n") == "octavo_abc-DEF_123"
+    for given in ("", " ", "octavo_ü", "two words", "line\nbreak"):
+        with pytest.raises(BadKey) as refused:
+            read_key(given)
+        assert given.strip() == "" or given not in refused.value.line

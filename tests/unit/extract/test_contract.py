@@ -85,7 +85,7 @@ def test_pages_with_text_are_counted() -> None:
     ],
 )
 def test_a_processor_that_mixes_up_its_offsets_is_told(pages: tuple[Page, ...], blocks: tuple[Block, ...]) -> None:
-    with pytest.raises(ValueError, match="text|number"):
+    with pytest.raises(ValueError, match=r"text|number"):
         replace(EXAMPLE, pages=pages, blocks=blocks)
 
 
@@ -97,7 +97,7 @@ def test_zeros_do_not_leave_the_sandbox() -> None:
     assert from_json(to_json(about)) == about
 
 
-def changed(**fields: Any) -> bytes:
+def changed(**fields: object) -> bytes:
     return json.dumps({**to_document(EXAMPLE), **fields}).encode()
 
 

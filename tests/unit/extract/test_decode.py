@@ -12,7 +12,7 @@ from octavo.extract.decode import clean, decode, encoding_of
 
 patient = settings(deadline=None)  # machines that run tests are busy
 
-WESTERN = "Le café était très élégant, «voilà» – dit-il. Die Straße führt über die Brücke nach München."
+WESTERN = "Le café était très élégant, «voilà» — dit-il. Die Straße führt über die Brücke nach München."
 JAPANESE = "吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n"
 RUSSIAN = "Съешь ещё этих мягких французских булок, да выпей чаю. Привет, мир!"
 
@@ -36,7 +36,7 @@ RUSSIAN = "Съешь ещё этих мягких французских бул
         ("我是中国人,今天天气很好。我们一起去公园散步吧。", "gb18030"),
         ("我是中國人,今天天氣很好。我們一起去公園散步吧。", "big5"),
         ("안녕하세요. 오늘은 날씨가 아주 좋습니다. 우리 함께 공원에 갑시다.", "euc_kr"),
-        ("Καλημέρα κόσμε. Τι κάνεις σήμερα; Ο καιρός είναι πολύ καλός.", "cp1253"),
+        ("Καλημέρα κόσμε. Σήμερα είναι πολύ ωραία μέρα.", "cp1253"),
         ("שלום עולם. מה שלומך היום? מזג האוויר יפה מאוד.", "cp1255"),
         ("مرحبا بالعالم. كيف حالك اليوم؟ الطقس جميل جدا.", "cp1256"),
         ("“Short”", "cp1252"),  # three bytes of evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pypdfium2
 import pytest
@@ -15,6 +15,9 @@ from PIL import Image
 
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 patient = settings(deadline=None)  # machines that run tests are busy
 
@@ -39,7 +42,7 @@ class _Unseekable(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         return self._memory.write(data)
 
 

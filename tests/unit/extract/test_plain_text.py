@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from octavo.extract.contract import BlockKind, Extracted
 from octavo.extract.decode import clean
 from octavo.extract.formats.text import from_text
+from octavo.extract.plain_text import groups
 from octavo.model.errors import Empty
 
 patient = settings(deadline=None)  # machines that run tests are busy
@@ -24,14 +25,16 @@ BODY = "This paragraph is long enough to be the text that a heading announces, a
 
 # Whatever means something in Markdown, in plain text that means nothing by it.
 FRAGMENTS = [
-    "word", "Two words", "UPPER CASE", "a", "", "", "  ", "-", "- item", "* item", "+ item", "1. one", "2. two", "7) seven",
-    "1984. A year", "# hash", "###### six", "#", "> quote", ">", "---", "===", "***", "* * *", "___", "_ _ _", "~~~", "```",
-    "``` py", "`tick`", "a`b", "*star*", "**bold**", "_under_", "__two__", "snake_case_name", "a * b * c", "~~struck~~",
-    "[link](target)", "![image](target)", "[ref]: target", "[ref]", "<b>tag</b>", "<!-- comment", "-->", "<div>", "&amp; &lt;",
-    "&copy", "\\", "a\\*b", "ends\\", "| a | b |", "|---|---|", "a | b", "--|--", "    indented", "\ttab", "col   col   col",
-    "x = 1;", "{", "}", "very " * 12 + "long line", "and it goes on and on until the line is full of words here,", "word-",
-    "Title Case Line", "1 Introduction", "1.2 Scope", "Chapter IV", "\f", "• bullet", "http://a.b/c_d_e?f=*g*", "<http://x.y>",
-    "word #", "## closed ##", "日本語の文", "猫", "<script>", "</script>", "<?php", "<![CDATA[", ":-", "|", "1.", "a)", "\u00a0", "$x_1$",
+    "word", "Two words", "UPPER CASE", "a", "", "", "  ", "-", "- item", "* item", "+ item", "1. one", "2. two",
+    "7) seven", "1984. A year", "# hash", "###### six", "#", "> quote", ">", "---", "===", "***", "* * *",
+    "___", "_ _ _", "~~~", "```", "``` py", "`tick`", "a`b", "*star*", "**bold**", "_under_", "__two__",
+    "snake_case_name", "a * b * c", "~~struck~~", "[link](target)", "![image](target)", "[ref]: target",
+    "[ref]", "<b>tag</b>", "<!-- comment", "-->", "<div>", "&amp; &lt;", "&copy", "\\", "a\\*b", "ends\\",
+    "| a | b |", "|---|---|", "a | b", "--|--", "    indented", "\ttab", "col   col   col", "x = 1;", "{", "}",
+    "very " * 12 + "long line", "and it goes on and on until the line is full of words here,", "word-",
+    "Title Case Line", "1 Introduction", "1.2 Scope", "Chapter IV", "\f", "• bullet", "http://a.b/c_d_e?f=*g*",
+    "<http://x.y>", "word #", "## closed ##", "日本語の文", "猫", "<script>", "</script>", "<?php", "<![CDATA[", ":-",
+    "|", "1.", "a)", "\u00a0", "$x_1$",
 ]  # fmt: skip
 
 
@@ -237,10 +240,10 @@ def test_without_form_feeds_there_are_no_pages() -> None:
     assert extracted.blocks[0].page is None
 
 
-def test_too_many_form_feeds_are_no_pages() -> None:
-    extracted = from_text("a\f" * 60_000)
-    assert len(extracted.pages) == 50_000
-    assert extracted.word_count == 60_000
+def test_too_many_form_feeds_are_no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "MOST_PAGES", 3)
+    extracted = from_text("a\fb\fc\fd\fe")
+    assert [extracted.markdown[page.start : page.end] for page in extracted.pages] == ["a", "b", "c\n\nd\n\ne"]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\n", "\f\f", "\u3000"])

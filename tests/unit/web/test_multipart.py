@@ -6,6 +6,7 @@ import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -60,7 +61,7 @@ def read(pieces: Iterable[bytes], content_type: str = CONTENT_TYPE) -> Got:
 
 def cut(whole: bytes, places: Iterable[int]) -> list[bytes]:
     ends = sorted({0, len(whole), *(place % (len(whole) + 1) for place in places)})
-    return [whole[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [whole[start:end] for start, end in pairwise(ends)]
 
 
 NAMES = st.from_regex(r"[a-z_]{1,20}", fullmatch=True)

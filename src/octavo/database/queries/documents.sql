@@ -66,12 +66,20 @@ WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document
   AND e.id > :after
 ORDER BY e.id LIMIT :most;
 
+-- name: hold_owner(owner)!
+-- Nobody merges this owner into another until the transaction ends. Always the first lock, since a merge takes all others.
+SELECT FROM owners WHERE id = :owner FOR SHARE;
+
+-- name: lock_jobs_of(documents)!
+-- Before their documents, as workers do it, so that neither waits for the other.
+SELECT FROM jobs WHERE document_id = ANY (:documents) ORDER BY id FOR UPDATE;
+
 -- name: lock_documents(owner, documents)
 -- Hold documents until the transaction ends, always in the same order.
 SELECT id, owner_id, process_id, status, quality, revision, last_revision, source_type, deleted_at,
        encode(sha256, 'hex') AS sha256
 FROM documents WHERE id = ANY (:documents) AND owner_id = :owner
-ORDER BY id FOR UPDATE;
+ORDER BY id FOR NO KEY UPDATE;
 
 -- name: edit(document, set_title, title, set_author, author, set_date, date, set_collection, collection)!
 UPDATE documents SET
@@ -131,23 +139,39 @@ UPDATE documents SET deleted_at = clock_timestamp(), updated_at = clock_timestam
 UPDATE uploads SET state = 'deleted', is_canonical = false
 WHERE document_id = ANY (:documents) AND state = 'uploaded';
 
+-- name: settle_contents(documents)!
+-- The oldest document that is left of a content stands for it from now on, and the others are its twins.
+WITH left_over AS (
+    SELECT d.id, u.id AS upload, a.key, u.is_canonical,
+           row_number() OVER (PARTITION BY d.owner_id, d.sha256 ORDER BY u.is_canonical DESC, d.created_at, d.id) AS place,
+           first_value(d.id) OVER (PARTITION BY d.owner_id, d.sha256 ORDER BY u.is_canonical DESC, d.created_at, d.id) AS first
+    FROM (SELECT DISTINCT owner_id, sha256 FROM documents WHERE id = ANY (:documents)) AS c
+    JOIN documents d ON d.owner_id = c.owner_id AND d.sha256 = c.sha256 AND d.deleted_at IS NULL AND d.id <> ALL (:documents)
+    JOIN uploads u ON u.document_id = d.id AND u.state = 'uploaded'
+    LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
+), promoted AS (
+    UPDATE uploads SET is_canonical = true, object_key = l.key
+    FROM left_over l WHERE uploads.id = l.upload AND l.place = 1 AND NOT l.is_canonical
+)
+UPDATE documents SET duplicate_of = nullif(l.first, l.id), updated_at = clock_timestamp()
+FROM left_over l WHERE documents.id = l.id AND documents.duplicate_of IS DISTINCT FROM nullif(l.first, l.id);
+
 -- name: restore(documents)!
 UPDATE documents SET deleted_at = NULL, updated_at = clock_timestamp() WHERE id = ANY (:documents);
 
--- name: reclaim_upload(owner, document)
--- Back from the trash: canonical again, unless another document has the content now.
-WITH other AS (
-    SELECT u.document_id FROM uploads mine JOIN uploads u ON u.owner_id = mine.owner_id AND u.sha256 = mine.sha256
-    WHERE mine.document_id = :document AND mine.owner_id = :owner AND mine.state = 'deleted' AND u.is_canonical
-), mine AS (
-    UPDATE uploads SET state = 'uploaded', is_canonical = NOT EXISTS (SELECT FROM other)
-                                                          AND (SELECT duplicate_of IS NULL FROM documents WHERE id = :document)
-    WHERE document_id = :document AND owner_id = :owner AND state = 'deleted' RETURNING id
-), told AS (
-    UPDATE documents SET duplicate_of = (SELECT document_id FROM other LIMIT 1)
-    WHERE id = :document AND EXISTS (SELECT FROM other)
+-- name: reclaim_upload(owner, document)!
+-- Back from the trash: canonical again, unless another document has the content now, whose twin it is then.
+WITH mine AS (
+    SELECT u.id, (SELECT other.document_id FROM uploads other
+                  WHERE other.owner_id = u.owner_id AND other.sha256 = u.sha256 AND other.is_canonical) AS other,
+           (SELECT key FROM artifacts a WHERE a.document_id = :document AND a.kind = 'source' AND a.revision = 0) AS key
+    FROM uploads u WHERE u.document_id = :document AND u.owner_id = :owner AND u.state = 'deleted'
+), claimed AS (
+    UPDATE uploads SET state = 'uploaded', is_canonical = mine.other IS NULL,
+                       object_key = CASE WHEN mine.other IS NULL THEN mine.key END
+    FROM mine WHERE uploads.id = mine.id
 )
-SELECT count(*) FROM mine;
+UPDATE documents SET duplicate_of = mine.other FROM mine WHERE documents.id = :document;
 
 -- name: unfinished_jobs_of(documents)
 SELECT id FROM jobs WHERE document_id = ANY (:documents) AND status IN ('uploaded', 'queued', 'processing', 'paused')
@@ -213,3 +237,14 @@ SELECT status FROM jobs WHERE id = :job;
 -- name: lock_content(owner, sha256)!
 -- One at a time decides whose a content is; the unique index is the proof, this only saves the losers an error.
 SELECT pg_advisory_xact_lock(hashtextextended(:owner::text || :sha256, 0));
+
+-- name: lock_contents(owner, documents)!
+-- The same for the contents of documents, always in the same order.
+SELECT pg_advisory_xact_lock(content) FROM (
+    SELECT DISTINCT hashtextextended(owner_id::text || encode(sha256, 'hex'), 0) AS content
+    FROM documents WHERE id = ANY (:documents) AND owner_id = :owner ORDER BY 1) AS contents;
+
+-- name: documents_like(owner, documents)
+-- These documents, and all others of the owner that have the same contents.
+SELECT DISTINCT twin.id FROM documents d JOIN documents twin ON twin.owner_id = d.owner_id AND twin.sha256 = d.sha256
+WHERE d.id = ANY (:documents) AND d.owner_id = :owner;

@@ -1,8 +1,9 @@
--- name: insert_upload(id, owner, document, process, duplicates, filename, content_type, source_type, source_url, given, claimed_bytes, claimed_sha256, incoming_key)!
+-- name: insert_upload(id, owner_id, document_id, process_id, duplicates, filename, content_type, source_type, source_url, given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256)!
 INSERT INTO uploads (id, owner_id, document_id, process_id, duplicates, filename, content_type, source_type, source_url,
-                     given, claimed_bytes, claimed_sha256, incoming_key)
-VALUES (:id, :owner, :document, :process, :duplicates, :filename, :content_type, :source_type, :source_url,
-        :given, :claimed_bytes, decode(:claimed_sha256, 'hex'), :incoming_key);
+                     given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256, received_at)
+VALUES (:id, :owner_id, :document_id, :process_id, :duplicates, :filename, :content_type, :source_type, :source_url,
+        :given, :claimed_bytes, decode(:claimed_sha256, 'hex'), :incoming_key, :object_key, :bytes, decode(:sha256, 'hex'),
+        CASE WHEN :object_key::text IS NOT NULL THEN clock_timestamp() END);
 
 -- name: count_pending(owner, seconds)
 -- Uploads that may still be going on, and the seconds until the oldest no longer counts.
@@ -13,7 +14,8 @@ WHERE owner_id = :owner AND state = 'pending' AND created_at > clock_timestamp()
 -- name: read_upload(owner, id)
 SELECT id, owner_id, document_id, process_id, state, is_canonical, duplicates, filename, content_type, source_type,
        source_url, given, claimed_bytes, encode(claimed_sha256, 'hex') AS claimed_sha256, incoming_key, object_key, bytes,
-       encode(sha256, 'hex') AS sha256, error_code, error_message, created_at
+       encode(sha256, 'hex') AS sha256, error_code, error_message,
+       (SELECT duplicate_of FROM documents d WHERE d.id = uploads.document_id) AS duplicate_of
 FROM uploads WHERE id = :id AND owner_id = :owner;
 
 -- name: set_received(owner, id, key, bytes, sha256)
@@ -24,7 +26,7 @@ WHERE uploads.id = before.id
 RETURNING before.object_key;
 
 -- name: lock_upload(owner, id)
-SELECT state FROM uploads WHERE id = :id AND owner_id = :owner FOR UPDATE;
+SELECT state, object_key FROM uploads WHERE id = :id AND owner_id = :owner FOR UPDATE;
 
 -- name: find_twin(owner, sha256)
 -- The document that this content of the owner is already; none when its source has expired.
@@ -35,9 +37,13 @@ JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 
 WHERE u.owner_id = :owner AND u.sha256 = decode(:sha256, 'hex') AND u.is_canonical
 FOR SHARE OF u, d, a;
 
--- name: release_canonical(owner, sha256)!
--- Whoever held this content has nothing left of it.
-UPDATE uploads SET is_canonical = false WHERE owner_id = :owner AND sha256 = decode(:sha256, 'hex') AND is_canonical;
+-- name: release_canonical(owner, sha256)
+-- Whoever held this content has nothing left of it; answers the document that it was.
+UPDATE uploads SET is_canonical = false WHERE owner_id = :owner AND sha256 = decode(:sha256, 'hex') AND is_canonical
+RETURNING document_id;
+
+-- name: set_twin(document, twin)!
+UPDATE documents SET duplicate_of = :twin, updated_at = clock_timestamp() WHERE id = :document;
 
 -- name: close_upload(id, state, canonical, document, process)!
 UPDATE uploads SET state = :state, is_canonical = :canonical, document_id = :document, process_id = :process,

@@ -1,7 +1,7 @@
 """Divides Markdown into its outermost blocks, with exact offsets, in one pass from top to bottom.
 
-Why not markdown-it-py: it makes objects for every cell and item (a 10 MB table takes minutes and gigabytes), and
-what is needed is only where blocks begin and end. The tests hold this against markdown-it-py.
+Why not markdown-it-py: it makes objects for every cell and item (a table of 2 MB took 15 s and 900 MB), and what is
+needed is only where blocks begin and end. The tests hold this against markdown-it-py.
 """
 
 from __future__ import annotations

@@ -130,10 +130,15 @@ async def bulk(parts: PartsOf, caller: Writing, wanted: BulkRequest) -> BulkAnsw
 
 
 @router.get("/{document}", responses=problems(401, 404, 422))
-async def document(parts: PartsOf, caller: Reading, document: UUID) -> Document:
-    """One of your documents."""
+async def document(
+    parts: PartsOf,
+    caller: Reading,
+    document: UUID,
+    trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+) -> Document:
+    """One of your documents; with `trashed`, one in the trash."""
     async with parts.database.connection() as connection:
-        return await show_document(connection, caller.owner_id, document)
+        return await show_document(connection, caller.owner_id, document, trashed=trashed)
 
 
 @router.patch("/{document}", responses=problems(400, 401, 403, 404, 422))

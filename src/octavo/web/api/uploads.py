@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import unquote
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.uploads import Policy, Ticket
 from octavo.model.errors import BadInput
-from octavo.storage import Stored
 from octavo.web.api import problems
 from octavo.web.downloads import attachment
 from octavo.web.intake import IntakeOf, LimitsOf
 from octavo.web.multipart import FormReader
-from octavo.web.parts import Reading, Writing
+from octavo.web.parts import PartsOf, Reading, Writing
 
 router = APIRouter(prefix="/api/v1", tags=["uploads"])
 Plain = r"^[^\x00-\x1f\x7f]*$"
 RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+def _whole(value: object) -> object:
+    """JSON has one kind of numbers: 12.0 is 12."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Announcement(BaseModel):
@@ -32,7 +37,7 @@ class Announcement(BaseModel):
 
     filename: str = Field(max_length=1000)
     content_type: str = Field(default="application/octet-stream", max_length=200, pattern=Plain)
-    bytes: int | None = Field(default=None, ge=0, le=1 << 50)
+    bytes: Annotated[int, Field(ge=0, le=1 << 50), BeforeValidator(_whole)] | None = None
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     duplicates: Policy = "reuse"
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
@@ -48,6 +53,13 @@ class Announcement(BaseModel):
         )
 
 
+class Received(BaseModel):
+    """What arrived, as the server measured it."""
+
+    bytes: int
+    sha256: str
+
+
 @router.post("/uploads", status_code=201, responses=problems(400, 401, 403, 413, 422, 429))
 async def begin(intake: IntakeOf, limits: LimitsOf, caller: Writing, announced: Announcement) -> Ticket:
     """Announce a file; send its bytes to `put_url`, then finalize. Its document exists only after that."""
@@ -59,9 +71,10 @@ async def begin(intake: IntakeOf, limits: LimitsOf, caller: Writing, announced: 
     responses=problems(401, 403, 404, 409, 413, 422),
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
-async def receive(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: UUID, request: Request) -> Stored:
+async def receive(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: UUID, request: Request) -> Received:
     """The bytes of an upload, as the raw body."""
-    return await intake.receive(caller.owner_id, upload, request.stream(), limits)
+    stored = await intake.receive(caller.owner_id, upload, request.stream(), limits)
+    return Received(bytes=stored.bytes, sha256=stored.sha256)
 
 
 @router.get("/uploads/{upload}/content", responses=problems(401, 404, 409, 422), response_class=Response)
@@ -106,22 +119,34 @@ async def add(
     limits: LimitsOf,
     caller: Writing,
     request: Request,
+    parts: PartsOf,
     content_type: Annotated[str, Header()] = "application/octet-stream",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
 ) -> Outcome:
-    """Add a document in one call: a form whose last field is `file`, or the raw bytes with `X-Upload-Filename`."""
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind == "multipart/form-data":
-        form = await FormReader(content_type, request.stream()).read()
-        announced = _check_fields(form.fields, form.filename, form.content_type)
-        return await intake.take(caller.owner_id, announced.as_upload(), form.file, limits)
-    if x_upload_filename is not None:
-        announced = _check_fields({}, unquote(x_upload_filename), content_type)
-        return await intake.take(caller.owner_id, announced.as_upload(), request.stream(), limits)
+    """Add a document in one call: a form whose last field is `file`, or the raw bytes with `X-Upload-Filename`.
+
+    What a form says in its fields, raw bytes say in the query: `duplicates`, `title`, `sha256`.
+    """
+    with parts.limits.transfers.one(caller.owner_id, limits.concurrent):
+        if x_upload_filename is not None:
+            announced = _check_fields(request.query_params, _read_name(x_upload_filename), content_type)
+            return await intake.take(caller.owner_id, announced.as_upload(), request.stream(), limits)
+        if content_type.partition(";")[0].strip().lower() == "multipart/form-data":
+            form = await FormReader(content_type, request.stream()).read()
+            announced = _check_fields(form.fields, form.filename, form.content_type)
+            return await intake.take(caller.owner_id, announced.as_upload(), form.file, limits)
     raise BadInput("Send a form with `file`, or raw bytes with the header X-Upload-Filename.")
 
 
-def _check_fields(fields: dict[str, str], filename: str, content_type: str) -> Announcement:
+def _read_name(header: str) -> str:
+    """Percent-encoded, as browsers have to write it; others send UTF-8 as it is, which servers read as Latin-1."""
+    try:
+        return unquote(header.encode("latin-1").decode())
+    except UnicodeError:
+        return unquote(header)
+
+
+def _check_fields(fields: Mapping[str, str], filename: str, content_type: str) -> Announcement:
     known = {name: value for name, value in fields.items() if name in Announcement.model_fields}
     named = {"filename": clean_filename(filename), "content_type": content_type}
     try:

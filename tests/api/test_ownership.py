@@ -1,0 +1,510 @@
+"""Every route for every caller: an owner has only what is theirs, and who is refused changes nothing.
+
+The table below is compared with the routes of the application, so that a new route is red until it is in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlencode, urlsplit
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+import pytest_asyncio
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from octavo.model.errors import ErrorClass
+from octavo.model.settings import Settings
+from octavo.owners import make_sign_in_link
+from octavo.storage import Bucket
+from octavo.web.app import create_app
+from tests.support.dumps import dump
+from tests.support.engine import engine_on
+from tests.support.passwords import PASSWORD, hash_fast
+from tests.support.postgres import Server, open_folder
+from tests.support.visitors import House, house_on, me, refused
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+Needs = Literal["nothing", "read", "known", "write", "person", "key", "manage", "admin"]
+Body = Callable[[str], Any]
+CALLERS = ("stranger", "visitor", "newcomer", "reader", "reading key", "revoked key")
+OK = 0
+# What each of them is answered about something that is the owner's. Where a route is about nothing in particular,
+# everybody has their own of it: 404 is then what the owner is answered.
+ANSWERS: dict[Needs, tuple[int, ...]] = {
+    "nothing": (OK, OK, OK, OK, OK, 401),
+    "read": (404, 404, 404, OK, OK, 401),
+    "known": (404, 404, 401, OK, OK, 401),
+    "write": (404, 404, 404, 403, 403, 401),
+    "person": (404, 403, 401, 404, 403, 401),
+    "key": (404, 403, 401, 404, 403, 401),
+    "manage": (404, 403, 401, 403, 403, 401),
+    "admin": (403, 403, 401, 403, 403, 401),
+}
+CODES = {401: {"UNAUTHENTICATED"}, 403: {"NOT_ALLOWED", "FORBIDDEN"}, 404: {"NOT_FOUND"}}
+FROM_ELSEWHERE: list[dict[str, str]] = [
+    {"sec-fetch-site": "cross-site", "origin": "https://evil.example"},
+    {"sec-fetch-site": "same-site"},
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+]
+MISSING = "00000000-0000-7000-8000-000000000000"
+ANY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a route needs, what the id in it is of, and what the owner is answered."""
+
+    needs: Needs
+    thing: str | None
+    ok: int = 200
+    body: Body | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    content: bytes | None = None
+
+
+def many(**more: object) -> Body:
+    return lambda thing: {"ids": [thing], **more}
+
+
+def given(**more: object) -> Body:
+    return lambda _thing: more
+
+
+RULES: dict[str, Rule] = {
+    "POST /api/v1/uploads": Rule("write", None, 201, given(filename="a.txt")),
+    "PUT /api/v1/uploads/{upload}/content": Rule("write", "begun upload", content=b"other bytes"),
+    "GET /api/v1/uploads/{upload}/content": Rule("read", "upload"),
+    "POST /api/v1/uploads/{upload}/finalize": Rule("write", "received upload"),
+    "POST /api/v1/documents": Rule("write", None, 202, headers={"x-upload-filename": "a.txt"}, content=b"a document"),
+    "GET /api/v1/documents": Rule("read", None),
+    "POST /api/v1/documents/bulk": Rule("write", "document", body=many(action="delete")),
+    "GET /api/v1/documents/{document}": Rule("read", "document"),
+    "PATCH /api/v1/documents/{document}": Rule("write", "document", body=given(title="T", tags=["t"], collection="c")),
+    "DELETE /api/v1/documents/{document}": Rule("write", "document", 204),
+    "POST /api/v1/documents/{document}/restore": Rule("write", "trashed document"),
+    "POST /api/v1/documents/{document}/retry": Rule("write", "document"),
+    "GET /api/v1/documents/{document}/chunks": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/events": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),
+    "GET /api/v1/documents/{document}/source": Rule("read", "document"),
+    # A download like the one above, only later: it needs no more than that.
+    "POST /api/v1/documents/{document}/link": Rule("read", "document"),
+    "GET /api/v1/collections": Rule("read", None),
+    "POST /api/v1/collections": Rule("write", None, 201, given(name="New")),
+    "PATCH /api/v1/collections/{collection}": Rule("write", "collection", 204, given(name="Renamed")),
+    "DELETE /api/v1/collections/{collection}": Rule("write", "collection", 204),
+    "GET /api/v1/tags": Rule("read", None),
+    "GET /api/v1/jobs": Rule("read", None),
+    "GET /api/v1/jobs/{job}": Rule("read", "job"),
+    "POST /api/v1/jobs/{job}/cancel": Rule("write", "job"),
+    "POST /api/v1/jobs/{job}/retry": Rule("write", "cancelled job"),
+    "GET /api/v1/settings": Rule("read", None),
+    "POST /api/v1/account": Rule("nothing", None, 409, given(email="ada@example.org", password=PASSWORD)),
+    "POST /api/v1/session": Rule("nothing", None, 401, given(email="ada@example.org", password="wrong")),
+    "GET /api/v1/session": Rule("read", None),
+    "PUT /api/v1/account/password": Rule("person", None, 422, given(password=PASSWORD, new_password="short")),
+    "POST /api/v1/session/owner": Rule("person", "owner", body=lambda owner: {"owner_id": owner}),
+    "GET /api/v1/keys": Rule("key", None),
+    "POST /api/v1/keys": Rule("key", None, 201, given(name="k", scope="read")),
+    "DELETE /api/v1/keys/{key}": Rule("key", "key", 204),
+    "GET /api/v1/members": Rule("known", None),
+    # Nobody: two owners with one member could not be told apart.
+    "POST /api/v1/members": Rule("manage", None, 404, given(email="nobody@example.org")),
+    "PATCH /api/v1/members/{user}": Rule("manage", "member", body=given(role="member")),
+    "DELETE /api/v1/members/{user}": Rule("manage", "member", 204),
+    "GET /api/v1/admin/dead-letters": Rule("admin", None),
+    "POST /api/v1/admin/dead-letters/requeue": Rule("admin", "dead letter", body=many()),
+    "POST /api/v1/admin/dead-letters/discard": Rule("admin", "dead letter", body=many()),
+    "POST /api/v1/admin/dead-letters/{job}/requeue": Rule("admin", "dead letter"),
+    "POST /api/v1/admin/dead-letters/{job}/discard": Rule("admin", "dead letter"),
+    "GET /api/v1/admin/workers": Rule("admin", None),
+    "GET /api/v1/admin/health": Rule("admin", None),
+}
+# It ends the session that it is asked with, and is tried with sessions that may end: tests/api/owners.
+ELSEWHERE = {"DELETE /api/v1/session"}
+
+
+def routes_of(app: FastAPI) -> set[str]:
+    found = iter_route_contexts(app.routes)
+    return {f"{method} {one.path}" for one in found for method in one.methods or () if "/api/v1" in (one.path or "")}
+
+
+@dataclass(slots=True)
+class World:
+    """An owner with all sorts of things, and everybody else."""
+
+    house: House
+    connection_info: str
+    owner: httpx.AsyncClient
+    machine: httpx.AsyncClient
+    others: dict[str, httpx.AsyncClient]
+    owner_id: str
+    made: int = 0
+
+    async def caller(self, name: str) -> httpx.AsyncClient:
+        return self.others.get(name) or await self.house.browser()
+
+    async def make(self, thing: str | None) -> str:
+        makers: dict[str, Callable[[], Awaitable[str]]] = {
+            "document": self.document,
+            "trashed document": self.trashed_document,
+            "readable document": self.readable_document,
+            "begun upload": self.begun_upload,
+            "received upload": self.received_upload,
+            "upload": lambda: self.add("upload_id"),
+            "job": lambda: self.add("process_id"),
+            "cancelled job": self.cancelled_job,
+            "dead letter": self.dead_letter,
+            "collection": lambda: self.post("/api/v1/collections", "items.0.id", name=f"Collection {self.number()}"),
+            "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
+            "member": self.member,
+            "owner": self.other_owner,
+        }
+        return await makers[thing]() if thing else ""
+
+    def number(self) -> int:
+        self.made += 1
+        return self.made
+
+    async def post(self, path: str, wanted: str, **body: object) -> str:
+        answer = await self.owner.post(path, json=body)
+        assert answer.is_success, answer.text
+        found = answer.json()
+        for name in wanted.split("."):
+            found = found[int(name) if name.isdecimal() else name]
+        return found
+
+    async def add(self, wanted: str) -> str:
+        body, headers = f"Text {self.number()}".encode(), {"x-upload-filename": "a.txt"}
+        answer = await self.owner.post("/api/v1/documents", content=body, headers=headers)
+        assert answer.status_code == 202, answer.text
+        return answer.json()[wanted]
+
+    async def document(self) -> str:
+        return await self.add("document_id")
+
+    async def trashed_document(self) -> str:
+        document = await self.document()
+        assert (await self.owner.delete(f"/api/v1/documents/{document}")).status_code == 204
+        return document
+
+    async def readable_document(self) -> str:
+        document, bucket = await self.document(), self.bucket
+        stored = await bucket.put(f"markdown/{document}", b"# Text")
+        values = (stored.key, stored.bytes, bytes.fromhex(stored.sha256))
+        await self.house.run("INSERT INTO objects (key, bytes, sha256) VALUES (%s, %s, %s)", *values)
+        await self.house.run(
+            "INSERT INTO artifacts (id, document_id, kind, key, content_type) VALUES (%s, %s, %s, %s, %s)",
+            *(uuid4(), document, "markdown", stored.key, "text/markdown"),
+        )
+        return document
+
+    async def begun_upload(self) -> str:
+        return await self.post("/api/v1/uploads", "upload_id", filename="a.txt")
+
+    async def received_upload(self) -> str:
+        upload = await self.begun_upload()
+        sent = await self.owner.put(f"/api/v1/uploads/{upload}/content", content=f"Text {self.number()}".encode())
+        assert sent.status_code == 200
+        return upload
+
+    async def cancelled_job(self) -> str:
+        job = await self.add("process_id")
+        return await self.post(f"/api/v1/jobs/{job}/cancel", "id")
+
+    async def dead_letter(self) -> str:
+        with engine_on(self.connection_info) as engine:
+            kind = engine.add_kind(f"kind{self.number()}", attempts=1)
+            (job,) = engine.put(UUID(self.owner_id), kind)
+            engine.fail(engine.claim_one(kinds=[kind]), ErrorClass.TRANSIENT)
+        return str(job)
+
+    async def member(self) -> str:
+        email = f"member{self.number()}@example.org"
+        await self.house.person(email)
+        return await self.post("/api/v1/members", "user_id", email=email, role="reader")
+
+    async def other_owner(self) -> str:
+        other = await self.house.person(f"other{self.number()}@example.org")
+        added = await other.post("/api/v1/members", json={"email": "ada@example.org", "role": "reader"})
+        assert added.status_code == 201
+        return (await me(other))["owner_id"]
+
+    @property
+    def bucket(self) -> Bucket:
+        return self.house.app.state.parts.bucket
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(newest_server: Server) -> AsyncGenerator[World]:
+    with open_folder() as folder, newest_server.database() as info, pytest.MonkeyPatch.context() as patch:
+        hash_fast(patch)
+        async with house_on(info, folder, requests_per_minute=10**6, requests_per_minute_anonymous=10**6) as house:
+            yield await settle(house, info)
+
+
+async def settle(house: House, info: str) -> World:
+    owner, stranger, reader = [await house.person(f"{name}@example.org") for name in ("ada", "bob", "carol")]
+    visitor, machine = await house.browser(), await house.browser()
+    await me(visitor)
+    await machine.get("/sign-in", params={"token": await make_sign_in_link(house.database)})
+    owner_id = (await me(owner))["owner_id"]
+    await owner.post("/api/v1/members", json={"email": "carol@example.org", "role": "reader"})
+    await reader.post("/api/v1/session/owner", json={"owner_id": owner_id})
+    assert (await me(reader))["role"] == "reader"
+    keys = [(await owner.post("/api/v1/keys", json={"name": "k", "scope": "read"})).json() for _ in range(2)]
+    assert (await owner.delete(f"/api/v1/keys/{keys[1]['id']}")).status_code == 204
+    others = {"stranger": stranger, "visitor": visitor, "reader": reader}
+    others |= {"reading key": await house.program(keys[0]["key"]), "revoked key": await house.program(keys[1]["key"])}
+    return World(house, info, owner, machine, others, owner_id)
+
+
+async def ask(client: httpx.AsyncClient, name: str, thing: str, **headers: str) -> httpx.Response:
+    """Call a route about something."""
+    method, _, path = name.partition(" ")
+    rule = RULES[name]
+    more: dict[str, Any] = {"json": rule.body(thing)} if rule.body else {"content": rule.content}
+    path = re.sub(r"\{\w+\}", thing, path)
+    return await client.request(method, path, headers={**rule.headers, **headers}, **more)
+
+
+def owner_of(world: World, name: str) -> httpx.AsyncClient:
+    return world.machine if RULES[name].needs == "admin" else world.owner
+
+
+def answer_to(name: str, caller: str) -> int:
+    rule = RULES[name]
+    answer = ANSWERS[rule.needs][CALLERS.index(caller)]
+    return rule.ok if answer == OK or (answer == 404 and rule.thing is None) else answer
+
+
+def without_ids(answer: httpx.Response) -> tuple[int, str, dict[str, str]]:
+    headers = {key: value for key, value in answer.headers.items() if key != "set-cookie"}
+    return answer.status_code, ANY_ID.sub("<id>", answer.text), headers
+
+
+# The table ---------------------------------------------------------------------------------------------------------
+
+
+async def test_every_route_of_the_application_is_in_the_table() -> None:
+    app = create_app(Settings(data_dir=Path("/nowhere")))
+    assert routes_of(app) == set(RULES) | ELSEWHERE
+
+
+@pytest.mark.parametrize("name", RULES)
+async def test_every_id_in_a_path_is_of_something(name: str) -> None:
+    assert ("{" not in name) or RULES[name].thing
+
+
+# Callers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RULES)
+async def test_who_may_not_is_refused_and_changes_nothing(world: World, name: str) -> None:
+    thing = await world.make(RULES[name].thing)
+    for caller in CALLERS:
+        expected = answer_to(name, caller)
+        if expected == RULES[name].ok:
+            continue
+        client, before = await world.caller(caller), await dump(world.house)
+        answer = await ask(client, name, thing)
+        assert answer.status_code == expected, (caller, answer.text)
+        assert answer.json()["code"] in CODES[expected]
+        refused(answer, expected, answer.json()["code"])
+        after = await dump(world.house)
+        # Whoever comes for the first time becomes a visitor, and nothing else.
+        visits = {"owners", "sessions"} if caller == "newcomer" else set[str]()
+        assert {table for table in after if after[table] != before.get(table, [])} <= visits, caller
+
+
+@pytest.mark.parametrize("name", RULES)
+async def test_who_may_is_answered(world: World, name: str) -> None:
+    rule = RULES[name]
+    allowed = [caller for caller in CALLERS if answer_to(name, caller) == rule.ok]
+    for caller in allowed:
+        answer = await ask(await world.caller(caller), name, await world.make(rule.thing))
+        assert answer.status_code == rule.ok, (caller, answer.text)
+    answer = await ask(owner_of(world, name), name, await world.make(rule.thing))
+    assert answer.status_code == rule.ok, answer.text
+    if name.endswith("/session/owner"):
+        await world.post("/api/v1/session/owner", "owner_id", owner_id=world.owner_id)
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.thing and rule.needs != "admin"])
+async def test_foreign_and_missing_are_answered_alike(world: World, name: str) -> None:
+    thing = await world.make(RULES[name].thing)
+    stranger = world.others["stranger"]
+    foreign, missing = await ask(stranger, name, thing), await ask(stranger, name, MISSING)
+    assert foreign.status_code == 404
+    assert without_ids(foreign) == without_ids(missing)
+    assert without_ids(await ask(world.owner, name, MISSING)) == without_ids(missing)
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.needs == "admin" and rule.thing])
+async def test_the_administrator_is_told_what_is_missing(world: World, name: str) -> None:
+    refused(await ask(world.machine, name, MISSING), 404, "NOT_FOUND")
+    refused(await ask(world.owner, name, await world.make("dead letter")), 403, "FORBIDDEN")
+
+
+@pytest.mark.parametrize("name", [name for name in [*RULES, *ELSEWHERE] if not name.startswith("GET")])
+async def test_another_site_cannot_use_the_owners_cookie(world: World, name: str) -> None:
+    owner = world.owner if name in ELSEWHERE else owner_of(world, name)
+    thing = await world.make(RULES[name].thing) if name in RULES else ""
+    before = await dump(world.house)
+    for headers in FROM_ELSEWHERE:
+        if name in RULES:
+            answer = await ask(owner, name, thing, **headers)
+        else:
+            answer = await owner.request(*name.split(), headers=headers)
+        refused(answer, 403, "CROSS_SITE")
+    assert await dump(world.house) == before
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if not rule.thing and rule.needs != "admin"])
+async def test_what_is_everybodys_own_shows_and_changes_nothing_of_the_owner(world: World, name: str) -> None:
+    await world.make("document")
+    await world.make("collection")
+    before = await dump(world.house)
+    theirs = {row for rows in before.values() for row in rows if world.owner_id in row}
+    secret = {one.group() for row in theirs for one in ANY_ID.finditer(row)}
+    for caller in ("stranger", "visitor", "newcomer"):
+        answer = await ask(await world.caller(caller), name, "")
+        assert not [one for one in secret if one in answer.text], caller
+    after = await dump(world.house)
+    assert {row for rows in after.values() for row in rows if world.owner_id in row} == theirs
+
+
+# Ids that are not in the path --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", ["delete", "restore", "purge", "retry", "edit"])
+async def test_one_foreign_document_among_many_stops_all(world: World, action: str) -> None:
+    foreign = await world.make("document")
+    stranger = world.others["stranger"]
+    headers = {"x-upload-filename": "a.txt"}
+    content = f"Text {world.number()}".encode()
+    own = (await stranger.post("/api/v1/documents", content=content, headers=headers)).json()["document_id"]
+    if action == "restore":
+        await stranger.delete(f"/api/v1/documents/{own}")
+    body: dict[str, Any] = {"action": action} | ({"edit": {"title": "T"}} if action == "edit" else {})
+    before = await dump(world.house)
+    answers = [
+        await stranger.post("/api/v1/documents/bulk", json=body | {"ids": [own, other]}) for other in (foreign, MISSING)
+    ]
+    for answer in answers:
+        refused(answer, 404, "NOT_FOUND")
+    assert without_ids(answers[0]) == without_ids(answers[1])
+    assert await dump(world.house) == before
+
+
+async def test_a_list_cannot_be_asked_for_what_is_foreign(world: World) -> None:
+    document, stranger = await world.make("document"), world.others["stranger"]
+    (job,) = (await world.owner.get("/api/v1/jobs", params={"document_id": document})).json()["items"]
+    answer = await stranger.get("/api/v1/jobs", params={"document_id": document})
+    assert answer.json()["items"] == []
+    mine = await world.owner.get("/api/v1/jobs", params={"limit": 1})
+    cursor = mine.json()["next_cursor"]
+    assert cursor
+    seen = await stranger.get("/api/v1/jobs", params={"cursor": cursor, "limit": 500})
+    assert job["id"] not in seen.text
+    assert world.owner_id not in seen.text
+
+
+async def test_a_guessed_link_opens_nothing(world: World) -> None:
+    before = await dump(world.house)
+    answer = await world.others["stranger"].get("/objects/sources/x?expires=1&signature=x")
+    refused(answer, 403, "LINK_REFUSED")
+    assert await dump(world.house) == before
+
+
+# Signed links ------------------------------------------------------------------------------------------------------
+
+
+async def signed_link(world: World) -> str:
+    document = await world.make("document")
+    return await world.post(f"/api/v1/documents/{document}/link", "url")
+
+
+def altered(url: str, **changes: str | None) -> str:
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query)) | changes
+    return f"{parts.path}?{urlencode({name: value for name, value in query.items() if value is not None})}"
+
+
+async def test_a_signed_link_downloads_without_a_cookie(world: World) -> None:
+    answer = await (await world.house.browser()).get(await signed_link(world))
+    assert answer.status_code == 200
+    assert answer.headers["content-disposition"].startswith("attachment;")
+    assert answer.headers["content-security-policy"] == "sandbox"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.content.startswith(b"Text")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"expires": "9999999999"},
+        {"expires": "-1"},
+        {"expires": None},
+        {"expires": "1e10"},
+        {"expires": "\u0661\u0662"},
+        {"filename": "evil.html"},
+        {"filename": None},
+        {"content_type": "text/html"},
+        {"content_type": None},
+        {"signature": None},
+        {"signature": ""},
+        {"signature": "A" * 43},
+        {"signature": "\u00e4"},
+    ],
+    ids=str,
+)
+async def test_an_altered_link_is_refused(world: World, change: dict[str, str | None]) -> None:
+    url = altered(await signed_link(world), **change)
+    answer = await (await world.house.browser()).get(url)
+    refused(answer, 403, "LINK_REFUSED")
+
+
+async def test_a_link_to_one_file_does_not_open_another(world: World) -> None:
+    first, second = await signed_link(world), await signed_link(world)
+    crossed = f"{urlsplit(first).path}?{urlsplit(second).query}"
+    browser = await world.house.browser()
+    for url in (crossed, crossed.replace("/objects/", "/objects/x/../"), first.replace("/objects/", "/objects//")):
+        refused(await browser.get(url), 403, "LINK_REFUSED")
+    for method in ("POST", "PUT", "DELETE"):
+        answer = await browser.request(method, first)
+        assert answer.status_code == 405
+
+
+@pytest.mark.parametrize(
+    "key", ["../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", ".octavo/signing-key", "%00", "sources", ""]
+)
+async def test_no_path_leads_out_of_the_bucket(world: World, key: str) -> None:
+    answer = await (await world.house.browser()).get(f"/objects/{key}?expires=9999999999&signature=x")
+    assert answer.status_code in {403, 404}
+    assert answer.json()["code"] in {"LINK_REFUSED", "NOT_FOUND"}
+
+
+async def test_a_link_that_is_over_is_refused(world: World) -> None:
+    key = (await world.house.rows("SELECT key FROM objects LIMIT 1") or [("sources/x",)])[0][0]
+    url = await world.bucket.sign_get(key, seconds=-1, filename="a.txt", content_type="text/plain")
+    over = await (await world.house.browser()).get(url)
+    wrong = await (await world.house.browser()).get(altered(url, signature="x"))
+    assert refused(over, 403, "LINK_REFUSED") == refused(wrong, 403, "LINK_REFUSED")
+
+
+async def test_a_link_to_what_was_deleted_for_good_leads_nowhere(world: World) -> None:
+    document = await world.make("document")
+    url = await world.post(f"/api/v1/documents/{document}/link", "url")
+    assert (await world.owner.delete(f"/api/v1/documents/{document}?purge=true")).status_code == 204
+    answer = await (await world.house.browser()).get(url)
+    assert answer.status_code == 404

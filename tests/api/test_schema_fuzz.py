@@ -1,0 +1,232 @@
+"""The whole API keeps to its own description, whatever it is sent: no crash, no undeclared answer, no way past keys."""
+
+# pyright: reportUnknownMemberType=false, reportUntypedFunctionDecorator=false
+# The library under use is typed only in part.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case
+from schemathesis.core.parameters import ParameterLocation
+
+from octavo.model.settings import Settings
+from octavo.web.app import create_app
+from tests.support.passwords import PASSWORD
+from tests.support.postgres import Server
+from tests.support.web import WebProcess, running_web
+
+# What is not declared yet although it happens. Each is put into the description before it is used here, and
+# `test_what_is_known_to_be_undeclared_is_undeclared` says when it no longer has to be.
+UNREADABLE_BODY = [
+    *("POST /api/v1/account", "POST /api/v1/session", "PUT /api/v1/account/password", "POST /api/v1/session/owner"),
+    *("POST /api/v1/keys", "POST /api/v1/members", "PATCH /api/v1/members/{user}"),
+]
+NEEDS_NOBODY = ["POST /api/v1/account", "POST /api/v1/session", "DELETE /api/v1/session"]
+
+ACCEPTED = ["2xx", "401", "403", "404", "409", "429"]
+# What a schema cannot say is still checked: whose cursor it is, whether a file is empty, which fields go together.
+CHECKED_FURTHER = {
+    "422": [
+        *("GET /api/v1/documents", "GET /api/v1/jobs", "GET /api/v1/admin/dead-letters"),
+        *("GET /api/v1/documents/{document}/chunks", "GET /api/v1/documents/{document}/events"),
+        *("POST /api/v1/documents", "POST /api/v1/documents/bulk", "PATCH /api/v1/documents/{document}"),
+        *("POST /api/v1/documents/{document}/retry", "POST /api/v1/jobs/{job}/retry"),
+        *("POST /api/v1/admin/dead-letters/{job}/requeue", "POST /api/v1/collections"),
+        *("PATCH /api/v1/collections/{collection}", "PUT /api/v1/uploads/{upload}/content"),
+        *("POST /api/v1/account", "PUT /api/v1/account/password", "DELETE /api/v1/keys/{key}"),
+    ],
+    "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
+}
+
+
+def openapi() -> dict[str, Any]:
+    return create_app(Settings(data_dir=Path("/nowhere"))).openapi()
+
+
+def described(document: dict[str, Any], name: str) -> dict[str, Any]:
+    method, _, path = name.partition(" ")
+    return document["paths"][path][method.lower()]
+
+
+def completed(document: dict[str, Any]) -> dict[str, Any]:
+    for name in UNREADABLE_BODY:
+        operation = described(document, name)
+        operation["responses"]["400"] = operation["responses"]["422"]
+    for name in NEEDS_NOBODY:
+        described(document, name)["security"] = []
+    return document
+
+
+def rules() -> list[dict[str, Any]]:
+    names = sorted({name for names in CHECKED_FURTHER.values() for name in names})
+    return [{"include-name": name, "checks": checks_of(name)} for name in names]
+
+
+def checks_of(name: str) -> dict[str, Any]:
+    further = [status for status, names in CHECKED_FURTHER.items() if name in names]
+    checks: dict[str, Any] = {"positive_data_acceptance": {"expected-statuses": ACCEPTED + further}}
+    if name.endswith("/bulk"):  # which could be an id of a document as well, and is refused as that
+        checks["unsupported_method"] = {"enabled": False}
+    return checks
+
+
+SCHEMA = schemathesis.openapi.from_dict(
+    completed(openapi()),
+    config=schemathesis.Config.from_dict(
+        {
+            "seed": 1,
+            "generation": {"deterministic": True, "database": "none"},
+            # Starlette names the methods of one route in Allow, not those of all routes with that path.
+            "checks": {"allow_header_conformance": {"enabled": False}},
+            "operations": rules(),
+        }
+    ),
+)
+CALM = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    derandomize=True,
+    database=None,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A server, the key of its owner, and real things for ids to mean: what is made by chance exists nowhere."""
+
+    web: WebProcess
+    client: httpx.Client
+    kept: dict[str, str]
+    numbers: Iterator[int]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": self.client.headers["authorization"]}
+
+    def call(self, method: str, path: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+        answer = self.client.request(method, path, **more)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else {}
+
+    def add(self) -> dict[str, str]:
+        text = f"# Title {next(self.numbers)}\n\nSome text."
+        made = self.call("POST", "/api/v1/documents", content=text, headers={"x-upload-filename": "a.md"})
+        return {"document": made["document_id"], "upload": made["upload_id"], "job": made["process_id"]}
+
+    def fresh(self, name: str, path: str) -> str:
+        """Something that a change may use up."""
+        makers: dict[str, Callable[[], str]] = {
+            "document": lambda: self.trashed() if path.endswith("/restore") else self.add()["document"],
+            "job": lambda: self.add()["job"],
+            "upload": lambda: self.call("POST", "/api/v1/uploads", json={"filename": "a.md"})["upload_id"],
+            "collection": self.collection,
+            "key": lambda: self.call("POST", "/api/v1/keys", json={"name": "k", "scope": "read"})["id"],
+            "user": self.member,
+        }
+        return makers[name]()
+
+    def trashed(self) -> str:
+        document = self.add()["document"]
+        self.call("DELETE", f"/api/v1/documents/{document}")
+        return document
+
+    def collection(self) -> str:
+        name = f"Collection {next(self.numbers)}"
+        return self.call("POST", "/api/v1/collections", json={"name": name})["items"][0]["id"]
+
+    def member(self) -> str:
+        self.client.post("/api/v1/members", json={"email": "bob@example.org"})
+        return self.call("GET", "/api/v1/members")["items"][0]["user_id"]
+
+    def make_real(self, case: Case[Any]) -> None:
+        """Let every second id be that of something that is there."""
+        wrong = case.meta is None or case.meta.is_negative_at(ParameterLocation.PATH)
+        if wrong or not case.path_parameters or next(self.numbers) % 2:
+            return
+        for name in case.path_parameters:
+            reads = case.method == "GET" and name in self.kept
+            case.path_parameters[name] = self.kept[name] if reads else self.fresh(name, case.path)
+
+
+@pytest.fixture(scope="module")
+def world(newest_server: Server) -> Iterator[World]:
+    """Visitors are not let in, so that who has no key is nobody."""
+    many = 10**9
+    calm = {"requests_per_minute": many, "requests_per_minute_anonymous": many, "concurrent_uploads": many}
+    with (
+        running_web(newest_server, anonymous=False, **calm) as web,
+        httpx.Client(
+            base_url=web.address,
+            headers={"authorization": f"Bearer {web.machine_key()}"},
+            limits=httpx.Limits(max_keepalive_connections=0),
+            trust_env=False,
+            verify=False,
+        ) as client,
+    ):
+        client.post("/api/v1/account", json={"email": "bob@example.org", "password": PASSWORD}).raise_for_status()
+        made = World(web, client, {}, count())
+        made.kept.update(made.add())
+        web.process_documents()
+        yield made
+        assert "request crashed" not in web.log()
+
+
+def check(case: Case[Any], world: World) -> None:
+    world.make_real(case)
+    case.call_and_validate(base_url=world.web.address, headers=world.headers, timeout=30)
+
+
+@SCHEMA.parametrize()
+@settings(CALM, max_examples=5)
+def test_every_route_keeps_to_its_description(case: Case[Any], world: World) -> None:
+    check(case, world)
+
+
+@pytest.mark.long
+@SCHEMA.parametrize()
+@settings(CALM, max_examples=300)
+def test_every_route_keeps_to_its_description_for_long(case: Case[Any], world: World) -> None:
+    check(case, world)
+
+
+def walk(world: World, scenarios: int, steps: int) -> None:
+    """One route after the other, each with what the ones before answered."""
+
+    class Walk(SCHEMA.as_state_machine()):
+        def get_call_kwargs(self, case: Case[Any]) -> dict[str, Any]:
+            del case
+            return {"base_url": world.web.address, "headers": world.headers, "timeout": 30}
+
+    Walk.run(settings=settings(CALM, max_examples=scenarios, stateful_step_count=steps))
+
+
+def test_routes_one_after_the_other_keep_to_their_descriptions(world: World) -> None:
+    walk(world, 12, 6)
+
+
+@pytest.mark.long
+def test_routes_one_after_the_other_keep_to_their_descriptions_for_long(world: World) -> None:
+    walk(world, 500, 20)
+
+
+def test_what_is_known_to_be_undeclared_is_undeclared() -> None:
+    document = openapi()
+    assert [name for name in UNREADABLE_BODY if "400" in described(document, name)["responses"]] == []
+    assert [name for name in NEEDS_NOBODY if not described(document, name).get("security")] == []
+
+
+def test_every_refusal_is_declared_as_a_problem() -> None:
+    for path, operations in openapi()["paths"].items():
+        for method, operation in operations.items():
+            for status, answer in operation["responses"].items():
+                if status >= "400":
+                    assert list(answer["content"]) == ["application/problem+json"], (method, path, status)
