@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 import psycopg
@@ -26,8 +26,6 @@ from octavo.intake.errors import (
     UploadIncomplete,
 )
 from octavo.intake.names import clean_filename
-from octavo.jobs.queue import enqueue
-from octavo.library.changes import lock_content, process_job
 from octavo.model.errors import Empty, NotFound, OctavoError, TooLarge
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
@@ -118,16 +116,6 @@ class Upload:
     duplicate_of: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """The document that a content is already."""
-
-    id: UUID
-    process_id: UUID
-    status: str
-    key: str
-
-
 class Beginning:
     """Keeps the first bytes of a body that goes by."""
 
@@ -205,7 +193,7 @@ class Intake:
             raise await self._refuse(upload, problem)
         source_type = await self._source_type(upload)
         try:
-            outcome = await self._decide(upload, source_type, limits)
+            outcome = await self._place(upload, source_type, limits)
         except (Duplicate, QuotaExceeded) as error:
             raise await self._refuse(upload, error) from None
         if outcome:  # a twin's bytes are there already
@@ -220,7 +208,7 @@ class Intake:
         try:
             upload = await self._store(upload, beginning.body, limits)
             source_type = await self._source_type(upload, beginning.read())
-            outcome = await self._decide(upload, source_type, limits, fresh=True)
+            outcome = await self._place(upload, source_type, limits, fresh=True)
         except OctavoError as error:
             raise await self._refuse(upload, error, fresh=True) from None
         if outcome is None:
@@ -315,28 +303,35 @@ class Intake:
             head += chunk
         return head
 
-    async def _decide(
+    async def _place(
         self, upload: Upload, source_type: str, limits: IntakeLimits, *, fresh: bool = False
     ) -> Outcome | None:
-        """The one transaction: whose content it is, the document, its job, their events, and a fresh one's record."""
-        content = {"owner": upload.owner_id, "sha256": upload.sha256}
-        async with self._database.transaction() as connection:
-            await lock_content(connection, upload.owner_id, upload.sha256)
-            if fresh:
-                await _insert_upload(connection, upload)
-            elif await _locked(connection, upload) != ("pending", upload.object_key):
-                return None
-            twin = await _find_twin(connection, content)
-            if twin is None:
-                return await _take_over(connection, upload, source_type, limits)
-            if upload.duplicates == "reject":
-                raise Duplicate(f"It is document {twin.id}.")
-            if upload.duplicates == "new":
-                return await _make_document(connection, upload, source_type, limits, twin)
-            await _close(connection, upload.id, "deduplicated", twin.id, twin.process_id)
-            told = {"process": twin.process_id, "owner": upload.owner_id, "document": twin.id, "upload": upload.id}
-            await connection.execute(QUERIES.record_deduplicated, told)
-            return _outcome(upload, "deduplicated", twin.id, twin.process_id, twin.id)
+        """The one transaction: whose content it is, the document, its job, their events, and a fresh one's record.
+
+        None when somebody else finalized it meanwhile, or sent its bytes again.
+        """
+        values = {
+            "id": upload.id,
+            "owner": upload.owner_id,
+            "sha256": upload.sha256,
+            "key": upload.object_key,
+            "source_type": source_type,
+            "quota": limits.stored_bytes,
+        }
+        try:
+            async with self._database.transaction() as connection:
+                if fresh:
+                    await _insert_upload(connection, upload)
+                row = await (await connection.execute(QUERIES.place, values)).fetchone()
+        except psycopg.errors.NoDataFound:
+            raise NotFound from None
+        except psycopg.errors.ProgramLimitExceeded:
+            raise QuotaExceeded(f"At most {limits.stored_bytes:,} bytes may be kept.") from None
+        except psycopg.errors.UniqueViolation as error:
+            if error.diag.constraint_name != "uploads_canonical":
+                raise
+            raise Duplicate(f"It is document {error.diag.message_detail}.") from None
+        return _outcome(upload, *row) if row else None
 
     async def _repeat(self, upload: Upload) -> Outcome:
         twin = upload.document_id if upload.state == "deduplicated" else upload.duplicate_of
@@ -393,15 +388,6 @@ async def _insert_upload(connection: Connection, upload: Upload) -> None:
         raise NotFound from None
 
 
-async def _locked(connection: Connection, upload: Upload) -> tuple[str, str | None]:
-    """State and bytes of an upload that nobody else changes until the transaction ends."""
-    values = {"owner": upload.owner_id, "id": upload.id}
-    row = await (await connection.execute(QUERIES.lock_upload, values)).fetchone()
-    if row is None:
-        raise NotFound
-    return row[0], row[1]
-
-
 async def _check_concurrency(connection: Connection, owner: UUID, limits: IntakeLimits) -> None:
     values = {"owner": owner, "seconds": CONCURRENT_SECONDS}
     row = await (await connection.execute(QUERIES.count_pending, values)).fetchone()
@@ -409,79 +395,8 @@ async def _check_concurrency(connection: Connection, owner: UUID, limits: Intake
         raise TooManyUploads(f"At most {limits.concurrent} may be open.", retry_after_seconds=max(1.0, float(row[1])))
 
 
-async def _find_twin(connection: Connection, content: dict[str, Any]) -> Twin | None:
-    async with connection.cursor(row_factory=class_row(Twin)) as cursor:
-        await cursor.execute(QUERIES.find_twin, content)
-        return await cursor.fetchone()
-
-
-async def _make_document(
-    connection: Connection, upload: Upload, source_type: str, limits: IntakeLimits, twin: Twin | None = None
-) -> Outcome:
-    """Canonical when there is no twin; a twin's copy is made of what the twin has, as far as it has it."""
-    source = {"id": new_id(), "document": upload.document_id, "content_type": upload.content_type}
-    async with connection.pipeline():  # nothing of it needs an answer before the next
-        if twin is None:
-            stored = {"key": upload.object_key, "bytes": upload.bytes, "sha256": upload.sha256}
-            await connection.execute(QUERIES.insert_object, stored)
-        await connection.execute(QUERIES.insert_document, _document_values(upload, source_type, twin))
-        await connection.execute(QUERIES.insert_source, source | {"key": twin.key if twin else upload.object_key})
-        await _close(connection, upload.id, "uploaded", upload.document_id, upload.process_id, canonical=twin is None)
-    await _check_quota(connection, upload.owner_id, limits)
-    if twin and twin.status == "completed":
-        values = {"twin": twin.id, "document": upload.document_id, "process": upload.process_id}
-        await connection.execute(QUERIES.copy_results, values)
-    else:
-        await enqueue(connection, [process_job(upload.owner_id, upload.document_id, 1, upload.process_id)])
-    return _outcome(upload, "uploaded", upload.document_id, upload.process_id, twin.id if twin else None)
-
-
-async def _take_over(connection: Connection, upload: Upload, source_type: str, limits: IntakeLimits) -> Outcome:
-    """The first document of a content, or the one after those whose source has expired: they become its twins."""
-    content = {"owner": upload.owner_id, "sha256": upload.sha256}
-    expired = await (await connection.execute(QUERIES.release_canonical, content)).fetchall()
-    outcome = await _make_document(connection, upload, source_type, limits)
-    for (document,) in expired:
-        await connection.execute(QUERIES.set_twin, {"document": document, "twin": outcome.document_id})
-    return outcome
-
-
 def _outcome(upload: Upload, state: str, document: UUID, process: UUID, twin: UUID | None) -> Outcome:
     return Outcome(state, upload.id, document, process, upload.bytes, upload.sha256, twin)
-
-
-def _document_values(upload: Upload, source_type: str, twin: Twin | None) -> dict[str, Any]:
-    given = upload.given
-    return {
-        "id": upload.document_id,
-        "owner": upload.owner_id,
-        "process": upload.process_id,
-        "title": given.get("title"),
-        "author": given.get("author"),
-        "filename": upload.filename,
-        "content_type": upload.content_type,
-        "source_type": source_type,
-        "source_url": upload.source_url,
-        "sha256": upload.sha256,
-        "bytes": upload.bytes,
-        "metadata": Jsonb({name: value for name, value in given.items() if name not in {"title", "author"}}),
-        "duplicate_of": twin.id if twin else None,
-    }
-
-
-async def _check_quota(connection: Connection, owner: UUID, limits: IntakeLimits) -> None:
-    if limits.stored_bytes is None:
-        return
-    row = await (await connection.execute(QUERIES.usage_of, {"owner": owner})).fetchone()
-    if row and row[0] > limits.stored_bytes:
-        raise QuotaExceeded(f"At most {limits.stored_bytes:,} bytes may be kept.")
-
-
-async def _close(
-    connection: Connection, upload: UUID, state: str, document: UUID, process: UUID, *, canonical: bool = False
-) -> None:
-    values = {"id": upload, "state": state, "canonical": canonical, "document": document, "process": process}
-    await connection.execute(QUERIES.close_upload, values)
 
 
 def _broken_claim(upload: Upload) -> OctavoError | None:

@@ -108,12 +108,6 @@ async def hold_contents(
     return await hold(connection, owner, wanted, trashed=trashed, beside=twins)
 
 
-async def lock_content(connection: Connection, owner: UUID, sha256: str | None) -> None:
-    """Until the transaction ends nobody else decides whose this content is."""
-    await connection.execute(QUERIES.hold_owner, {"owner": owner})
-    await connection.execute(QUERIES.lock_content, {"owner": owner, "sha256": sha256})
-
-
 # Editing -----------------------------------------------------------------------------------------------------------
 
 

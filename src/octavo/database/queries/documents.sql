@@ -234,12 +234,8 @@ UNION SELECT incoming_key FROM uploads WHERE incoming_key = ANY (:keys) AND stat
 -- name: job_status(job)
 SELECT status FROM jobs WHERE id = :job;
 
--- name: lock_content(owner, sha256)!
--- One at a time decides whose a content is; the unique index is the proof, this only saves the losers an error.
-SELECT pg_advisory_xact_lock(hashtextextended(:owner::text || :sha256, 0));
-
 -- name: lock_contents(owner, documents)!
--- The same for the contents of documents, always in the same order.
+-- One at a time decides whose a content is, as `place_upload` does it; always in the same order.
 SELECT pg_advisory_xact_lock(content) FROM (
     SELECT DISTINCT hashtextextended(owner_id::text || encode(sha256, 'hex'), 0) AS content
     FROM documents WHERE id = ANY (:documents) AND owner_id = :owner ORDER BY 1) AS contents;
