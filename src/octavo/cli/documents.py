@@ -62,7 +62,8 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     """List documents, newest first."""
     from octavo.client import Filters
 
-    filters = Filters(q, status.value if status else None, tag, collection, trashed)
+    chosen = status.value if status else None
+    filters = Filters(q=q, status=chosen, tag=tag, collection=collection, trashed=trashed)
 
     async def run(client: Client) -> Page[Document]:
         return await client.list_documents(filters, cursor=cursor, limit=limit)

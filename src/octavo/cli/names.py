@@ -22,7 +22,7 @@ async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bo
     """The documents that are meant, each once; whole ids are taken as they are. `trashed`: where to look."""
     wanted = [read_part(one) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]
-    known = await list_ids(client, trashed) if parts else []
+    known = [one for part in set(parts) for one in await list_ids(client, part, trashed)]
     found = match_parts(parts, known, "document")
     return list(dict.fromkeys(found[one] if isinstance(one, str) else one for one in wanted))
 
@@ -39,16 +39,18 @@ def read_part(typed: str) -> UUID | str:
     )
 
 
-async def list_ids(client: Client, trashed: Iterable[bool]) -> list[UUID]:
+async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[UUID]:
+    """Some of those that the part fits: two are enough to know that it is not enough."""
     from octavo.client import Filters
 
-    return [one.id for where in trashed async for one in client.walk_documents(Filters(trashed=where))]
+    pages = [await client.list_documents(Filters(id=part, trashed=where)) for where in trashed]
+    return [one.id for page in pages for one in page.items]
 
 
 def match_parts(parts: Sequence[str], known: Iterable[UUID], what: str) -> dict[str, UUID]:
     """Each part with the one id that begins or ends with it."""
     matches: dict[str, list[UUID]] = defaultdict(list)
-    for one in known:
+    for one in dict.fromkeys(known):
         text = str(one)
         for part in set(parts):
             if text.startswith(part) or text.endswith(part):

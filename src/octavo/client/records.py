@@ -72,8 +72,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which documents are wanted; `q` is looked for in title, file name and author."""
+    """Which documents are wanted; `q` is looked for in title, file name and author, `id` is a beginning or an end."""
 
+    id: str | None = None
     q: str | None = None
     status: DocumentStatus | None = None
     tag: str | None = None

@@ -1402,6 +1402,7 @@ CREATE UNIQUE INDEX collections_name ON public.collections USING btree (owner_id
 CREATE INDEX document_tags_tag ON public.document_tags USING btree (tag_id);
 CREATE INDEX documents_collection ON public.documents USING btree (collection_id) WHERE (collection_id IS NOT NULL);
 CREATE INDEX documents_duplicate ON public.documents USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL);
+CREATE INDEX documents_owner_content ON public.documents USING btree (owner_id, sha256);
 CREATE INDEX documents_owner_created ON public.documents USING btree (owner_id, created_at, id) WHERE (deleted_at IS NULL);
 CREATE INDEX documents_owner_status ON public.documents USING btree (owner_id, status, created_at) WHERE ((deleted_at IS NULL) AND (status <> 'completed'::text));
 CREATE INDEX documents_process ON public.documents USING btree (process_id);

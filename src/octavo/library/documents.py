@@ -91,8 +91,9 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """`q` is looked for in title, file name and author."""
+    """`q` is looked for in title, file name and author; `id` is the beginning or the end of one."""
 
+    id: str | None = None
     q: str | None = None
     status: str | None = None
     tag: str | None = None
@@ -112,6 +113,7 @@ async def list_documents(
     wanted = filters or Filters()
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     values = {
+        "id_part": wanted.id,
         "status": wanted.status,
         "tag": wanted.tag,
         "collection": wanted.collection,
@@ -158,7 +160,7 @@ async def list_events(
 
 
 async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> list[Row]:
-    names = ("document", "status", "tag", "collection", "like", "before_at", "before_id")
+    names = ("document", "id_part", "status", "tag", "collection", "like", "before_at", "before_id")
     values = {name: given.get(name) for name in names}
     return await fetch_rows(
         connection, QUERIES.documents, values | {"owner": owner, "trashed": given["trashed"], "most": most}

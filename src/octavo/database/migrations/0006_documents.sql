@@ -68,6 +68,7 @@ COMMENT ON COLUMN documents.last_revision IS 'The last revision that was begun.'
 COMMENT ON COLUMN documents.deleted_at IS 'Set: it is in the trash.';
 
 CREATE INDEX documents_owner_created ON documents (owner_id, created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX documents_owner_content ON documents (owner_id, sha256);
 CREATE INDEX documents_owner_status ON documents (owner_id, status, created_at) WHERE deleted_at IS NULL AND status <> 'completed';
 CREATE INDEX documents_trash ON documents (owner_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX documents_collection ON documents (collection_id) WHERE collection_id IS NOT NULL;

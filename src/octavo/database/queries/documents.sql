@@ -1,4 +1,4 @@
--- name: documents(owner, document, status, tag, collection, like, trashed, before_at, before_id, most)
+-- name: documents(owner, document, id_part, status, tag, collection, like, trashed, before_at, before_id, most)
 -- The one way to read documents for people: newest first, of one owner.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
@@ -11,6 +11,7 @@ LEFT JOIN collections c ON c.id = d.collection_id
 WHERE d.owner_id = :owner
   AND (d.deleted_at IS NOT NULL) = :trashed
   AND (:document::uuid IS NULL OR d.id = :document)
+  AND (:id_part::text IS NULL OR starts_with(d.id::text, :id_part) OR right(d.id::text, length(:id_part)) = :id_part)
   AND (:status::text IS NULL OR d.status = :status)
   AND (:collection::text IS NULL OR lower(c.name) = lower(:collection))
   AND (:like::text IS NULL OR d.title ILIKE :like OR d.filename ILIKE :like OR d.author ILIKE :like)

@@ -92,6 +92,7 @@ class SignedLink(BaseModel):
 async def documents(  # noqa: PLR0917 - query parameters
     parts: PartsOf,
     caller: Reading,
+    id: Annotated[str | None, Query(pattern=r"^[0-9a-f-]{4,36}$")] = None,  # noqa: A002 - its name outside
     q: Wanted = None,
     status: Literal["pending", "completed", "failed"] | None = None,
     tag: Wanted = None,
@@ -101,7 +102,7 @@ async def documents(  # noqa: PLR0917 - query parameters
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Document]:
     """Your documents, newest first; with `trashed`, those in the trash."""
-    filters = Filters(q, status, tag, collection, trashed)
+    filters = Filters(id, q, status, tag, collection, trashed)
     async with parts.database.connection() as connection:
         return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
 
