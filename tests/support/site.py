@@ -100,6 +100,7 @@ class Caller:
 
     def send(self, method: str, path: str, headers: dict[str, str], length: int, pieces: Iterable[bytes]) -> None:
         """All of the request; the answer is read separately."""
+        self.close()
         self._connection = HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_SECONDS)
         self._connection.putrequest(method, path)
         given = {"Cookie": f"octavo_session={self._session}", "Content-Length": str(length), **headers}
@@ -111,11 +112,15 @@ class Caller:
 
     def answer(self) -> tuple[int, Any]:
         assert self._connection
-        with contextlib.closing(self._connection) as connection:
-            response = connection.getresponse()
-            body = response.read()
+        response = self._connection.getresponse()
+        body = response.read()
+        self.close()
         is_json = "json" in (response.getheader("content-type") or "")
         return response.status, json.loads(body) if is_json else body
+
+    def close(self) -> None:
+        if self._connection:
+            self._connection.close()
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """One whole request with a small body."""

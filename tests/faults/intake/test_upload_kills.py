@@ -31,6 +31,7 @@ TRIES = 4
 MOST_WORKER_KILLS = 3
 TEXT_SIZES = (1, 2, 40, 900, 20_000, 120_000)
 BINARY_SIZES = (1, 300, 70_000, 1_000_000, 3_000_000)
+WORDS = ("alpha", "beta", "größer", "東京", "\n\n# Head\n\n", "\n\n")
 BOUNDARY = "----a-boundary-that-is-not-in-the-file"
 WAYS = {
     "raw": ("byte", "byte", "sent", "done"),
@@ -41,7 +42,7 @@ WAYS = {
 
 @dataclass(slots=True)
 class Plan:
-    """One file on its way: how it is sent, how far it has come when the kill comes, and whether somebody tries again."""
+    """One file on its way: how far it has come when the kill comes, and whether somebody tries again after it."""
 
     number: int
     content: bytes
@@ -62,10 +63,10 @@ class Plan:
 
 def make_plan(chance: random.Random, number: int) -> Plan:
     if chance.random() < 0.6:
-        words = [chance.choice(["alpha", "beta", "größer", "東京", "# Head\n\n", "\n\n"]) for _ in range(30_000)]
-        content = f"{number} {' '.join(words)}".encode()[: chance.choice(TEXT_SIZES)]
-        content = content.decode("utf-8", "ignore").encode() or b"x"
-        content, name = (content, "a.md") if len(content) > 2 else (str(number % 10).encode(), "a.txt")
+        size = chance.choice(TEXT_SIZES)
+        words = [chance.choice(WORDS) for _ in range(size // 5)]
+        text = f"{number} {' '.join(words)}".encode()[:size].decode("utf-8", "ignore")
+        content, name = text.encode(), "a.md"
     else:
         content, name = b"\x00\xff" + chance.randbytes(chance.choice(BINARY_SIZES)), "a.bin"
     way = chance.choice(list(WAYS))
@@ -89,6 +90,7 @@ class Sender:
             except (OSError, HTTPException) as error:
                 self.plan.trouble.append(repr(error))
             finally:
+                self.caller.close()
                 self.pass_gate()
             if self.plan.answer:
                 return
@@ -211,10 +213,9 @@ async def sweep(site: Site, info: str) -> None:
     assert list((site.data / "objects" / UNFINISHED).iterdir()) == []
 
 
-def check_document(site: Site, engine: Engine, plan: Plan, row: dict[str, Any]) -> None:
+def check_document(caller: Caller, engine: Engine, plan: Plan, row: dict[str, Any]) -> None:
     """Finished, with the same bytes, and its text in pieces once."""
     assert (row["status"], row["bytes"]) == ("completed", len(plan.content))
-    caller = Caller(site, site.sign_in())
     status, body = caller.ask("GET", f"/api/v1/documents/{row['id']}/source")
     assert (status, sha256(body).hexdigest()) == (200, plan.digest)
     chunks = engine.rows("SELECT index, content FROM chunks WHERE document_id = %s ORDER BY index", row["id"])
@@ -241,8 +242,9 @@ def test_what_was_acknowledged_is_there_whatever_is_killed(
 
     found = {row["digest"]: row for row in engine.rows(DOCUMENTS)}
     by_digest = {plan.digest: plan for plan in plans}
+    caller = Caller(site, site.sign_in())
     for digest, row in found.items():
-        check_document(site, engine, by_digest[digest], row)
+        check_document(caller, engine, by_digest[digest], row)
     for plan in plans:
         if plan.answer:
             assert found[plan.digest]["id"] == UUID(plan.answer["document_id"])
