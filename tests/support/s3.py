@@ -52,11 +52,11 @@ class S3Server:
 
 
 @contextmanager
-def running_s3_server() -> Generator[S3Server]:
+def running_s3_server(secret_key: str = "test-secret") -> Generator[S3Server]:
     """Start a server in a folder of its own, and remove both at the end."""
     folder = Path(tempfile.mkdtemp(prefix="octavo-s3-"))
     try:
-        process, server = _start(folder)
+        process, server = _start(folder, secret_key)
         try:
             yield server
         finally:
@@ -76,11 +76,11 @@ def open_s3(server: S3Server, prefix: str) -> Bucket:
     )
 
 
-def _start(folder: Path) -> tuple[subprocess.Popen[bytes], S3Server]:
+def _start(folder: Path, secret_key: str) -> tuple[subprocess.Popen[bytes], S3Server]:
     """Free ports can be taken by others before the server binds them, hence the attempts."""
     for attempt in range(START_ATTEMPTS):
         ports = _free_ports(8)
-        server = S3Server(f"http://127.0.0.1:{ports[0]}", "octavo", "us-east-1", "test-access", "test-secret")
+        server = S3Server(f"http://127.0.0.1:{ports[0]}", "octavo", "us-east-1", "test-access", secret_key)
         data = folder / str(attempt)
         data.mkdir()
         process = _launch(data, ports, server)

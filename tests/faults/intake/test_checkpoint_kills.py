@@ -1,0 +1,133 @@
+"""A worker killed before and after every checkpoint of a document costs the stage in flight, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import Generator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from octavo.intake import Intake, NewUpload
+from octavo.jobs.faults import POINTS
+from octavo.library.sweep import sweep_objects
+from octavo.ops.instance import bucket_of
+from octavo.pipeline import detect_source
+from tests.support.engine import Engine, engine_on
+from tests.support.library import LIMITS, open_desk
+from tests.support.site import Site, site_in
+
+STAGES = ("extracted", "markdown_saved", "chunked")
+TEXT = "# Alpha\n\nThe quick brown fox.\n\n## Beta\n\n" + "Some words for the body of it. " * 400
+# One life with a death at every point: a worker for each, and how many stages are finished when it dies.
+DEATHS = [
+    ("claim.after", 0),
+    *((point, done + point.endswith("commit.after")) for done in range(3) for point in POINTS if "stage." in point),
+    ("complete.before", 3),
+    ("complete.after", 3),
+]
+BLANK = " \n\n \t "
+LATER = ("fail.before", "fail.after")
+
+
+@pytest.fixture
+def site(folder: Path, database_info: str) -> Generator[Site]:
+    with site_in(folder, database_info, lease_seconds=1) as one:
+        yield one
+
+
+@pytest.fixture
+def engine(database_info: str) -> Generator[Engine]:
+    with engine_on(database_info) as one:
+        yield one
+
+
+def add(site: Site, engine: Engine, text: str) -> UUID:
+    owner = engine.add_owner()
+
+    async def take() -> UUID:
+        async with aclosing(bucket_of(site.settings)) as bucket, open_desk(engine.info, bucket) as desk:
+            intake = Intake(desk.database, bucket, detect_source)
+            return (await intake.take(owner, NewUpload("a.md"), text.encode(), LIMITS)).document_id
+
+    return asyncio.run(take())
+
+
+def sweep(site: Site, engine: Engine) -> None:
+    async def run() -> None:
+        async with aclosing(bucket_of(site.settings)) as bucket, open_desk(engine.info, bucket) as desk:
+            await sweep_objects(desk.database, bucket, 0)
+            await desk.check_books()
+
+    asyncio.run(run())
+
+
+def die(site: Site, point: str) -> None:
+    """The next worker goes on with it and dies when it comes to this point for the first time."""
+    assert site.start_worker(faults=f"{point}@1=kill").wait(60) == -signal.SIGKILL
+
+
+def made(engine: Engine, document: UUID) -> dict[str, list[Any]]:
+    """By which stage, and under which names: what is done again gets others."""
+    files = engine.rows("SELECT kind, key FROM artifacts WHERE document_id = %s AND revision > 0 ORDER BY 1", document)
+    chunks = engine.rows("SELECT id FROM chunks WHERE document_id = %s ORDER BY index", document)
+    by_kind = {file["kind"]: file["key"] for file in files}
+    return {
+        "extracted": [by_kind.get("extracted")],
+        "markdown_saved": [by_kind.get("markdown")],
+        "chunked": [chunk["id"] for chunk in chunks],
+    }
+
+
+def live_and_die(site: Site, engine: Engine) -> None:
+    document = add(site, engine, TEXT)
+    (job,) = (row["id"] for row in engine.rows("SELECT id FROM jobs WHERE document_id = %s", document))
+    kept: dict[str, list[Any]] = {}
+    for point, finished in DEATHS:
+        die(site, point)
+        assert [stage for stage, _ in engine.stages(job)] == list(STAGES[:finished]), point
+        now = made(engine, document)
+        for stage in STAGES[:finished]:
+            assert now[stage] == kept.setdefault(stage, now[stage]), f"{stage} was done again after {point}"
+    row = engine.job(job)
+    assert (row["status"], row["output"]) == ("complete", {"chunks": len(kept["chunked"])})
+    told = Counter(event["detail"]["stage"] for event in engine.events(job) if event["kind"] == "stage")
+    assert told == dict.fromkeys(STAGES, 1)
+    assert [event["kind"] for event in engine.events(job)].count("complete") == 1
+    chunks = engine.rows("SELECT index, content FROM chunks WHERE document_id = %s ORDER BY index", document)
+    assert [chunk["index"] for chunk in chunks] == list(range(len(chunks)))
+    assert "".join("".join(chunk["content"].split()) for chunk in chunks) == "".join(TEXT.split())
+
+
+def fail_and_die(site: Site, engine: Engine) -> None:
+    document = add(site, engine, BLANK)
+    (job,) = (row["id"] for row in engine.rows("SELECT id FROM jobs WHERE document_id = %s", document))
+    for point in LATER:
+        die(site, point)
+    row = engine.job(job)
+    assert (row["status"], row["error_code"]) == ("failed", "EMPTY")
+    assert [event["kind"] for event in engine.events(job)].count("failed") == 1
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.long)])
+def test_a_document_outlives_a_death_at_every_point(site: Site, engine: Engine, times: int) -> None:
+    for _ in range(times):
+        live_and_die(site, engine)
+        sweep(site, engine)
+    doctor = site.octavo("doctor")
+    assert doctor.returncode == 0, doctor.stdout
+
+
+def test_a_document_that_cannot_be_read_says_so_once_whatever_dies(site: Site, engine: Engine) -> None:
+    fail_and_die(site, engine)
+    sweep(site, engine)
+
+
+def test_no_point_of_a_worker_is_forgotten() -> None:
+    """A heartbeat writes nothing of a document; it is the jobs' own test that dies there."""
+    assert {point for point, _ in DEATHS} | set(LATER) == set(POINTS) - {"heartbeat.before"}
