@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from hashlib import sha256
+from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
@@ -62,7 +63,7 @@ async def test_a_finalize_before_the_bytes_can_be_repeated_after_them(desk: Desk
     assert (await desk.intake.finalize(owner, ticket.upload_id, LIMITS)).state == "uploaded"
 
 
-REFUSALS: dict[str, tuple[type[OctavoError], bytes, dict[str, object]]] = {
+REFUSALS: dict[str, tuple[type[OctavoError], bytes, dict[str, Any]]] = {
     "an empty file": (Empty, b"", {}),
     "a file that is too large": (TooLarge, b"x" * 2000, {}),
     "a file of another size": (SizeMismatch, TEXT[:100], {"bytes": 7}),
@@ -74,7 +75,7 @@ REFUSALS: dict[str, tuple[type[OctavoError], bytes, dict[str, object]]] = {
 async def test_what_is_refused_leaves_no_bytes(desk: Desk, owner: UUID, refusal: str) -> None:
     error, body, claims = REFUSALS[refusal]
     narrow = IntakeLimits(upload_bytes=1500, stored_bytes=None, concurrent=5)
-    ticket = await desk.intake.begin(owner, NewUpload("a.txt", **claims), narrow)  # pyright: ignore[reportArgumentType]
+    ticket = await desk.intake.begin(owner, NewUpload("a.txt", **claims), narrow)
     await send(ticket, body)
     with pytest.raises(error):
         await desk.intake.finalize(owner, ticket.upload_id, narrow)

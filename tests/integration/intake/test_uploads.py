@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from hashlib import sha256
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -190,7 +191,7 @@ async def test_only_the_canonical_upload_gives_its_bytes(desk: Desk, owner: UUID
 
 # Refusals ----------------------------------------------------------------------------------------------------------
 
-REFUSALS: dict[str, tuple[type[OctavoError], bytes, dict[str, object]]] = {
+REFUSALS: dict[str, tuple[type[OctavoError], bytes, dict[str, Any]]] = {
     "an empty file": (Empty, b"", {}),
     "a file that is too large": (TooLarge, b"x" * (LIMITS.upload_bytes + 1), {}),
     "a file of another size": (SizeMismatch, TEXT, {"bytes": 7}),

@@ -8,9 +8,10 @@ import pytest
 
 from octavo.enrich.steps import read_chunks
 from octavo.model.errors import Defect
+from octavo.model.json import JSON
 
 TEXT = "Alpha beta gamma."
-GOOD = [[0, 5, 1, 1, ["A"], 1], [6, 17, None, None, [], 2]]
+GOOD: list[JSON] = [[0, 5, 1, 1, ["A"], 1], [6, 17, None, None, [], 2]]
 
 
 def test_chunks_get_their_text_from_their_places() -> None:
