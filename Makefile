@@ -21,8 +21,9 @@ up: $(VENV)/.runtime ## start Octavo: database, storage and web on this machine
 stop: $(VENV)/.runtime ## stop what `make up` started
 	@$(BIN)/octavo stop
 
+# Most tests wait for processes, so three run beside each other also on two cores; a file's tests stay together.
 test: $(VENV)/.dev ## run the tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
 
 test-long: $(VENV)/.dev ## run the long forms of the reliability tests
 	$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -14,8 +15,10 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.errors import Flaky
 from schemathesis import Case
+from schemathesis.core.failures import FailureGroup
 from schemathesis.core.parameters import ParameterLocation
 
 from octavo.model.settings import Settings
@@ -33,6 +36,8 @@ UNREADABLE_BODY = [
 ]
 NEEDS_NOBODY = ["POST /api/v1/account", "POST /api/v1/session", "DELETE /api/v1/session"]
 TAKES_TRUE_FOR_ONE = ["POST /api/v1/keys"]
+# A form has only texts: what is no text in a schema is one when it is sent.
+HAS_ONLY_TEXTS = ["POST /api/v1/documents"]
 
 ACCEPTED = ["2xx", "401", "403", "404", "409", "429"]
 # What a schema cannot say is still checked: whose cursor it is, whether a file is empty, which fields go together, and
@@ -78,7 +83,7 @@ def rules() -> list[dict[str, Any]]:
 def checks_of(name: str) -> dict[str, Any]:
     further = [status for status, names in CHECKED_FURTHER.items() if name in names]
     checks: dict[str, Any] = {"positive_data_acceptance": {"expected-statuses": ACCEPTED + further}}
-    if name in TAKES_TRUE_FOR_ONE:
+    if name in TAKES_TRUE_FOR_ONE + HAS_ONLY_TEXTS:
         checks["negative_data_rejection"] = {"enabled": False}
     if name.endswith("/bulk"):  # which could be an id of a document as well, and is refused as that
         checks["unsupported_method"] = {"enabled": False}
@@ -212,11 +217,12 @@ def test_every_route_keeps_to_its_description_for_long(case: Case[Any], world: W
     check(case, world)
 
 
-def walk(world: World, scenarios: int, steps: int) -> None:
+def walk(world: World, walks: int, steps: int) -> None:
     """One route after the other, each with what the ones before answered.
 
     Not those that bring back what was deleted: that would be found where it should be gone.
     """
+    found: list[FailureGroup] = []
 
     class Walk(SCHEMA.exclude(path_regex="/(restore|bulk)$").as_state_machine()):
         def before_call(self, case: Case[Any]) -> None:
@@ -226,16 +232,28 @@ def walk(world: World, scenarios: int, steps: int) -> None:
             del case
             return {"base_url": world.web.address, "headers": world.headers, "timeout": 30}
 
-    Walk.run(settings=settings(CALM, max_examples=scenarios, stateful_step_count=steps))
+        def validate_response(self, *args: Any, **more: Any) -> None:  # noqa: ANN401
+            try:
+                super().validate_response(*args, **more)
+            except FailureGroup as failures:
+                found.append(failures)
+                raise
+
+    calm = settings(CALM, derandomize=False, phases=[Phase.generate], max_examples=10, stateful_step_count=steps)
+    for number in range(walks):
+        # What comes next depends on what the server answered, so that a way that begins alike may go on differently.
+        with contextlib.suppress(Flaky):
+            seed(number)(Walk).run(settings=calm)
+    assert found == []
 
 
 def test_routes_one_after_the_other_keep_to_their_descriptions(world: World) -> None:
-    walk(world, 12, 6)
+    walk(world, 2, 6)
 
 
 @pytest.mark.long
 def test_routes_one_after_the_other_keep_to_their_descriptions_for_long(world: World) -> None:
-    walk(world, 500, 20)
+    walk(world, 20, 10)
 
 
 def test_what_is_known_to_be_undeclared_is_undeclared() -> None:
