@@ -361,7 +361,8 @@ async def test_an_error_is_told_only_when_a_job_ended_with_it(
 
 
 @pytest.mark.parametrize(
-    "cursor", ["x", "é", "\x00", "====", "bm90IGEgY3Vyc29y", make_cursor(datetime(2026, 1, 2, tzinfo=UTC), UUID(int=1))[:-9]]
+    "cursor",
+    ["x", "é", "\x00", "====", "bm90IGEgY3Vyc29y", make_cursor(datetime(2026, 1, 2, tzinfo=UTC), UUID(int=1))[:-9]],
 )
 def test_a_cursor_that_is_none_is_refused(cursor: str) -> None:
     with pytest.raises(BadInput):
