@@ -31,6 +31,7 @@ BLOCK = os.urandom(1 << 20)
 BOUNDARY = "----the-boundary-of-the-benchmark"
 SMALL_FILES, SMALL_CLIENTS, SMALL_BYTES = 1000, 8, 4000
 SAMPLE_SECONDS = 0.01
+LOG_CHARACTERS = 3000
 GOAL_RATIO, GOAL_MEMORY = 0.60, 150 << 20
 
 
@@ -214,9 +215,13 @@ def main(mebibytes: int = MEBIBYTES, rounds: int = ROUNDS) -> None:
     limits = {"upload_bytes": 4 << 30, "requests_per_minute": 1_000_000}
     with open_folder() as folder, instance_in(folder, workers=0, **limits) as instance:
         instance.start()
-        session = sign_in(instance)
-        small_files(instance, session, folder)
-        large_files(instance, Client(instance, session), folder, mebibytes, rounds)
+        try:
+            session = sign_in(instance)
+            small_files(instance, session, folder)
+            large_files(instance, Client(instance, session), folder, mebibytes, rounds)
+        except BaseException:
+            print(instance.log.read_text()[-LOG_CHARACTERS:])  # it goes with the folder
+            raise
 
 
 if __name__ == "__main__":
