@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from pathlib import Path
 
 import structlog
 
@@ -17,6 +18,7 @@ from octavo.owners import ensure_local_owner
 from octavo.pipeline import Tools, known_kinds, known_schedules
 
 log = structlog.get_logger()
+PATIENCE = 10  # as `nice` counts
 
 
 async def work(settings: Settings) -> None:
@@ -24,6 +26,7 @@ async def work(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
+    _step_back()
     async with (
         open_database(settings) as database,
         aclosing(bucket_of(settings)) as bucket,
@@ -36,6 +39,15 @@ async def work(settings: Settings) -> None:
         log.info("worker started", worker=str(worker.id), slots=limits.slots)
         await worker.run(stopping)
         log.info("worker stopped", worker=str(worker.id))
+
+
+def _step_back() -> None:
+    """What people wait for goes first, where the system shares its processors between sessions.
+
+    Not `nice`: the built-in database would inherit it when this process starts it again.
+    """
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(PATIENCE))
 
 
 async def _prepare(database: Database) -> None:

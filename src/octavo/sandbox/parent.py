@@ -26,6 +26,8 @@ from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Noti
 
 _MAXRSS_UNIT = KIB if kernel.IS_LINUX else 1
 _CHILD_FILES = len(ChildFiles._fields)
+# Work that can wait makes way for people who ask, and for the heartbeats of the worker.
+PATIENCE = 10
 
 
 @dataclass(slots=True)
@@ -38,6 +40,7 @@ class WarmParent:
 
     def serve(self) -> None:
         """Until the worker closes its end."""
+        os.nice(PATIENCE)
         child_ended = _wake_on_child_end()
         poll = select.poll()
         poll.register(self.control, select.POLLIN)
