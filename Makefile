@@ -22,7 +22,7 @@ stop: $(VENV)/.runtime ## stop what `make up` started
 	@$(BIN)/octavo stop
 
 # Most tests wait for processes, so three run beside each other also on two cores; a file's tests stay together.
-test: $(VENV)/.dev ## run the tests
+test: $(VENV)/.dev $(VENV)/.browser ## run the tests
 	$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
 
 test-long: $(VENV)/.dev ## run the long forms of the reliability tests
@@ -74,4 +74,9 @@ $(VENV)/.runtime: $(VENV)/.uv requirements/runtime.txt pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	@$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# For the tests of pages: the system's Chromium, or one that is brought here.
+$(VENV)/.browser: $(VENV)/.dev tests/support/chromium.py
+	@$(BIN)/python -m tests.support.chromium
 	@touch $@

@@ -32,7 +32,7 @@ from tests.support.visitors import House, house_on, me, refused
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-Needs = Literal["nothing", "read", "known", "write", "person", "key", "manage", "admin"]
+Needs = Literal["nothing", "read", "known", "write", "person", "key", "manage", "member", "admin"]
 Body = Callable[[str], Any]
 CALLERS = ("stranger", "visitor", "newcomer", "reader", "reading key", "revoked key")
 OK = 0
@@ -46,6 +46,7 @@ ANSWERS: dict[Needs, tuple[int, ...]] = {
     "person": (404, 403, 401, 404, 403, 401),
     "key": (404, 403, 401, 404, 403, 401),
     "manage": (404, 403, 401, 403, 403, 401),
+    "member": (404, 403, 401, 403, 403, 401),
     "admin": (403, 403, 401, 403, 403, 401),
 }
 CODES = {401: {"UNAUTHENTICATED"}, 403: {"NOT_ALLOWED", "FORBIDDEN"}, 404: {"NOT_FOUND"}}
@@ -121,6 +122,17 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/members": Rule("manage", None, 404, given(email="nobody@example.org")),
     "PATCH /api/v1/members/{user}": Rule("manage", "member", body=given(role="member")),
     "DELETE /api/v1/members/{user}": Rule("manage", "member", 204),
+    "GET /api/v1/webhooks": Rule("known", None),
+    "POST /api/v1/webhooks": Rule("member", None, 201, given(address="https://example.org/hook")),
+    "GET /api/v1/webhooks/{webhook}": Rule("known", "webhook"),
+    "PATCH /api/v1/webhooks/{webhook}": Rule("member", "webhook", body=given(active=False)),
+    "DELETE /api/v1/webhooks/{webhook}": Rule("member", "webhook", 204),
+    "POST /api/v1/webhooks/{webhook}/test": Rule("member", "webhook", 202),
+    "GET /api/v1/webhooks/{webhook}/deliveries": Rule("known", "webhook"),
+    "GET /api/v1/notifications": Rule("read", None),
+    "POST /api/v1/notifications/read": Rule("write", None),
+    "POST /api/v1/notifications/{notification}/read": Rule("write", "notification"),
+    "POST /api/v1/notifications/{notification}/resolve": Rule("write", "notification"),
     "GET /api/v1/admin/dead-letters": Rule("admin", None),
     "POST /api/v1/admin/dead-letters/requeue": Rule("admin", "dead letter", body=many()),
     "POST /api/v1/admin/dead-letters/discard": Rule("admin", "dead letter", body=many()),
@@ -168,6 +180,8 @@ class World:
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
             "owner": self.other_owner,
+            "webhook": self.webhook,
+            "notification": self.notification,
         }
         return await makers[thing]() if thing else ""
 
@@ -232,6 +246,20 @@ class World:
         email = f"member{self.number()}@example.org"
         await self.house.person(email)
         return await self.post("/api/v1/members", "user_id", email=email, role="reader")
+
+    async def webhook(self) -> str:
+        """The only one: an owner may not have many."""
+        await self.house.run("DELETE FROM subscribers WHERE owner_id = %s", self.owner_id)
+        return await self.post("/api/v1/webhooks", "id", address="https://example.org/hook")
+
+    async def notification(self) -> str:
+        made, event = uuid4(), self.number()
+        await self.house.run(
+            "INSERT INTO notifications (id, owner_id, event_id, process_id, type, level, created_at)"
+            " VALUES (%s, %s, %s, gen_random_uuid(), 'job.failed', 'error', now())",
+            *(made, self.owner_id, event),
+        )
+        return str(made)
 
     async def other_owner(self) -> str:
         other = await self.house.person(f"other{self.number()}@example.org")

@@ -1,4 +1,4 @@
-"""`octavo add`: brings files in, many at once."""
+"""`octavo add`: brings files, links and text in, many at once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from octavo.cli.adding import Added, Adding, Wanted
 from octavo.cli.displays import open_display, say_refused
+from octavo.cli.items import Item, Link, Text, is_link
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.paths import Found, Refused, find_files
@@ -41,14 +42,18 @@ class Duplicates(StrEnum):
 @app.command()
 def add(  # noqa: PLR0917 - each is an option of the command
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Files, folders, patterns, or - for standard input.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="PATH", help="Files, folders, patterns, links, or - for standard input."),
+    ] = None,
+    url: Annotated[list[str] | None, typer.Option(help="A web page or a YouTube video; may be repeated.")] = None,
+    text: Annotated[str | None, typer.Option(help="Text itself, or - for standard input.")] = None,
+    source: Annotated[str | None, typer.Option(help="Where the text is from, in words or as an address.")] = None,
     name: Annotated[str | None, typer.Option(help="What standard input is called, as notes.md.")] = None,
     duplicates: Annotated[
         Duplicates,
         typer.Option(help="A file that is there already: use that one, make a document of its own, or refuse it."),
     ] = Duplicates.REUSE,
-    title: Annotated[str | None, typer.Option(help="Title of the document; for one file.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the document; for one.")] = None,
     collection: Annotated[str | None, typer.Option(help="Put them into this collection.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Give them this tag; may be repeated.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Stay until they are processed.")] = False,
@@ -57,20 +62,28 @@ def add(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add documents: files, folders with all that is in them, patterns, or standard input.
+    """Add documents: files, folders with all that is in them, patterns, links, text, or standard input.
 
     Hidden files and links in folders are left out. The exit code is 1 when something was refused or, with --wait,
     could not be processed.
     """
     target = Target(server, key)
-    found = find_files(path for path in paths if path != STDIN)
+    named = list(paths or ())
+    found = find_files(path for path in named if path != STDIN and not is_link(path))
+    items: list[Item] = [Link(one) for one in (*filter(is_link, named), *(url or ()))]
+    items += [Text(read_text(text, named, target), title, source)] if text is not None else []
+    if not (named or items):
+        raise BadInput("There is nothing to add. Name files or links, or give --text.")
+    if source is not None and text is None:
+        raise BadInput("--source belongs to --text.")
     with ExitStack() as stack:
-        if STDIN in paths:
+        if STDIN in named:
             found.files.append(stack.enter_context(keep_stdin(read_name(name), read_limit(target))))
-        if title is not None and len(found.files) > 1:
-            raise BadInput("--title is for one file.")
+        items = [*found.files, *items]
+        if title is not None and len(items) > 1:
+            raise BadInput("--title is for one document.")
         wanted = Wanted(duplicates.value, title, collection, tuple(tag or ()))
-        run = Run(found, Adding(wanted, refused=list(found.refused)), Watch() if wait else None, as_json)
+        run = Run(found, items, Adding(wanted, refused=list(found.refused)), Watch() if wait else None, as_json)
         stopped = run.send_all(target, jobs)
         run.finish(stopped)
 
@@ -79,6 +92,16 @@ def read_name(name: str | None) -> str:
     if not name:
         raise BadInput("Standard input needs a name: --name notes.md")
     return name
+
+
+def read_text(given: str, named: list[str], target: Target) -> str:
+    """The text itself, or standard input."""
+    if given != STDIN:
+        return given
+    if STDIN in named:
+        raise BadInput("Standard input can be read once: as a file or as text.")
+    with keep_stdin("text", read_limit(target)) as kept:
+        return kept.path.read_bytes().decode(errors="replace")
 
 
 def read_limit(target: Target) -> int:
@@ -93,6 +116,7 @@ class Run:
     """One run of the command. Whatever ends it early, what was done so far is told."""
 
     found: Found
+    items: list[Item]
     adding: Adding
     watch: Watch | None
     as_json: bool
@@ -103,15 +127,15 @@ class Run:
             self._tell(say_refused(refused), err=True)
 
         async def main(client: Client) -> None:
-            with open_display(self.found.files, silent=self.as_json) as display:
-                await self.adding.run(client, self.found.files, at_once, display)
+            with open_display(self.items, silent=self.as_json) as display:
+                await self.adding.run(client, self.items, at_once, display)
             self._tell(summarise(self.found, self.adding))
             if self.watch and not self.adding.failure:
                 self.watch.only = [one.outcome.document_id for one in self.adding.added]
                 await follow(client, self.watch, silent=self.as_json)
 
         try:
-            if self.found.files:
+            if self.items:
                 call(target, main, connections=max(CONNECTIONS, at_once))
             else:
                 self._tell(summarise(self.found, self.adding))
@@ -147,7 +171,7 @@ def count_results(adding: Adding) -> str:
 
 def summarise(found: Found, adding: Adding) -> str:
     """What was done, and what was left out on purpose."""
-    nothing = not found.files and not adding.refused
+    nothing = not (adding.added or adding.left or adding.refused)
     lines = ["There was nothing to add." if nothing else count_results(adding)]
     counts = {noun: sum(one.reason == reason for one in found.skipped) for reason, noun in SKIPPED.items()}
     skipped = ", ".join(count_of(count, noun) for noun, count in counts.items() if count)

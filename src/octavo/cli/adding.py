@@ -9,7 +9,8 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
-from octavo.cli.paths import LocalFile, Refused
+from octavo.cli.items import Item, send
+from octavo.cli.paths import Refused
 from octavo.model.errors import Empty, OctavoError, TooLarge
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Wanted:
 class Added:
     """`error`: why title, collection or tags could not be set on it."""
 
-    file: LocalFile
+    file: Item
     outcome: Outcome
     error: OctavoError | None = None
 
@@ -47,9 +48,9 @@ class Added:
 class Display(Protocol):
     """Shows how it goes; `progress` gets the bytes that are sent of a file."""
 
-    def begin(self, file: LocalFile) -> None: ...
-    def progress(self, file: LocalFile, sent: int) -> None: ...
-    def end(self, file: LocalFile, result: Added | Refused | None) -> None: ...
+    def begin(self, file: Item) -> None: ...
+    def progress(self, file: Item, sent: int) -> None: ...
+    def end(self, file: Item, result: Added | Refused | None) -> None: ...
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ class Adding:
         """Whether everything was done that was asked for."""
         return not (self.refused or self.left or self.failure or any(one.error for one in self.added))
 
-    async def run(self, client: Client, files: Sequence[LocalFile], at_once: int, display: Display) -> None:
+    async def run(self, client: Client, files: Sequence[Item], at_once: int, display: Display) -> None:
         """Until all are sent, or one fails in a way that all would."""
         self.left = len(files)
         limits = (await client.read_settings()).limits
@@ -85,7 +86,7 @@ class Adding:
             for _ in range(workers):
                 group.create_task(self._work(client, waiting, limits, display))
 
-    async def _work(self, client: Client, waiting: Iterator[LocalFile], limits: Limits, display: Display) -> None:
+    async def _work(self, client: Client, waiting: Iterator[Item], limits: Limits, display: Display) -> None:
         for file in waiting:  # shared by all workers, each takes the next
             if self.failure:
                 return
@@ -95,12 +96,12 @@ class Adding:
             display.end(file, result)
 
     async def _add(
-        self, client: Client, file: LocalFile, limits: Limits, on_progress: Callable[[int], None]
+        self, client: Client, file: Item, limits: Limits, on_progress: Callable[[int], None]
     ) -> Added | Refused | None:
         policy = self.wanted.duplicates
         try:
             check_limits(file, limits)
-            outcome = await client.add_file(file.path, name=file.name, duplicates=policy, on_progress=on_progress)
+            outcome = await send(client, file, policy, on_progress)
         except OctavoError as error:
             return self._refuse(file, error)
         added = Added(file, outcome, await self._edit(client, outcome))
@@ -120,7 +121,7 @@ class Adding:
             return error
         return None
 
-    def _refuse(self, file: LocalFile, error: OctavoError) -> Refused | None:
+    def _refuse(self, file: Item, error: OctavoError) -> Refused | None:
         from octavo.client import Unreachable
 
         if isinstance(error, Unreachable) or error.status in FATAL:
@@ -131,7 +132,7 @@ class Adding:
         return refused
 
 
-def check_limits(file: LocalFile, limits: Limits) -> None:
+def check_limits(file: Item, limits: Limits) -> None:
     """What the server would refuse anyway is not sent."""
     if file.size == 0:
         raise Empty

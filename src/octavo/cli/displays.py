@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from octavo.cli.adding import Added, Display
-from octavo.cli.paths import LocalFile, Refused
+from octavo.cli.items import Item
+from octavo.cli.paths import Refused
 from octavo.cli.tables import clean, open_console, short_id, size_of
 
 if TYPE_CHECKING:
@@ -25,15 +26,15 @@ PICTURES_A_SECOND = 8
 
 
 class Silence:
-    def begin(self, file: LocalFile) -> None: ...
-    def progress(self, file: LocalFile, sent: int) -> None: ...
-    def end(self, file: LocalFile, result: Added | Refused | None) -> None: ...
+    def begin(self, file: Item) -> None: ...
+    def progress(self, file: Item, sent: int) -> None: ...
+    def end(self, file: Item, result: Added | Refused | None) -> None: ...
 
 
 class Lines(Silence):
     """For logs: what became of each file, with all of its id."""
 
-    def end(self, file: LocalFile, result: Added | Refused | None) -> None:
+    def end(self, file: Item, result: Added | Refused | None) -> None:
         del file
         if isinstance(result, Added):
             typer.echo(say_added(result, str(result.outcome.document_id)))
@@ -44,27 +45,27 @@ class Lines(Silence):
 class Bars:
     """One for everything and one for each large file; few files are named one by one."""
 
-    def __init__(self, bars: Progress, files: Sequence[LocalFile]) -> None:
+    def __init__(self, bars: Progress, files: Sequence[Item]) -> None:
         self._bars = bars
         self._files = len(files)
         self._ended = 0
-        self._sent: dict[LocalFile, int] = {}
-        self._own: dict[LocalFile, TaskID] = {}
+        self._sent: dict[Item, int] = {}
+        self._own: dict[Item, TaskID] = {}
         whole = sum(file.size + FILE_COST_BYTES for file in files)
         self._all = bars.add_task("Adding", total=whole, text=self._count())
 
-    def begin(self, file: LocalFile) -> None:
+    def begin(self, file: Item) -> None:
         self._sent[file] = 0
         if file.size >= OWN_BAR_BYTES:
-            self._own[file] = self._bars.add_task(clean(file.path.name), total=file.size, text="")
+            self._own[file] = self._bars.add_task(clean(file.name), total=file.size, text="")
 
-    def progress(self, file: LocalFile, sent: int) -> None:
+    def progress(self, file: Item, sent: int) -> None:
         self._bars.advance(self._all, sent - self._sent[file])  # back again when a transfer is repeated
         self._sent[file] = sent
         if file in self._own:
             self._bars.update(self._own[file], completed=sent, text=f"{size_of(sent)} of {size_of(file.size)}")
 
-    def end(self, file: LocalFile, result: Added | Refused | None) -> None:
+    def end(self, file: Item, result: Added | Refused | None) -> None:
         self._ended += 1
         self.progress(file, file.size + FILE_COST_BYTES)
         self._bars.update(self._all, text=self._count())
@@ -80,7 +81,7 @@ class Bars:
 
 
 @contextmanager
-def open_display(files: Sequence[LocalFile], *, silent: bool) -> Generator[Display]:
+def open_display(files: Sequence[Item], *, silent: bool) -> Generator[Display]:
     """What fits where the output goes to."""
     console = open_console(stderr=True)
     if silent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from pydantic.fields import FieldInfo
@@ -25,6 +26,8 @@ Stable: programs may rely on them. The API answers them as `application/problem+
 | Code | HTTP status | Tried again by itself | What it says |
 |---|---|---|---|
 """
+# What is documented; errors elsewhere are internal, or have the code of one of these.
+ERRORS = ("octavo.model.errors", "octavo.intake.errors", "octavo.fetch.errors", "octavo.intake.links.errors")
 DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
 
 
@@ -39,6 +42,8 @@ def settings_page() -> str:
 def errors_page() -> str:
     from octavo.model.errors import RETRY_RULES
 
+    for module in ERRORS:
+        import_module(module)
     rows: dict[str, str] = {}
     for error in _all_errors(OctavoError):
         again = "yes" if RETRY_RULES[error.error_class] else "no"
@@ -58,7 +63,7 @@ def _default(name: str, field: FieldInfo) -> str:
 def _all_errors(base: type[OctavoError]) -> list[type[OctavoError]]:
     found = [base]
     for error in base.__subclasses__():
-        if error.__module__ == OctavoError.__module__:
+        if error.__module__ in ERRORS:
             found += _all_errors(error)
     return found
 

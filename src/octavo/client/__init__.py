@@ -2,12 +2,13 @@
 
 from octavo.client.client import Client
 from octavo.client.errors import RemoteProblem, Unreachable
-from octavo.client.records import Chunk, Document, Filters, Job, Key, Limits, NewKey, Outcome, Published, Retried
+from octavo.client.records import Chunk, Document, Event, Filters, Job, Key, Limits, NewKey, Outcome, Published, Retried
 
 __all__ = [
     "Chunk",
     "Client",
     "Document",
+    "Event",
     "Filters",
     "Job",
     "Key",

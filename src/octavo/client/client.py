@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from functools import cache
 from mimetypes import guess_type
@@ -17,17 +18,20 @@ from pydantic import TypeAdapter, ValidationError
 from octavo.client.address import read_key
 from octavo.client.bodies import FileBody, OnProgress
 from octavo.client.errors import Damaged, NotOctavo
+from octavo.client.following import follow
 from octavo.client.patience import Patience
 from octavo.client.records import (
     Action,
     Changed,
     Chunk,
     Document,
+    Event,
     Filters,
     Job,
     Key,
     NewKey,
     Outcome,
+    Place,
     Policy,
     Published,
     Received,
@@ -77,7 +81,8 @@ class Client:
     ) -> None:
         headers = {"authorization": f"Bearer {read_key(key)}"} if key else {}
         headers |= {"cookie": f"{SESSION_COOKIE}={session}"} if session else {}
-        self._wire = Wire(address, headers=headers, connections=connections, patience=patience or Patience(), hint=hint)
+        self._patience = patience or Patience()
+        self._wire = Wire(address, headers=headers, connections=connections, patience=self._patience, hint=hint)
 
     @property
     def address(self) -> str:
@@ -122,6 +127,23 @@ class Client:
         if outcome.sha256 not in {None, digest}:
             raise Damaged(file.name)
         return outcome
+
+    async def add_link(self, url: str, *, duplicates: Policy = "reuse") -> Outcome:
+        """Bring a web page or a video in, by its address."""
+        return await self._add_given({"url": url}, duplicates)
+
+    async def add_text(
+        self, text: str, *, title: str | None = None, source: str | None = None, duplicates: Policy = "reuse"
+    ) -> Outcome:
+        """Bring text in. `source` says where it is from."""
+        given = {"text": text, "title": title, "source": source}
+        return await self._add_given({name: value for name, value in given.items() if value is not None}, duplicates)
+
+    async def _add_given(self, given: Mapping[str, str], duplicates: Policy) -> Outcome:
+        """Made again after a broken connection, it finds the document of the first time, if that may be used."""
+        asked = {**given, "duplicates": duplicates}
+        ask = Ask("POST", "/documents", repeatable=duplicates == "reuse", json=asked)
+        return read_record(Outcome, await self._wire.call(ask))
 
     async def begin_upload(self, file: File, duplicates: Policy = "reuse") -> Ticket:
         """Announce a file. Made twice, the first is forgotten by the server after a day."""
@@ -228,6 +250,22 @@ class Client:
 
     async def cancel_job(self, job: UUID) -> Job:
         return read_record(Job, await self._wire.call(Ask("POST", f"/jobs/{job}/cancel")))
+
+    # Events ------------------------------------------------------------------------------------------------------
+
+    async def latest_event(self) -> str:
+        """Where the events are now, to follow them from here on."""
+        return read_record(Place, await self._get("/events", {"format": "json"})).cursor
+
+    async def events(self, *, after: str | None = None) -> AsyncGenerator[Event]:
+        """All that happens from now on, or after an earlier event's cursor: in order, each once, until it is closed.
+
+        A broken connection is opened again where it was. TOO_FAR_BEHIND is raised when too much was missed.
+        """
+        async with aclosing(follow(self._wire, self._patience, after)) as messages:
+            async for message in messages:
+                if message.name == "message":
+                    yield read_record(Event, {**message.read(), "cursor": message.id})
 
     # The installation and who asks -------------------------------------------------------------------------------
 

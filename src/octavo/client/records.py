@@ -13,6 +13,30 @@ DocumentStatus = Literal["pending", "completed", "failed"]
 Action = Literal["delete", "restore", "purge"]
 
 
+# Events ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a document or a job; `cursor` is where to go on after it."""
+
+    id: int
+    at: datetime
+    kind: str
+    process_id: UUID
+    document_id: UUID | None
+    state_after: str | None
+    detail: dict[str, Any]
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far somebody is who follows the events."""
+
+    cursor: str
+
+
 # Documents ---------------------------------------------------------------------------------------------------------
 
 
@@ -106,6 +130,8 @@ class Chunk:
     importance: float | None
     summary: str | None
     made_by: str | None
+    seconds: float | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Self, cast
@@ -74,6 +75,16 @@ class Wire:
             wait = seconds_to_wait(ask, answer)
             if wait is None or not await tries.wait(wait):
                 raise read_problem(answer)
+
+    @asynccontextmanager
+    async def open(self, ask: Ask, *, silence_seconds: float) -> AsyncGenerator[httpx.Response]:
+        """An answer that is read as it comes; it is made once, whatever it says."""
+        timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
+        try:
+            async with self._http.stream(ask.method, ask.path, headers=dict(ask.headers), timeout=timeout) as answer:
+                yield answer
+        except httpx.RequestError as error:
+            raise Unreachable(self._explain(error)) from error
 
     async def _send(self, ask: Ask, tries: Tries) -> httpx.Response | None:
         """The answer; None after a pause when the connection broke and the call may be made again."""

@@ -1,5 +1,6 @@
 """PostgreSQL, the only coordinator: connections, migrations, named queries, and a server that comes along."""
 
+from octavo.database.errors import explain
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current
 from octavo.database.pool import Connection, Database, connect
 from octavo.database.queries import Queries, load_queries
@@ -12,6 +13,7 @@ __all__ = [
     "Queries",
     "Row",
     "connect",
+    "explain",
     "fetch_rows",
     "load_queries",
     "migrate",

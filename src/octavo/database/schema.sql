@@ -170,9 +170,9 @@ BEGIN
         SELECT gen_random_uuid() AS new_id, c.* FROM chunks c WHERE document_id = twin AND revision = from_revision
     ), inserted AS (
         INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to,
-                            heading_path, word_count, themes, tone, importance, summary, made_by)
+                            heading_path, word_count, themes, tone, importance, summary, made_by, seconds)
         SELECT new_id, copy, 1, index, content, char_start, char_end, page_from, page_to, heading_path, word_count, themes,
-               tone, importance, summary, made_by FROM copied
+               tone, importance, summary, made_by, seconds FROM copied
     )
     INSERT INTO chunk_concepts (chunk_id, concept, importance)
     SELECT copied.new_id, k.concept, k.importance FROM chunk_concepts k JOIN copied ON copied.id = k.chunk_id;
@@ -204,6 +204,13 @@ BEGIN
         INSERT INTO owner_usage (owner_id, bytes, documents) VALUES (NEW.owner_id, NEW.bytes, 1)
         ON CONFLICT (owner_id) DO UPDATE SET bytes = owner_usage.bytes + excluded.bytes, documents = owner_usage.documents + 1;
     END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.end_delivery() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE outgoing SET ended = true WHERE job_id = NEW.id AND NOT ended;
     RETURN NULL;
 END $$;
 CREATE FUNCTION public.engine_now() RETURNS timestamp with time zone
@@ -288,6 +295,16 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
+CREATE FUNCTION public.event_type(job_kind text, event_kind text, state_after text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE
+        WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
+        WHEN event_kind = 'dead_letter' THEN 'job.dead_letter'
+        ELSE CASE coalesce(job_kind, 'process_document') WHEN 'process_document' THEN 'document.' ELSE 'job.' END
+             || CASE WHEN state_after = 'complete' THEN 'completed' ELSE event_kind END
+    END
+$$;
 CREATE FUNCTION public.exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer, is_idle boolean, lease interval, mark_priority smallint, mark_time bigint) RETURNS TABLE(id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint, virtual_time bigint, attempt integer, stage text, lease_token bigint, input jsonb)
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -559,6 +576,7 @@ BEGIN
     WHERE owner_id = visitor;
     UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor;
     GET DIAGNOSTICS moved = ROW_COUNT;
+    UPDATE notifications SET owner_id = person WHERE owner_id = visitor;
     DELETE FROM sessions WHERE owner_id = visitor;
     DELETE FROM owners WHERE id = visitor;
     RETURN moved;
@@ -793,6 +811,74 @@ BEGIN
     RAISE EXCEPTION 'job % cannot go from % to %', job, before, after
         USING ERRCODE = 'check_violation', CONSTRAINT = 'job_transitions';
 END $$;
+CREATE FUNCTION public.refuse_update() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'what was tried is never changed' USING ERRCODE = 'restrict_violation';
+END $$;
+CREATE FUNCTION public.relay_events(most integer, news text[], errors text[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    seen relay;
+    seen_now integer;
+    last_xid xid8;
+    last_id bigint;
+    new_subscribers uuid[];
+    new_processes uuid[];
+    freed_subscribers uuid[];
+    freed_processes uuid[];
+BEGIN
+    SELECT * INTO seen FROM relay FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    WITH found AS MATERIALIZED (
+        SELECT e.xid, e.id, e.at, e.process_id, e.kind, e.state_after, e.owner_id, e.document_id, e.detail
+        FROM events e
+        WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+        ORDER BY e.xid, e.id LIMIT most
+    ), named AS MATERIALIZED (
+        -- The owner may have become another since: a visitor who signed in.
+        SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, f.owner_id) AS whose
+        FROM found f LEFT JOIN jobs j ON j.id = f.process_id
+    ), told AS (
+        INSERT INTO notifications (id, owner_id, event_id, process_id, document_id, type, level, title, error_code, created_at)
+        SELECT gen_random_uuid(), o.id, n.id, n.process_id, d.id, n.type,
+               CASE WHEN n.type = ANY (errors) THEN 'error' ELSE 'news' END,
+               coalesce(d.title, d.filename), n.detail #>> '{error,code}', n.at
+        FROM named n JOIN owners o ON o.id = n.whose LEFT JOIN documents d ON d.id = n.document_id
+        WHERE n.type = ANY (news || errors)
+    ), put AS (
+        INSERT INTO outgoing (subscriber_id, event_id, process_id, type)
+        SELECT subscriber, id, process_id, type FROM (
+            SELECT s.id AS subscriber, n.* FROM named n JOIN subscribers s ON s.owner_id = n.whose AND NOT s.everybodys
+            WHERE s.active AND n.type = ANY (s.events) AND n.at >= s.created_at
+            UNION ALL
+            SELECT s.id, n.* FROM named n CROSS JOIN subscribers s
+            WHERE s.everybodys AND s.active AND n.type = ANY (s.events) AND n.at >= s.created_at) AS wanted
+        ORDER BY xid, id
+        RETURNING subscriber_id, process_id
+    )
+    SELECT (SELECT count(*) FROM found), lines.subscribers, lines.processes, l.xid, l.id
+    INTO seen_now, new_subscribers, new_processes, last_xid, last_id
+    FROM (SELECT array_agg(subscriber_id) AS subscribers, array_agg(process_id) AS processes FROM put) AS lines
+    LEFT JOIN LATERAL (SELECT xid, id FROM found ORDER BY xid DESC, id DESC LIMIT 1) AS l ON true;
+    IF seen_now > 0 THEN
+        UPDATE relay SET xid = last_xid, id = last_id;
+    END IF;
+    -- In the order of their small index, which a planner that knows nothing of the table yet would not use otherwise.
+    WITH freed AS (
+        DELETE FROM outgoing WHERE place = ANY (ARRAY(SELECT place FROM outgoing WHERE ended ORDER BY place LIMIT most))
+        RETURNING subscriber_id, process_id
+    )
+    SELECT array_agg(subscriber_id), array_agg(process_id) INTO freed_subscribers, freed_processes FROM freed;
+    IF new_subscribers IS NULL AND freed_subscribers IS NULL THEN
+        RETURN seen_now;
+    END IF;
+    RETURN seen_now + start_deliveries(freed_subscribers || new_subscribers, freed_processes || new_processes);
+END $$;
 CREATE FUNCTION public.renew_leases(worker uuid, held uuid[], tokens bigint[], lease interval) RETURNS SETOF uuid
     LANGUAGE sql
     AS $$
@@ -804,11 +890,24 @@ $$;
 CREATE FUNCTION public.report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text) RETURNS boolean
     LANGUAGE sql
     AS $$
-    WITH held AS (
-        UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, stage),
-                        progressed_at = engine_now()
+    WITH before AS (
+        SELECT id, progressed_at, total, unit, stage, t.at FROM jobs, (SELECT engine_now() AS at) AS t
         WHERE id = job AND lease_token = token AND status = 'processing'
-        RETURNING id)
+        FOR UPDATE OF jobs
+    ), held AS (
+        UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, jobs.stage),
+                        progressed_at = before.at, event_xid = greatest(jobs.event_xid, pg_current_xact_id())
+        FROM before WHERE jobs.id = before.id
+        RETURNING jobs.*
+    ), told AS (
+        INSERT INTO events (xid, at, process_id, kind, owner_id, document_id, detail)
+        SELECT held.event_xid, before.at, held.id, 'progress', held.owner_id, held.document_id,
+               jsonb_strip_nulls(jsonb_build_object('stage', held.stage, 'done', now_done, 'total', of_total, 'unit', counted))
+        FROM held JOIN before USING (id)
+        WHERE now_done = of_total OR before.progressed_at IS NULL
+           OR (before.total, before.unit, before.stage) IS DISTINCT FROM (held.total, held.unit, held.stage)
+           OR floor(extract(epoch FROM before.progressed_at) / 2) < floor(extract(epoch FROM before.at) / 2)
+    )
     SELECT EXISTS (SELECT FROM held)
 $$;
 CREATE FUNCTION public.requeue_job(job uuid, from_stage text) RETURNS boolean
@@ -876,6 +975,33 @@ BEGIN
     INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
     ON CONFLICT (key) DO UPDATE SET most = excluded.most;
     PERFORM admit_waiting(ARRAY[wanted_key]);
+END $$;
+CREATE FUNCTION public.start_deliveries(subscribers uuid[], processes uuid[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    heads bigint[];
+    wanted jsonb;
+BEGIN
+    SELECT array_agg(head.place) INTO heads
+    FROM (SELECT DISTINCT subscriber, process FROM unnest(subscribers, processes) AS l (subscriber, process)) AS line
+    CROSS JOIN LATERAL (
+        SELECT place, job_id FROM outgoing WHERE subscriber_id = line.subscriber AND process_id = line.process
+        ORDER BY place LIMIT 1) AS head
+    WHERE head.job_id IS NULL;
+    WITH started AS (
+        UPDATE outgoing SET job_id = gen_random_uuid() WHERE place = ANY (heads) RETURNING *
+    )
+    SELECT jsonb_agg(jsonb_build_object(
+        'id', o.job_id, 'kind', 'deliver', 'owner_id', s.owner_id, 'key', format('%s:%s', o.event_id, s.id),
+        'priority', 3, 'cap_key', format('deliver:%s', s.id), 'cap', 2, 'input', jsonb_build_object(
+            'subscriber', s.id, 'event', o.event_id, 'process', o.process_id, 'type', o.type)) ORDER BY o.place)
+    INTO wanted FROM started o JOIN subscribers s ON s.id = o.subscriber_id;
+    IF wanted IS NULL THEN
+        RETURN 0;
+    END IF;
+    PERFORM enqueue_jobs(wanted);
+    RETURN jsonb_array_length(wanted);
 END $$;
 CREATE FUNCTION public.take_over_expired(at timestamp with time zone, most integer) RETURNS integer
     LANGUAGE plpgsql
@@ -972,10 +1098,13 @@ CREATE TABLE public.chunks (
     importance real,
     summary text,
     made_by text,
+    seconds real,
     CONSTRAINT chunks_check CHECK ((char_end > char_start)),
-    CONSTRAINT chunks_index_check CHECK ((index >= 0))
+    CONSTRAINT chunks_index_check CHECK ((index >= 0)),
+    CONSTRAINT chunks_seconds_check CHECK ((seconds >= (0)::double precision))
 );
 COMMENT ON COLUMN public.chunks.char_start IS 'In characters of the markdown of the same revision.';
+COMMENT ON COLUMN public.chunks.seconds IS 'Where in a recording the passage begins; NULL for what was not spoken.';
 CREATE TABLE public.collections (
     id uuid NOT NULL,
     owner_id uuid NOT NULL,
@@ -983,6 +1112,23 @@ CREATE TABLE public.collections (
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT collections_name_check CHECK ((name <> ''::text))
 );
+CREATE TABLE public.deliveries (
+    id uuid NOT NULL,
+    subscriber_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    event_id bigint,
+    process_id uuid,
+    type text NOT NULL,
+    status text NOT NULL,
+    answer integer,
+    seconds double precision NOT NULL,
+    error_code text,
+    at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['delivered'::text, 'failed'::text]))),
+    CONSTRAINT failed_with_a_code CHECK (((error_code IS NOT NULL) = (status = 'failed'::text)))
+);
+COMMENT ON COLUMN public.deliveries.answer IS 'The number that the receiver answered with: a status of HTTP or of SMTP.';
 CREATE TABLE public.document_tags (
     document_id uuid NOT NULL,
     tag_id uuid NOT NULL
@@ -1148,6 +1294,25 @@ CREATE TABLE public.memberships (
     CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'member'::text, 'reader'::text])))
 );
 COMMENT ON TABLE public.memberships IS 'Who may act for an owner; its own person has a row here too.';
+CREATE TABLE public.notifications (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    event_id bigint NOT NULL,
+    process_id uuid NOT NULL,
+    document_id uuid,
+    type text NOT NULL,
+    level text NOT NULL,
+    title text,
+    error_code text,
+    created_at timestamp with time zone NOT NULL,
+    read_at timestamp with time zone,
+    resolved_at timestamp with time zone,
+    resolved_by uuid,
+    CONSTRAINT notifications_level_check CHECK ((level = ANY (ARRAY['news'::text, 'error'::text]))),
+    CONSTRAINT only_errors_are_resolved CHECK (((resolved_at IS NULL) OR (level = 'error'::text))),
+    CONSTRAINT somebody_at_a_time CHECK (((resolved_by IS NULL) OR (resolved_at IS NOT NULL)))
+);
+COMMENT ON COLUMN public.notifications.title IS 'Of the document, as it was then. It is in this row of the owner, and in no event.';
 CREATE TABLE public.objects (
     key text NOT NULL,
     bytes bigint NOT NULL,
@@ -1157,6 +1322,25 @@ CREATE TABLE public.objects (
     CONSTRAINT objects_bytes_check CHECK ((bytes >= 0)),
     CONSTRAINT objects_refs_check CHECK ((refs >= 0)),
     CONSTRAINT objects_sha256_check CHECK ((length(sha256) = 32))
+);
+CREATE TABLE public.outgoing (
+    place bigint NOT NULL,
+    subscriber_id uuid NOT NULL,
+    event_id bigint NOT NULL,
+    process_id uuid NOT NULL,
+    type text NOT NULL,
+    job_id uuid,
+    ended boolean DEFAULT false NOT NULL,
+    CONSTRAINT ended_with_its_job CHECK (((NOT ended) OR (job_id IS NOT NULL)))
+);
+COMMENT ON COLUMN public.outgoing.ended IS 'Its job is over, whichever way; the relay takes the row out and lets the next one go.';
+ALTER TABLE public.outgoing ALTER COLUMN place ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.outgoing_place_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 CREATE TABLE public.owner_usage (
     owner_id uuid NOT NULL,
@@ -1183,6 +1367,12 @@ CREATE TABLE public.pages (
     height real,
     CONSTRAINT pages_check CHECK ((char_end >= char_start)),
     CONSTRAINT pages_number_check CHECK ((number > 0))
+);
+CREATE TABLE public.relay (
+    only_row boolean DEFAULT true NOT NULL,
+    xid xid8 NOT NULL,
+    id bigint NOT NULL,
+    CONSTRAINT relay_only_row_check CHECK (only_row)
 );
 CREATE TABLE public.schedules (
     name text NOT NULL,
@@ -1222,6 +1412,23 @@ CREATE TABLE public.start_rates (
     kind text NOT NULL,
     next_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.subscribers (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    channel text NOT NULL,
+    address text NOT NULL,
+    secret text,
+    events text[] NOT NULL,
+    everybodys boolean DEFAULT false NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    stopped_because text,
+    created_at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    CONSTRAINT stopped_for_a_reason CHECK (((NOT active) OR (stopped_because IS NULL))),
+    CONSTRAINT subscribers_events_check CHECK ((cardinality(events) > 0)),
+    CONSTRAINT webhooks_are_signed CHECK (((secret IS NOT NULL) = (channel = 'webhook'::text)))
+);
+COMMENT ON COLUMN public.subscribers.secret IS 'What webhooks are signed with; shown when it is made and never again.';
+COMMENT ON COLUMN public.subscribers.everybodys IS 'The administrator''s, from the settings: hears of everybody''s failures.';
 CREATE TABLE public.tags (
     id uuid NOT NULL,
     owner_id uuid NOT NULL,
@@ -1352,6 +1559,8 @@ ALTER TABLE ONLY public.chunks
     ADD CONSTRAINT chunks_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.collections
     ADD CONSTRAINT collections_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.document_tags
     ADD CONSTRAINT document_tags_pkey PRIMARY KEY (document_id, tag_id);
 ALTER TABLE ONLY public.documents
@@ -1368,14 +1577,20 @@ ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (owner_id, user_id);
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.objects
     ADD CONSTRAINT objects_pkey PRIMARY KEY (key);
+ALTER TABLE ONLY public.outgoing
+    ADD CONSTRAINT outgoing_pkey PRIMARY KEY (place);
 ALTER TABLE ONLY public.owner_usage
     ADD CONSTRAINT owner_usage_pkey PRIMARY KEY (owner_id);
 ALTER TABLE ONLY public.owners
     ADD CONSTRAINT owners_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.pages
     ADD CONSTRAINT pages_pkey PRIMARY KEY (document_id, revision, number);
+ALTER TABLE ONLY public.relay
+    ADD CONSTRAINT relay_pkey PRIMARY KEY (only_row);
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.schema_migrations
@@ -1386,6 +1601,8 @@ ALTER TABLE ONLY public.sign_in_links
     ADD CONSTRAINT sign_in_links_pkey PRIMARY KEY (token_hash);
 ALTER TABLE ONLY public.start_rates
     ADD CONSTRAINT start_rates_pkey PRIMARY KEY (kind);
+ALTER TABLE ONLY public.subscribers
+    ADD CONSTRAINT subscribers_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tags
     ADD CONSTRAINT tags_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.uploads
@@ -1399,14 +1616,21 @@ CREATE INDEX api_keys_owner ON public.api_keys USING btree (owner_id, created_at
 CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id) WHERE (user_id IS NOT NULL);
 CREATE INDEX artifacts_key ON public.artifacts USING btree (key);
 CREATE UNIQUE INDEX collections_name ON public.collections USING btree (owner_id, lower(name));
+CREATE INDEX deliveries_at ON public.deliveries USING btree (at);
+CREATE INDEX deliveries_subscriber ON public.deliveries USING btree (subscriber_id, at, id);
 CREATE INDEX document_tags_tag ON public.document_tags USING btree (tag_id);
 CREATE INDEX documents_collection ON public.documents USING btree (collection_id) WHERE (collection_id IS NOT NULL);
 CREATE INDEX documents_duplicate ON public.documents USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL);
+CREATE INDEX documents_need_somebody ON public.documents USING btree (owner_id, created_at, id) WHERE ((deleted_at IS NULL) AND (status = 'completed'::text) AND (needs_classification OR (quality = ANY (ARRAY['partial'::text, 'empty'::text]))));
 CREATE INDEX documents_owner_content ON public.documents USING btree (owner_id, sha256);
 CREATE INDEX documents_owner_created ON public.documents USING btree (owner_id, created_at, id) WHERE (deleted_at IS NULL);
 CREATE INDEX documents_owner_status ON public.documents USING btree (owner_id, status, created_at) WHERE ((deleted_at IS NULL) AND (status <> 'completed'::text));
+CREATE INDEX documents_owner_title ON public.documents USING btree (owner_id, lower(COALESCE(NULLIF(title, ''::text), filename)), id) WHERE (deleted_at IS NULL);
 CREATE INDEX documents_process ON public.documents USING btree (process_id);
+CREATE INDEX documents_stored_only ON public.documents USING btree (owner_id, created_at, id) WHERE ((deleted_at IS NULL) AND (quality = 'stored_only'::text));
 CREATE INDEX documents_trash ON public.documents USING btree (owner_id, deleted_at, id) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX events_owner ON ONLY public.events USING btree (owner_id, xid, id);
+CREATE INDEX events_default_owner_id_xid_id_idx ON public.events_default USING btree (owner_id, xid, id);
 CREATE INDEX events_process ON ONLY public.events USING btree (process_id, id);
 CREATE INDEX events_default_process_id_id_idx ON public.events_default USING btree (process_id, id);
 CREATE INDEX events_order ON ONLY public.events USING btree (xid, id);
@@ -1423,20 +1647,36 @@ CREATE INDEX jobs_ready ON public.jobs USING btree (priority, virtual_time, id) 
 CREATE INDEX jobs_resting ON public.jobs USING btree (status, created_at) WHERE (status = ANY (ARRAY['uploaded'::text, 'failed'::text, 'dead_letter'::text, 'paused'::text, 'cancelled'::text]));
 CREATE INDEX jobs_wait_for_cap ON public.jobs USING btree (cap_key, priority, virtual_time, id) WHERE ((status = 'queued'::text) AND (NOT admitted) AND (run_after IS NULL));
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
+CREATE INDEX notifications_document ON public.notifications USING btree (document_id) WHERE (document_id IS NOT NULL);
+CREATE UNIQUE INDEX notifications_once ON public.notifications USING btree (event_id);
+CREATE INDEX notifications_owner ON public.notifications USING btree (owner_id, created_at, id);
+CREATE INDEX notifications_read ON public.notifications USING btree (read_at) WHERE (read_at IS NOT NULL);
+CREATE INDEX notifications_resolved_by ON public.notifications USING btree (resolved_by) WHERE (resolved_by IS NOT NULL);
+CREATE INDEX notifications_unread ON public.notifications USING btree (owner_id) WHERE (read_at IS NULL);
 CREATE INDEX objects_unused ON public.objects USING btree (created_at) WHERE (refs = 0);
+CREATE INDEX outgoing_ended ON public.outgoing USING btree (place) WHERE ended;
+CREATE UNIQUE INDEX outgoing_job ON public.outgoing USING btree (job_id) WHERE (job_id IS NOT NULL);
+CREATE INDEX outgoing_lines ON public.outgoing USING btree (subscriber_id, process_id, place);
+CREATE UNIQUE INDEX outgoing_once ON public.outgoing USING btree (subscriber_id, event_id);
+CREATE UNIQUE INDEX outgoing_one_at_a_time ON public.outgoing USING btree (subscriber_id, process_id) WHERE (job_id IS NOT NULL);
 CREATE UNIQUE INDEX owners_one_local ON public.owners USING btree (kind) WHERE (kind = 'local'::text);
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 CREATE INDEX sessions_owner ON public.sessions USING btree (owner_id);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+CREATE UNIQUE INDEX subscribers_everybodys ON public.subscribers USING btree (channel) WHERE everybodys;
+CREATE INDEX subscribers_owner ON public.subscribers USING btree (owner_id, created_at, id);
 CREATE UNIQUE INDEX tags_name ON public.tags USING btree (owner_id, lower(name));
 CREATE UNIQUE INDEX uploads_canonical ON public.uploads USING btree (owner_id, sha256) WHERE is_canonical;
 CREATE INDEX uploads_document ON public.uploads USING btree (document_id);
 CREATE INDEX uploads_pending ON public.uploads USING btree (owner_id, created_at) WHERE (state = 'pending'::text);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (email);
 CREATE INDEX users_owner ON public.users USING btree (owner_id);
+ALTER INDEX public.events_owner ATTACH PARTITION public.events_default_owner_id_xid_id_idx;
 ALTER INDEX public.events_process ATTACH PARTITION public.events_default_process_id_id_idx;
 ALTER INDEX public.events_order ATTACH PARTITION public.events_default_xid_id_idx;
 CREATE TRIGGER artifacts_refer AFTER INSERT OR DELETE ON public.artifacts FOR EACH ROW EXECUTE FUNCTION public.count_references();
+CREATE TRIGGER deliveries_stay BEFORE UPDATE ON public.deliveries FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
+CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'deliver'::text) AND (old.status <> new.status) AND (new.status = ANY (ARRAY['complete'::text, 'failed'::text, 'dead_letter'::text, 'cancelled'::text])))) EXECUTE FUNCTION public.end_delivery();
 CREATE TRIGGER document_follows AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'process_document'::text) AND (old.status <> new.status))) EXECUTE FUNCTION public.follow_job();
 CREATE TRIGGER documents_count AFTER INSERT OR DELETE OR UPDATE OF owner_id ON public.documents FOR EACH ROW EXECUTE FUNCTION public.count_usage();
 CREATE TRIGGER events_are_append_only BEFORE DELETE OR UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
@@ -1458,6 +1698,8 @@ ALTER TABLE ONLY public.chunks
     ADD CONSTRAINT chunks_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.collections
     ADD CONSTRAINT collections_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.deliveries
+    ADD CONSTRAINT deliveries_subscriber_id_fkey FOREIGN KEY (subscriber_id) REFERENCES public.subscribers(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.document_tags
     ADD CONSTRAINT document_tags_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.document_tags
@@ -1482,6 +1724,14 @@ ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_resolved_by_fkey FOREIGN KEY (resolved_by) REFERENCES public.users(id) ON DELETE SET NULL;
+ALTER TABLE ONLY public.outgoing
+    ADD CONSTRAINT outgoing_subscriber_id_fkey FOREIGN KEY (subscriber_id) REFERENCES public.subscribers(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.owner_usage
     ADD CONSTRAINT owner_usage_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.pages
@@ -1498,6 +1748,8 @@ ALTER TABLE ONLY public.sign_in_links
     ADD CONSTRAINT sign_in_links_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.start_rates
     ADD CONSTRAINT start_rates_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
+ALTER TABLE ONLY public.subscribers
+    ADD CONSTRAINT subscribers_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.tags
     ADD CONSTRAINT tags_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.uploads

@@ -28,9 +28,18 @@ class PageLike(Protocol):
     def end(self) -> int: ...
 
 
+class MomentLike(Protocol):
+    """What is read of a moment. `octavo.extract.contract.Moment` is one."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`content` is `markdown[start:end]`; the pages are None where the document has none."""
+    """`content` is `markdown[start:end]`; pages and seconds are None where the document has none."""
 
     index: int
     start: int
@@ -40,15 +49,22 @@ class Chunk:
     page_to: int | None
     heading_path: tuple[str, ...]
     word_count: int
+    seconds: float | None = None
 
 
-def chunk(markdown: str, blocks: Iterable[BlockLike] = (), pages: Iterable[PageLike] = ()) -> list[Chunk]:
+def chunk(
+    markdown: str,
+    blocks: Iterable[BlockLike] = (),
+    pages: Iterable[PageLike] = (),
+    moments: Iterable[MomentLike] = (),
+) -> list[Chunk]:
     """The chunks in reading order. Blocks tell headings, tables and code; text without blocks is cut as well."""
     measure = Measure(markdown)
     in_order = sorted(blocks, key=lambda block: block.start)
     sections = list(read_sections(measure, in_order))
     section_starts = [section.start for section in sections]
     page_finder = _PageFinder(pages)
+    moment_finder = _MomentFinder(moments)
     cutter = Cutter(measure, in_order)
     chunks: list[Chunk] = []
     for section in merge_sections(sections):
@@ -65,6 +81,7 @@ def chunk(markdown: str, blocks: Iterable[BlockLike] = (), pages: Iterable[PageL
                     page_to=page_finder.number_at(end - 1),
                     heading_path=sections[bisect_right(section_starts, first) - 1].path,
                     word_count=count_words(content),
+                    seconds=moment_finder.seconds_at(start),
                 )
             )
     return chunks
@@ -88,3 +105,15 @@ class _PageFinder:
         if not self._numbers:
             return None
         return self._numbers[max(bisect_right(self._starts, position) - 1, 0)]
+
+
+class _MomentFinder:
+    def __init__(self, moments: Iterable[MomentLike]) -> None:
+        in_order = sorted(moments, key=lambda moment: moment.start)
+        self._starts = [moment.start for moment in in_order]
+        self._seconds = [moment.seconds for moment in in_order]
+
+    def seconds_at(self, position: int) -> float | None:
+        """Of the last moment at or before the character."""
+        place = bisect_right(self._starts, position)
+        return self._seconds[place - 1] if place else None

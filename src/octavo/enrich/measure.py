@@ -6,24 +6,17 @@ import re
 from array import array
 from bisect import bisect_left
 
-# Han and kana, one word each. Thai, Lao, Burmese and Khmer: a word has about five characters.
-_ONE_CHARACTER = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-_FEW_CHARACTERS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-_SIGNS = "\u3001-\u303f\uff01-\uff65"  # of scripts without spaces; a chunk may end behind each
-_OTHER = f"[^\\s{_ONE_CHARACTER}{_FEW_CHARACTERS}]"
+from octavo.model.words import FEW_CHARACTERS, ONE_CHARACTER, count_words
 
-# As `octavo.extract` counts the words of a document; a test holds the two together.
-WORD = re.compile(f"[{_ONE_CHARACTER}]|[{_FEW_CHARACTERS}]{{1,5}}|[^\\W_]{_OTHER}*")
+__all__ = ["IDEOGRAPH", "Measure", "count_words"]
+
+_SIGNS = "\u3001-\u303f\uff01-\uff65"  # of scripts without spaces; a chunk may end behind each
 # What fills a chunk: marks count too, and what has no spaces counts by its length, so that no chunk is endless.
 _UNIT = re.compile(
-    f"[{_ONE_CHARACTER}{_SIGNS}]|[{_FEW_CHARACTERS}]{{1,5}}|[^\\s{_ONE_CHARACTER}{_FEW_CHARACTERS}{_SIGNS}]{{1,30}}"
+    f"[{ONE_CHARACTER}{_SIGNS}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\s{ONE_CHARACTER}{FEW_CHARACTERS}{_SIGNS}]{{1,30}}"
 )
 
-IDEOGRAPH = re.compile(f"[{_ONE_CHARACTER}{_FEW_CHARACTERS}]")
-
-
-def count_words(text: str) -> int:
-    return sum(1 for _ in WORD.finditer(text))
+IDEOGRAPH = re.compile(f"[{ONE_CHARACTER}{FEW_CHARACTERS}]")
 
 
 class Measure:

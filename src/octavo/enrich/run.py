@@ -28,13 +28,21 @@ class Page:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    start: int
+    seconds: float
+
+
 def run(task: Task) -> None:
     """The texts of chunks stay behind: whoever has the document has them by their places."""
     document = json.load(task.input)
     blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
     pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]
+    # Documents that were extracted by an earlier version have none.
+    moments = [Moment(*(moment[name] for name in Moment.__slots__)) for moment in document.get("moments", ())]
     rows = [
-        [one.start, one.end, one.page_from, one.page_to, list(one.heading_path), one.word_count]
-        for one in chunk(document["markdown"], blocks, pages)
+        [one.start, one.end, one.page_from, one.page_to, list(one.heading_path), one.word_count, one.seconds]
+        for one in chunk(document["markdown"], blocks, pages, moments)
     ]
     task.output.write(json.dumps(rows).encode())

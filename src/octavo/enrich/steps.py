@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from octavo.enrich.chunking import Chunk
 from octavo.model.errors import Defect
 from octavo.sandbox import Sandbox
 
-Row = tuple[int, int, int | None, int | None, tuple[str, ...], int]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Row = tuple[int, int, int | None, int | None, tuple[str, ...], int, Seconds | None]
 _ROWS = TypeAdapter(list[Row])
 
 
@@ -41,6 +42,6 @@ def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
             raise Defect("What came out of the sandbox does not lie within the text.")
         before = end
     return [
-        Chunk(index, start, end, markdown[start:end], page_from, page_to, path, words)
-        for index, (start, end, page_from, page_to, path, words) in enumerate(rows)
+        Chunk(index, start, end, markdown[start:end], page_from, page_to, path, words, seconds)
+        for index, (start, end, page_from, page_to, path, words, seconds) in enumerate(rows)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
@@ -14,6 +15,7 @@ _HEADER = struct.Struct("<4s2xH10xIIHH")  # signature, flags, packed size, size,
 _SIZES_COME_LATER = 0x08
 _SIZES_ARE_ELSEWHERE = 0xFFFFFFFF
 
+_MOST_MIMETYPE = 100
 _MIMETYPES = {
     b"application/epub+zip": SourceType.EPUB,
     b"application/vnd.oasis.opendocument.text": SourceType.ODT,
@@ -47,7 +49,7 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     """Labels only choose between documents of one family, where the archive shows too little of itself."""
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
-    declared = _MIMETYPES.get(_content(head, mimetype)) if mimetype else None
+    declared = _declared(head, mimetype) if mimetype else None
     found = declared or _by_names(entries.keys())
     if found:
         return found
@@ -57,6 +59,15 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     elif _OPEN_DOCUMENT_FILE in entries or mimetype:
         labels = _OPEN_DOCUMENT_LABELS
     return labels.get(suffix) or labels.get(media_type) or SourceType.OTHER
+
+
+def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
+    """It must not be packed, but is where somebody packed a document again."""
+    try:
+        unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
+    except zlib.error:
+        unpacked = b""
+    return _MIMETYPES.get(_content(head, mimetype)) or _MIMETYPES.get(unpacked)
 
 
 def _by_names(names: AbstractSet[bytes]) -> SourceType | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from itertools import chain
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.model.errors import Defect
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SourceType(StrEnum):
-    """What a file is, by its content."""
+    """What a file is, by its content; the last three are what only the way it came in can tell."""
 
     PDF = "pdf"
     EPUB = "epub"
@@ -36,6 +36,9 @@ class SourceType(StrEnum):
     TEXT = "text"
     IMAGE = "image"
     OTHER = "other"
+    WEB = "web"
+    YOUTUBE = "youtube"
+    PASTE = "paste"
 
 
 class Quality(StrEnum):
@@ -108,6 +111,14 @@ class OutlineEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """What begins at `start` in the Markdown was said so many seconds after a recording began."""
+
+    start: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Metadata:
     """What the file says of itself. `date` is a year, a month or a day as ISO 8601 writes them."""
 
@@ -130,10 +141,12 @@ class Extracted:
     blocks: tuple[Block, ...] = ()
     outline: tuple[OutlineEntry, ...] = ()
     metadata: Metadata = field(default_factory=Metadata)
+    moments: tuple[Moment, ...] = ()
 
     def __post_init__(self) -> None:
         _check_ranges("page", self.pages, len(self.markdown))
         _check_ranges("block", self.blocks, len(self.markdown))
+        _check_moments(self.moments, len(self.markdown))
         boxes = (block.box for block in self.blocks if block.box)
         sizes = ((page.width or 0.0, page.height or 0.0) for page in self.pages)
         if not all(isfinite(sum(numbers)) for numbers in chain(boxes, sizes)):
@@ -154,6 +167,15 @@ def _check_ranges(what: str, ranges: Sequence[Page | Block], length: int) -> Non
         before = one.start
 
 
+def _check_moments(moments: Sequence[Moment], length: int) -> None:
+    before = Moment(-1, 0.0)
+    for one in moments:
+        # Comparisons with what is not a number are false.
+        if not (before.start < one.start < length and before.seconds <= one.seconds < inf):
+            raise ValueError(f"moment at {one.start} is out of order or outside of the text")
+        before = one
+
+
 def to_document(extracted: Extracted) -> dict[str, JSON]:
     """As JSON has it, with the names that `octavo extract --json` prints."""
     return {
@@ -165,10 +187,11 @@ def to_document(extracted: Extracted) -> dict[str, JSON]:
         "blocks": [_fields(block) for block in extracted.blocks],
         "outline": [_fields(entry) for entry in extracted.outline],
         "metadata": _fields(extracted.metadata),
+        "moments": [_fields(moment) for moment in extracted.moments],
     }
 
 
-def _fields(record: Page | Block | OutlineEntry | Metadata) -> JSON:
+def _fields(record: Page | Block | OutlineEntry | Metadata | Moment) -> JSON:
     """`dataclasses.asdict` copies whatever it meets, which takes ten times as long for a book."""
     return {name: getattr(record, name) for name in record.__slots__}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from octavo.extract.contract import Extracted, SourceType
@@ -12,10 +12,16 @@ from octavo.model.errors import NotSupported
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What is known of a file besides its bytes. The name is a label that somebody gave it."""
+    """What is known of a file besides its bytes. The name is a label that somebody gave it, and the type another.
+
+    `url` is where a page came from, `password` what opens the file.
+    """
 
     source_type: SourceType
     filename: str = ""
+    content_type: str = ""
+    url: str = ""
+    password: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from octavo.extract.contract import to_json
+from octavo.extract.contract import SourceType, to_json
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.formats import known_processors
 from octavo.extract.registry import Hints
@@ -22,7 +22,10 @@ def run(task: Task) -> None:
     head = task.input.read(HEAD_BYTES)
     if not head:
         raise Empty("The file has no bytes.")
-    filename = str(task.arguments.get("filename") or "")
-    source_type = detect(head, filename, str(task.arguments.get("content_type") or ""))
-    extracted = _PROCESSORS[source_type].extract(Path(task.input_path), Hints(source_type, filename))
+    filename, content_type, url, password, known = (
+        str(task.arguments.get(name) or "") for name in ("filename", "content_type", "url", "password", "source_type")
+    )
+    source_type = SourceType(known) if known else detect(head, filename, content_type)
+    hints = Hints(source_type, filename, content_type, url, password)
+    extracted = _PROCESSORS[source_type].extract(Path(task.input_path), hints)
     task.output.write(to_json(extracted))

@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from octavo.extract.contract import Extracted, from_json
+from octavo.extract.contract import Extracted, SourceType, from_json
+from octavo.model.json import JSON
 from octavo.sandbox import Limits, Progress, Sandbox
 
 
@@ -17,14 +18,28 @@ async def extract_in_sandbox(
     filename: str,
     content_type: str = "",
     *,
+    source_type: SourceType | None = None,
+    url: str = "",
+    password: str | None = None,
     limits: Limits | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Extracted:
-    """Reads the file at `path`. Raises what `Sandbox.run` raises, `Empty` and `NotSupported` among it."""
+    """Reads the file at `path`. Raises what `Sandbox.run` raises, `Empty` and `NotSupported` among it.
+
+    `source_type` is given where the content alone does not tell; `url` is where a page came from; `password` opens a
+    file that asks for one.
+    """
+    arguments: dict[str, JSON] = {
+        "filename": filename,
+        "content_type": content_type,
+        "source_type": source_type,
+        "url": url,
+        "password": password,
+    }
     with tempfile.TemporaryFile() as output:
         await sandbox.run(
             "octavo.extract.run:run",
-            {"filename": filename, "content_type": content_type},
+            arguments,
             input_file=path,
             output_file=output,
             limits=limits,

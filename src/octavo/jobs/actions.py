@@ -43,8 +43,8 @@ async def requeue_dead_letters(connection: Connection, jobs: Iterable[UUID], *, 
     return await retry_jobs(connection, None, jobs, from_stage=from_stage, allowed={JobStatus.DEAD_LETTER})
 
 
-async def discard_dead_letters(connection: Connection, jobs: Iterable[UUID]) -> int:
-    held = await _hold(connection, None, jobs, {JobStatus.DEAD_LETTER})
+async def discard_dead_letters(connection: Connection, jobs: Iterable[UUID], *, owner_id: UUID | None = None) -> int:
+    held = await _hold(connection, owner_id, jobs, {JobStatus.DEAD_LETTER})
     for job in held:
         await queue.discard(connection, job)
     return len(held)

@@ -6,6 +6,7 @@ follow (transaction, id) and stop below the oldest transaction that is still ope
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,8 +15,17 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from octavo.database import Connection, load_queries
+from octavo.model.errors import BadInput
 
 QUERIES = load_queries("events")
+# Both numbers fit what the database counts with.
+_CURSOR = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+
+
+class BadCursor(BadInput):
+    """This is no place among the events. Send the id of an event, or a cursor that was answered."""
+
+    code = "BAD_CURSOR"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,6 +34,9 @@ class Cursor:
 
     xid: int
     id: int
+
+    def __str__(self) -> str:
+        return f"{self.xid}-{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +56,42 @@ class Event:
         return Cursor(self.xid, self.id)
 
 
+def parse_cursor(text: str) -> Cursor:
+    found = _CURSOR.fullmatch(text)
+    if not found:
+        raise BadCursor
+    return Cursor(int(found[1]), int(found[2]))
+
+
 async def read_events(connection: Connection, after: Cursor | None = None, limit: int = 1000) -> list[Event]:
     """The next events of everybody; a reader that wants one owner's picks them out."""
-    start = after or Cursor(0, 0)
-    async with connection.cursor(row_factory=class_row(Event)) as cursor:
-        await cursor.execute(QUERIES.read, {"xid": str(start.xid), "id": start.id, "limit": limit})
-        return await cursor.fetchall()
+    return await _read(connection, QUERIES.read, {**_place(after), "limit": limit})
+
+
+async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, limit: int = 1000) -> list[Event]:
+    """The next events of one owner, however many others have happened since."""
+    return await _read(connection, QUERIES.read_of, {**_place(after), "owner": owner, "limit": limit})
+
+
+async def count_owner_events(connection: Connection, owner: UUID, after: Cursor, most: int) -> int:
+    """How many there are after a place; counted up to `most`."""
+    values = {**_place(after), "owner": owner, "most": most}
+    row = await (await connection.execute(QUERIES.count_of, values)).fetchone()
+    return row[0] if row else 0
 
 
 async def latest_cursor(connection: Connection) -> Cursor:
     """Where a reader begins that wants only what comes from now on."""
     row = await (await connection.execute(QUERIES.latest)).fetchone()
     return Cursor(row[0], 0) if row else Cursor(0, 0)
+
+
+async def _read(connection: Connection, query: bytes, values: dict[str, Any]) -> list[Event]:
+    async with connection.cursor(row_factory=class_row(Event)) as cursor:
+        await cursor.execute(query, values)
+        return await cursor.fetchall()
+
+
+def _place(after: Cursor | None) -> dict[str, Any]:
+    start = after or Cursor(0, 0)
+    return {"xid": str(start.xid), "id": start.id}

@@ -14,7 +14,7 @@ import psycopg
 import structlog
 from psycopg.types.json import Jsonb
 
-from octavo.database import Connection, Database, load_queries
+from octavo.database import Connection, Database, explain, load_queries
 from octavo.jobs.faults import FaultPlan
 from octavo.model.errors import DatabaseUnavailable, OctavoError
 from octavo.model.json import JSON
@@ -176,5 +176,5 @@ async def patiently(work: Callable[[], Awaitable[Answer]]) -> Answer:
         try:
             return await work()
         except (DatabaseUnavailable, psycopg.errors.DeadlockDetected) as error:
-            log.warning("waiting for the database", reason=str(error))
+            log.warning("waiting for the database", reason=explain(error))
             await asyncio.sleep(RETRY_SECONDS)

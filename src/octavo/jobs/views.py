@@ -73,6 +73,7 @@ class JobView:
     created_at: datetime
     queued_at: datetime | None
     started_at: datetime | None
+    progressed_at: datetime | None
     completed_at: datetime | None
     failed_at: datetime | None
 
@@ -139,6 +140,12 @@ async def show_job(connection: Connection, owner_id: UUID | None, job: UUID) -> 
     return (await _as_views(connection, rows, with_parts=True))[0]
 
 
+async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequence[UUID]) -> dict[UUID, JobView]:
+    """Those of these jobs that there are."""
+    rows = await _read_jobs(connection, owner_id, {"jobs": list(jobs)}, len(jobs))
+    return {view.id: view for view in await _as_views(connection, rows, with_parts=False)}
+
+
 async def list_events_of_job(
     connection: Connection, owner_id: UUID | None, job: UUID, *, limit: int = MOST_LIMIT
 ) -> list[EventView]:
@@ -157,7 +164,7 @@ async def count_jobs(connection: Connection) -> dict[str, int]:
 
 
 async def _read_jobs(connection: Connection, owner_id: UUID | None, filters: Row, most: int) -> list[Row]:
-    names = ("job", "status", "kind", "document", "before_at", "before_id")
+    names = ("job", "jobs", "status", "kind", "document", "before_at", "before_id")
     values = {name: filters.get(name) for name in names} | {"owner": owner_id, "most": most}
     return await fetch_rows(connection, QUERIES.jobs, values)
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -18,7 +18,7 @@ import structlog
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.database import Connection, Database, load_queries
+from octavo.database import Connection, Database, explain, load_queries
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.marks import Marks
@@ -38,6 +38,8 @@ RETRY_SECONDS = 0.2
 AWAY_SECONDS = 0.5
 
 Tools = TypeVar("Tools")
+# What a worker does again and again beside its jobs; it answers after how many seconds it is due again.
+Chore = Callable[[Database], Awaitable[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Worker(Generic[Tools]):
         limits: WorkerLimits,
         faults: FaultPlan | None = None,
         schedules: Sequence[Schedule] = (),
+        chores: Sequence[Chore] = (),
     ) -> None:
         self.id = new_id()
         self._database = database
@@ -96,6 +99,7 @@ class Worker(Generic[Tools]):
         self._limits = limits
         self._faults = faults or FaultPlan("")
         self._schedules = schedules
+        self._chores = chores
         self._marks = Marks()
         self._running: dict[UUID, Running] = {}
         self._finished: list[tuple[ClaimedJob, JSON]] = []
@@ -118,6 +122,7 @@ class Worker(Generic[Tools]):
                 self._keep_time(),
                 self._keep_schedules(),
                 self._wake_when(stopping),
+                *map(self._keep_doing, self._chores),
             )
         ]
         try:
@@ -241,7 +246,7 @@ class Worker(Generic[Tools]):
             await self._fail(job, error)
         except Exception as error:
             log.exception("job crashed", job=str(job.id), kind=job.kind)
-            await self._fail(job, UnexpectedError(f"{type(error).__name__}: {error}"))
+            await self._fail(job, UnexpectedError(f"{type(error).__name__}: {explain(error)}"))
         else:
             self._finished.append((job, output))
         finally:
@@ -287,7 +292,7 @@ class Worker(Generic[Tools]):
             try:
                 await self._check_leases()
             except (DatabaseUnavailable, psycopg.Error) as error:
-                log.warning("leases cannot be renewed", reason=str(error))
+                log.warning("leases cannot be renewed", reason=explain(error))
                 if time.monotonic() - self._renewed > self._limits.give_up_seconds:
                     self._abandon_all()
 
@@ -335,7 +340,17 @@ class Worker(Generic[Tools]):
                 async with self._database.transaction() as connection:
                     await run_due(connection)
             except (DatabaseUnavailable, psycopg.Error) as error:
-                log.warning("schedules cannot be looked at", reason=str(error))
+                log.warning("schedules cannot be looked at", reason=explain(error))
+
+    async def _keep_doing(self, chore: Chore) -> None:
+        """Every worker does it; the chore itself sees to it that only one of them does at a time."""
+        while True:
+            try:
+                pause = await chore(self._database)
+            except (DatabaseUnavailable, psycopg.Error) as error:
+                log.warning("a chore has to wait", reason=explain(error))
+                pause = SCHEDULE_SECONDS
+            await asyncio.sleep(pause)
 
     def _stop_overdue(self) -> None:
         for one in self._running.values():
@@ -385,7 +400,7 @@ class Worker(Generic[Tools]):
                     async for _ in connection.notifies():
                         self._wake.set()
             except (DatabaseUnavailable, psycopg.Error) as error:
-                log.info("not listening, polling instead", reason=str(error))
+                log.info("not listening, polling instead", reason=explain(error))
             await asyncio.sleep(self._limits.poll_seconds)
 
     async def _wake_when(self, stopping: asyncio.Event) -> None:

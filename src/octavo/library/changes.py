@@ -24,6 +24,7 @@ from octavo.model.states import JobStatus
 QUERIES = load_queries("documents")
 MOST_TAGS = 50
 KIND = "process_document"
+FETCHED = "fetched"
 
 
 class SourceGone(BadInput):
@@ -171,9 +172,16 @@ async def retry_document(connection: Connection, owner: UUID, document: UUID, fr
     else:
         held_status = held.status
     if held_status == "failed":
-        await queue.requeue(connection, held.process_id, from_stage=from_stage)
+        again = from_stage if from_stage is not None else await _stage_to_repeat(connection, held)
+        await queue.requeue(connection, held.process_id, from_stage=again)
         return Retried(held.id, held.process_id, "pending")
     return await _begin_revision(connection, held, from_stage)
+
+
+async def _stage_to_repeat(connection: Connection, held: Held) -> str | None:
+    """A page that was fetched and could not be read may have changed, so it is fetched anew."""
+    row = await (await connection.execute(QUERIES.last_stage, {"job": held.process_id})).fetchone()
+    return FETCHED if row and row[0] == FETCHED else None
 
 
 async def _is_paused(connection: Connection, held: Held) -> bool:

@@ -14,6 +14,7 @@ from octavo.model.errors import BadInput, NotFound
 from octavo.model.ids import new_id
 
 QUERIES = load_queries("documents")
+EVENTS = load_queries("events")
 
 
 class NameTaken(BadInput):
@@ -56,7 +57,10 @@ async def ensure_collection(connection: Connection, owner: UUID, name: str) -> U
     row = await (await connection.execute(QUERIES.ensure_collection, values)).fetchone()
     if row is None:
         raise AssertionError("an upsert answers its row")
-    return row[0]
+    made, is_new = row
+    if is_new:
+        await _tell(connection, owner, made, "made")
+    return made
 
 
 async def rename_collection(connection: Connection, owner: UUID, collection: UUID, name: str) -> None:
@@ -68,6 +72,7 @@ async def rename_collection(connection: Connection, owner: UUID, collection: UUI
         raise NameTaken(label) from None
     if row is None:
         raise NotFound
+    await _tell(connection, owner, collection, "renamed")
 
 
 async def delete_collection(connection: Connection, owner: UUID, collection: UUID) -> None:
@@ -75,6 +80,12 @@ async def delete_collection(connection: Connection, owner: UUID, collection: UUI
     values = {"owner": owner, "id": collection}
     if await (await connection.execute(QUERIES.delete_collection, values)).fetchone() is None:
         raise NotFound
+    await _tell(connection, owner, collection, "deleted")
+
+
+async def _tell(connection: Connection, owner: UUID, collection: UUID, change: str) -> None:
+    """For those who look at a list of them."""
+    await connection.execute(EVENTS.tell_of_collection, {"owner": owner, "collection": collection, "change": change})
 
 
 def clean_label(name: str, what: str) -> str:

@@ -6,15 +6,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT, MOST_LIMIT, EventView, JobError
 from octavo.model.errors import BadInput, NotFound
-from octavo.model.pages import Page, make_cursor, read_cursor
+from octavo.model.pages import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
 
 QUERIES = load_queries("documents")
+# As links to videos are kept.
+VIDEO = "https://www.youtube.com/watch?v="
+Tab = Literal["working", "needs_you", "failed", "stored_only"]
+Sort = Literal["newest", "oldest", "title"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,10 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`start` and `end` are characters of the document's markdown."""
+    """`start` and `end` are characters of the document's markdown.
+
+    `seconds` is when a passage of something spoken begins, and `url` opens the video there.
+    """
 
     id: UUID
     index: int
@@ -87,6 +94,8 @@ class Chunk:
     importance: float | None
     summary: str | None
     made_by: str | None
+    seconds: float | None
+    url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,7 @@ class Filters:
     tag: str | None = None
     collection: str | None = None
     trashed: bool = False
+    tab: Tab | None = None
 
 
 async def list_documents(
@@ -106,26 +116,32 @@ async def list_documents(
     owner: UUID,
     filters: Filters | None = None,
     *,
+    sort: Sort = "newest",
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    """Newest first."""
     wanted = filters or Filters()
-    before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     values = {
         "id_part": wanted.id,
         "status": wanted.status,
+        "tab": wanted.tab,
         "tag": wanted.tag,
         "collection": wanted.collection,
         "like": _like(wanted.q),
         "trashed": wanted.trashed,
-        "before_at": before_at,
-        "before_id": before_id,
+        "sort": sort,
+        **_after(sort, cursor),
     }
     rows = await _read(connection, owner, values, limit + 1)
     page = rows[:limit]
-    more = make_cursor(page[-1]["created_at"], page[-1]["id"]) if len(rows) > limit else None
+    more = _behind(sort, page[-1]) if len(rows) > limit else None
     return Page(await _as_documents(connection, page), more)
+
+
+async def find_documents(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[Document]:
+    """Those of these documents that there are and that are not in the trash, newest first."""
+    values: Row = {"documents": list(documents), "trashed": False}
+    return await _as_documents(connection, await _read(connection, owner, values, len(documents)))
 
 
 async def show_document(connection: Connection, owner: UUID, document: UUID, *, trashed: bool = False) -> Document:
@@ -140,11 +156,11 @@ async def list_chunks(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[Chunk]:
     """In the order of the text."""
-    await show_document(connection, owner, document)
+    source_url = (await show_document(connection, owner, document)).source_url
     after = _number(cursor) if cursor else -1
     values = {"document": document, "after": after, "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.chunks, values)
-    chunks = [_as_chunk(row) for row in rows[:limit]]
+    chunks = [_as_chunk(row, source_url) for row in rows[:limit]]
     return Page(chunks, str(chunks[-1].index) if len(rows) > limit else None)
 
 
@@ -160,11 +176,30 @@ async def list_events(
 
 
 async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> list[Row]:
-    names = ("document", "id_part", "status", "tag", "collection", "like", "before_at", "before_id")
+    names = (
+        *("document", "documents", "id_part", "status", "tab", "tag", "collection", "like"),
+        *("sort", "after_at", "after_text", "after_id"),
+    )
     values = {name: given.get(name) for name in names}
     return await fetch_rows(
         connection, QUERIES.documents, values | {"owner": owner, "trashed": given["trashed"], "most": most}
     )
+
+
+def _after(sort: Sort, cursor: str | None) -> Row:
+    if cursor is None:
+        return {}
+    if sort == "title":
+        text, document = read_text_cursor(cursor)
+        return {"after_text": text, "after_id": document}
+    at, document = read_cursor(cursor)
+    return {"after_at": at, "after_id": document}
+
+
+def _behind(sort: Sort, row: Row) -> str:
+    if sort == "title":
+        return make_text_cursor(row["order_text"], row["id"])
+    return make_cursor(row["created_at"], row["id"])
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
@@ -182,6 +217,7 @@ async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Doc
 def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document:
     rest = dict(row)
     code, message, cost = rest.pop("error_code"), rest.pop("error_message"), rest.pop("cost_usd")
+    del rest["order_text"]
     if code is None and rest["status"] == "failed":  # a cancelled job carries no error of its own
         code, message = "CANCELLED", "Stopped by you."
     return Document(
@@ -193,10 +229,17 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document
     )
 
 
-def _as_chunk(row: Row) -> Chunk:
+def _as_chunk(row: Row, source_url: str | None) -> Chunk:
     rest = dict(row)
     concepts = [Concept(**one) for one in rest.pop("concepts")]
-    return Chunk(concepts=concepts, **rest)
+    return Chunk(concepts=concepts, url=moment_url(source_url, row["seconds"]), **rest)
+
+
+def moment_url(source_url: str | None, seconds: float | None) -> str | None:
+    """Opens a video at its second."""
+    if seconds is None or not source_url or not source_url.startswith(VIDEO):
+        return None
+    return f"{source_url}&t={int(seconds)}s"
 
 
 def _like(q: str | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -12,6 +12,15 @@ from octavo.library.documents import show_document
 from octavo.model.errors import BadInput
 
 QUERIES = load_queries("documents")
+FETCHED_ENDINGS = {
+    "application/json": ".json",
+    "application/pdf": ".pdf",
+    "application/xhtml+xml": ".html",
+    "text/html": ".html",
+    "text/plain": ".txt",
+}
+# What jobs make and fetch; what people bring has its own place and its own name.
+FETCHED_KEYS = "derived/"
 
 
 class NotReady(BadInput):
@@ -32,14 +41,28 @@ class File:
 
 
 async def find_file(connection: Connection, owner: UUID, document: UUID, kind: str, name: str = "") -> File:
-    """One file of the revision that is read; missing and foreign documents answer alike."""
+    """One file of the revision that is read; missing and foreign documents answer alike.
+
+    The source of a link is what it led to, as soon as that was fetched.
+    """
+    values = {"owner": owner, "document": document}
     async with connection.cursor(row_factory=class_row(File)) as cursor:
-        await cursor.execute(QUERIES.artifact, {"owner": owner, "document": document, "kind": kind, "name": name})
+        if kind == "source":
+            await cursor.execute(QUERIES.source_file, values)
+        else:
+            await cursor.execute(QUERIES.artifact, values | {"kind": kind, "name": name})
         file = await cursor.fetchone()
     if file is None:
         await show_document(connection, owner, document)
         raise NotReady
-    return file
+    return replace(file, filename=_with_ending(file)) if kind == "source" else file
+
+
+def _with_ending(file: File) -> str:
+    """What was fetched has only a label; its type says how such files end."""
+    ending = FETCHED_ENDINGS.get(file.content_type.partition(";")[0])
+    label_only = file.key.startswith(FETCHED_KEYS) and ending and not file.filename.lower().endswith(ending)
+    return f"{file.filename}{ending}" if label_only else file.filename
 
 
 async def count_download(connection: Connection, document: UUID) -> None:

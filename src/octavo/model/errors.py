@@ -115,6 +115,20 @@ class Empty(BadInput):
     code = "EMPTY"
 
 
+class Paywalled(BadInput):
+    """Only people who pay or sign in can see this page."""
+
+    code = "PAGE_PAYWALL"
+    error_class = ErrorClass.PERMANENT
+    advice: ClassVar[str] = (
+        "Look for a copy of it in the Internet Archive (web.archive.org) or at archive.today and add the address "
+        "of the copy, or paste the text."
+    )
+
+    def __init__(self, detail: str | None = None) -> None:
+        super().__init__(detail or self.advice)
+
+
 class ContentBlocked(OctavoError):
     """The model refused this content because of its own rules."""
 
@@ -310,6 +324,14 @@ class NotAllowed(BadInput):
     """Your role, or the key that was used, does not allow this."""
 
     code = "NOT_ALLOWED"
+    error_class = ErrorClass.PERMANENT
+    status = 403
+
+
+class SignUpClosed(BadInput):
+    """New accounts are not made here. Ask whoever runs this installation for one."""
+
+    code = "SIGN_UP_CLOSED"
     error_class = ErrorClass.PERMANENT
     status = 403
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -27,7 +27,9 @@ PREFIX = "OCTAVO_"
 CONFIG_VARIABLE = "OCTAVO_CONFIG"
 MEBIBYTE = 1 << 20
 HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*|[0-9a-f.]*:[0-9a-f:.]+")
+HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9a-f:.]+\]):\d{1,5}")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*,]+")
+MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 
 
 def default_data_dir() -> Path:
@@ -131,7 +133,25 @@ class Settings(BaseSettings):
         int,
         Field(ge=1, description="Processor seconds that reading one file may take."),
     ] = 30
+    fetch_bytes: Annotated[
+        int, Field(ge=1, description="Most bytes that are fetched for one link, after unpacking.")
+    ] = 50 * MEBIBYTE
+    fetch_seconds: Annotated[
+        float, Field(gt=0, le=500, description="How long fetching one link may take, with all its redirects.")
+    ] = 60
+    fetch_allow: Annotated[
+        Texts,
+        Field(
+            description="Servers that may be fetched from although they are not on the public internet, as "
+            "`wiki.example.lan:80`, with commas between them."
+        ),
+    ] = ()
+    youtube_url: Annotated[
+        str,
+        Field(description="Where transcripts are asked for; another one than YouTube's own is for mirrors and tests."),
+    ] = "https://www.youtube.com"
     anonymous: Annotated[bool, Field(description="Whether visitors without an account may keep documents.")] = True
+    sign_up: Annotated[bool, Field(description="Whether anybody may make an account for themselves.")] = True
     hosts: Annotated[
         Texts,
         Field(
@@ -160,6 +180,27 @@ class Settings(BaseSettings):
             "asks is believed."
         ),
     ] = ()
+    public_url: Annotated[
+        str | None,
+        Field(description="Address under which people reach this installation, for links in mail and chats."),
+    ] = None
+    smtp_url: Annotated[
+        SecretStr | None,
+        Field(
+            description="Server that mail is handed to: `smtp://user:password@host:port`, `smtp+starttls://…` or "
+            "`smtps://…`. Unset: no mail is sent."
+        ),
+    ] = None
+    delivery_seconds: Annotated[
+        float, Field(gt=0, le=45, description="Seconds that a webhook's receiver or a mail server has to answer.")
+    ] = 15
+    mail_from: Annotated[str, Field(description="Address that mail comes from.")] = "octavo@localhost"
+    admin_mail: Annotated[
+        str | None, Field(description="Mail address that hears of everybody's failures and dead letters.")
+    ] = None
+    admin_slack: Annotated[
+        SecretStr | None, Field(description="Slack-compatible webhook that hears of the same, as `https://…`.")
+    ] = None
     server: Annotated[
         str | None,
         Field(
@@ -208,6 +249,21 @@ class Settings(BaseSettings):
             raise ValueError("must be names without scheme and port, such as docs.example.org")
         return names
 
+    @field_validator("fetch_allow")
+    @classmethod
+    def _hosts_with_ports(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        pairs = tuple(pair.lower() for pair in value)
+        if not all(HOST_AND_PORT.fullmatch(pair) for pair in pairs):
+            raise ValueError("must be hosts with ports, such as wiki.example.lan:80")
+        return pairs
+
+    @field_validator("youtube_url")
+    @classmethod
+    def _youtube_address(cls, value: str) -> str:
+        if not ORIGIN.fullmatch(value.rstrip("/")) or urlsplit(value).scheme not in {"http", "https"}:
+            raise ValueError("must look like https://host:port")
+        return value.rstrip("/")
+
     @field_validator("origins")
     @classmethod
     def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -215,6 +271,41 @@ class Settings(BaseSettings):
         if not all(ORIGIN.fullmatch(origin) for origin in origins):
             raise ValueError("must look like chrome-extension://id or https://host:port")
         return origins
+
+    @field_validator("public_url")
+    @classmethod
+    def _public_url(cls, value: str | None) -> str | None:
+        if value and not (urlsplit(value).scheme in {"http", "https"} and urlsplit(value).netloc):
+            raise ValueError("must look like https://docs.example.org")
+        return value.rstrip("/") if value else None
+
+    @field_validator("smtp_url")
+    @classmethod
+    def _smtp_url(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not _is_mail_server(value.get_secret_value()):
+            raise ValueError("must look like smtp://user:password@host:port, smtp+starttls://… or smtps://…")
+        return value
+
+    @field_validator("mail_from", "admin_mail")
+    @classmethod
+    def _mail_address(cls, value: str | None) -> str | None:
+        if value is not None and not MAIL_ADDRESS.fullmatch(value):
+            raise ValueError("must look like name@example.org")
+        return value
+
+    @field_validator("admin_mail")
+    @classmethod
+    def _has_a_mail_server(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value and info.data.get("smtp_url") is None:
+            raise ValueError("needs a mail server too, in OCTAVO_SMTP_URL")
+        return value
+
+    @field_validator("admin_slack")
+    @classmethod
+    def _slack_address(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and urlsplit(value.get_secret_value()).scheme not in {"http", "https"}:
+            raise ValueError("must look like https://host/path")
+        return value
 
     @classmethod
     def settings_customise_sources(
@@ -229,6 +320,14 @@ class Settings(BaseSettings):
         del dotenv_settings, file_secret_settings
         file = Path(os.environ.get(CONFIG_VARIABLE) or "octavo.toml")
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
+
+
+def _is_mail_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"smtp", "smtp+starttls", "smtps"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def variable_name(field: str) -> str:

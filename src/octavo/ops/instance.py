@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from octavo.database import Connection, Database, MigrationState, connect, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.fetch import GuardedClient
 from octavo.model.errors import OctavoError
 from octavo.model.settings import Settings
 from octavo.sandbox import Limits, Sandbox
@@ -19,7 +20,7 @@ from octavo.storage import Bucket, open_bucket
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
 # What a child of the sandbox would otherwise import anew for every document.
-PRELOAD = ("octavo.extract.run", "octavo.enrich.run")
+PRELOAD = ("octavo.extract.run", "octavo.enrich.run", "trafilatura")
 
 
 def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
@@ -112,6 +113,11 @@ def sandbox_of(settings: Settings) -> Sandbox:
     """The sandbox with this installation's limits."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
     return Sandbox(limits=limits, preload=PRELOAD)
+
+
+def fetch_client_of(settings: Settings) -> GuardedClient:
+    """The way out to other people's servers."""
+    return GuardedClient(frozenset(settings.fetch_allow))
 
 
 def _reveal(secret: SecretStr | None) -> str | None:

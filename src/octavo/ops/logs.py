@@ -1,13 +1,24 @@
-"""Structured logs: readable on a terminal, one JSON object a line elsewhere; other libraries' lines look the same."""
+"""Structured logs: readable on a terminal, one JSON object a line elsewhere; other libraries' lines look the same.
+
+A traceback names what the database refused, and never shows it.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import Literal
+import traceback
+from collections.abc import Iterator
+from typing import Literal, TextIO, cast
 
+import psycopg
 import structlog
-from structlog.typing import Processor
+from structlog.typing import ExcInfo, Processor
+
+from octavo.database import explain
+
+BECAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
+MEANWHILE = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
 Format = Literal["auto", "console", "json"]
 
@@ -41,5 +52,40 @@ def configure_logs(level: str, form: Format, **bound: object) -> None:
 def _rendering(form: Format) -> list[Processor]:
     remove = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if form == "console" or (form == "auto" and sys.stderr.isatty()):
-        return [remove, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
-    return [remove, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        return [remove, structlog.dev.ConsoleRenderer(exception_formatter=_print_exception)]
+    return [remove, structlog.processors.ExceptionRenderer(_as_text), structlog.processors.JSONRenderer()]
+
+
+def _print_exception(sio: TextIO, exc_info: ExcInfo) -> None:
+    sio.write("\n" + _as_text(exc_info))
+
+
+def _as_text(exc_info: ExcInfo) -> str:
+    return format_exception(exc_info[1])
+
+
+def format_exception(error: BaseException) -> str:
+    """As Python writes it, but errors of the database without what is in the rows."""
+    return "".join(_lines(error, set())).rstrip()
+
+
+def _lines(error: BaseException, seen: set[int]) -> Iterator[str]:
+    seen.add(id(error))
+    before, words = error.__cause__, BECAUSE
+    if before is None and not error.__suppress_context__:
+        before, words = error.__context__, MEANWHILE
+    if before is not None and id(before) not in seen:
+        yield from _lines(before, seen)
+        yield words
+    yield "Traceback (most recent call last):\n"
+    yield from traceback.format_tb(error.__traceback__)
+    yield from _words(error)
+    if isinstance(error, BaseExceptionGroup):
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from (f"  | {line}" for line in "".join(_lines(one, seen)).splitlines(keepends=True))
+
+
+def _words(error: BaseException) -> list[str]:
+    if isinstance(error, psycopg.Error):
+        return [f"{type(error).__module__}.{type(error).__qualname__}: {explain(error)}\n"]
+    return traceback.format_exception_only(error)

@@ -10,12 +10,13 @@ from pathlib import Path
 import structlog
 
 from octavo.database import Database, require_current
+from octavo.deliver.subscribers import keep_administrators
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.worker import Worker, WorkerLimits
 from octavo.model.settings import Settings
-from octavo.ops.instance import bucket_of, open_database, sandbox_of
-from octavo.owners import ensure_local_owner
-from octavo.pipeline import Tools, known_kinds, known_schedules
+from octavo.ops.instance import bucket_of, fetch_client_of, open_database, sandbox_of
+from octavo.owners.sign_in import local_owner
+from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules
 
 log = structlog.get_logger()
 PATIENCE = 10  # as `nice` counts
@@ -31,11 +32,14 @@ async def work(settings: Settings) -> None:
         open_database(settings) as database,
         aclosing(bucket_of(settings)) as bucket,
         sandbox_of(settings) as sandbox,
+        fetch_client_of(settings) as fetch,
     ):
-        await _prepare(database)
+        await _prepare(database, settings)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
-        tools = Tools(settings, database, bucket, sandbox)
-        worker = Worker(database, known_kinds(), tools, limits, FaultPlan(settings.faults), known_schedules())
+        tools = Tools(settings, database, bucket, sandbox, fetch)
+        worker = Worker(
+            database, known_kinds(), tools, limits, FaultPlan(settings.faults), known_schedules(), known_chores()
+        )
         log.info("worker started", worker=str(worker.id), slots=limits.slots)
         await worker.run(stopping)
         log.info("worker stopped", worker=str(worker.id))
@@ -50,7 +54,9 @@ def _step_back() -> None:
         Path("/proc/self/autogroup").write_text(str(PATIENCE))
 
 
-async def _prepare(database: Database) -> None:
+async def _prepare(database: Database, settings: Settings) -> None:
     async with database.transaction() as connection:
         await require_current(connection)
-        await ensure_local_owner(connection)
+        owner = await local_owner(connection)
+        slack = settings.admin_slack.get_secret_value() if settings.admin_slack else None
+        await keep_administrators(connection, owner, {"mail": settings.admin_mail, "slack": slack})

@@ -1,8 +1,14 @@
-"""Passwords: hashed slowly with argon2id, outside the loop that serves everybody else."""
+"""Passwords: hashed slowly with argon2id, outside the loop that serves everybody else.
+
+Two at a time, because each takes 64 MB and several processors; whoever comes meanwhile waits.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
@@ -12,22 +18,30 @@ from octavo.model.errors import WeakPassword
 LEAST_CHARACTERS = 10
 # Verified when there is no such account, so that the answer takes as long as for a wrong password.
 NOBODYS_HASH = "$argon2id$v=19$m=65536,t=3,p=4$4HQmZLABisHpVBBRc3YP7Q$wF/7PUIKxxMxsjnLezb27OsBKGYkd4L6INazqdBCoB0"
+MOST_AT_ONCE = 2
 _hasher = PasswordHasher()
+_threads = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="passwords")
+
+Answer = TypeVar("Answer")
 
 
 async def hash_password(password: str) -> str:
     """The hash of a new password that is long enough."""
     if len(password) < LEAST_CHARACTERS:
         raise WeakPassword(f"It needs {LEAST_CHARACTERS} characters.")
-    return await asyncio.to_thread(_hasher.hash, password)
+    return await _in_turn(lambda: _hasher.hash(password))
 
 
 async def verify_password(kept: str | None, password: str) -> str | None:
     """The hash to keep if the password is right: a new one when hashing was made harder since."""
-    right = await asyncio.to_thread(_matches, kept or NOBODYS_HASH, password)
+    right = await _in_turn(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:
         return None
-    return await asyncio.to_thread(_hasher.hash, password) if _hasher.check_needs_rehash(kept) else kept
+    return await _in_turn(lambda: _hasher.hash(password)) if _hasher.check_needs_rehash(kept) else kept
+
+
+async def _in_turn(work: Callable[[], Answer]) -> Answer:
+    return await asyncio.get_running_loop().run_in_executor(_threads, work)
 
 
 def _matches(kept: str, password: str) -> bool:

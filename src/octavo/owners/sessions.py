@@ -50,9 +50,10 @@ async def insert_session(connection: Connection, owner_id: UUID, user_id: UUID |
     return secret
 
 
-async def read_session(connection: Connection, secret: str) -> OpenSession | None:
+async def read_session(connection: Connection, secret: str, *, renew: bool = True) -> OpenSession | None:
     """Whom a browser acts for, while its session lasts and the person is a member."""
-    values = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "below": RENEWED_BELOW_SECONDS}
+    below = RENEWED_BELOW_SECONDS if renew else 0
+    values = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "below": below}
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(QUERIES.read_session, values)
         row: dict[str, Any] | None = await cursor.fetchone()

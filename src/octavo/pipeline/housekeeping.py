@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from octavo.database import load_queries
+from octavo.deliver.forgetting import forget_notifications, forget_tries
 from octavo.intake.sweep import sweep_abandoned
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
@@ -44,6 +45,12 @@ async def keep_house(run: Run[Tools]) -> JSON:
     async def remove_orphans() -> JSON:
         return await sweep_objects(tools.database, tools.bucket, UNFINISHED_SECONDS)
 
+    async def forget_deliveries() -> JSON:
+        return await forget_tries(tools.database)
+
+    async def forget_old_news() -> JSON:
+        return await forget_notifications(tools.database)
+
     await run.stage("events", make_room)
     return {
         "sign_ins_forgotten": await run.stage("sign-ins", forget_sign_ins),
@@ -51,6 +58,8 @@ async def keep_house(run: Run[Tools]) -> JSON:
         "documents_purged": await run.stage("trash", empty_trash),
         "unfinished_writes_removed": await run.stage("storage", sweep_storage),
         "orphans_removed": await run.stage("orphans", remove_orphans),
+        "deliveries_forgotten": await run.stage("deliveries", forget_deliveries),
+        "notifications_forgotten": await run.stage("notifications", forget_old_news),
     }
 
 

@@ -1,5 +1,6 @@
 """From the bytes of a document to text that can be read and cited: each stage is done once.
 
+- `fetched`: what a link leads to, as it came; only for links
 - `extracted`: the text with its pages, blocks and outline, from the file, in the sandbox
 - `markdown_saved`: the text as Markdown; a first revision can be read from here on
 - `chunked`: the text in pieces; a later revision takes the place of the one before, all at once
@@ -9,35 +10,33 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tempfile
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from psycopg import AsyncCursor
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.database import Connection, load_queries
 from octavo.enrich.chunking import Chunk
 from octavo.enrich.steps import chunk_in_sandbox
-from octavo.extract.contract import Extracted, Metadata, from_json, to_json
+from octavo.extract.contract import Extracted, Metadata, SourceType, from_json, to_json
 from octavo.extract.formats import known_processors
 from octavo.extract.steps import extract_in_sandbox
 from octavo.intake.errors import NotCanonical
+from octavo.intake.links import LINK_TYPE
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
+from octavo.jobs.run import Run, Save
+from octavo.library.changes import FETCHED, SourceGone
 from octavo.library.changes import KIND as NAME
-from octavo.library.changes import SourceGone
 from octavo.model.errors import BadInput, Cancelled
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
+from octavo.pipeline.fetching import Given, as_given, fetch_source
+from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
-from octavo.storage import Stored
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
@@ -59,21 +58,36 @@ class Source:
     filename: str
     content_type: str
     source_type: str
+    source_url: str | None
     deleted: bool
     source_key: str | None
     canonical: bool
+
+    @property
+    def link(self) -> str | None:
+        """The address, where that is what came in; files never have one, and pasted text is no link."""
+        return self.source_url if self.content_type == LINK_TYPE else None
+
+    def as_given(self) -> Given:
+        known = SourceType.PASTE if self.source_type == SourceType.PASTE else None
+        return Given(self.source_key or "", self.filename, self.content_type, known, self.source_url or "")
 
 
 async def process_document(run: Run[Tools]) -> JSON:
     source = await load_source(run)
     work = Processing(run, source, read_input(run.input).revision)
-    extracted = await run.stage("extracted", work.extract, save=work.save_extracted)
-    if extracted is None:
+
+    async def stage(name: str, make: Callable[[], Awaitable[JSON]], save: Save) -> JSON:
+        made = await run.stage(name, make, save=save)
+        await work.files.remove_unused()
+        return made
+
+    if source.link:
+        work.use_fetched(await stage(FETCHED, work.fetch, work.save_fetched))
+    if await stage("extracted", work.extract, work.save_extracted) is None:
         return {"quality": "stored_only"}
-    await run.stage("markdown_saved", work.write_markdown, save=work.save_markdown)
-    chunks = await run.stage("chunked", work.chunk, save=work.save_chunks)
-    await work.remove_unused()
-    return {"chunks": chunks}
+    await stage("markdown_saved", work.write_markdown, work.save_markdown)
+    return {"chunks": await stage("chunked", work.chunk, work.save_chunks)}
 
 
 def read_input(given: dict[str, JSON]) -> ProcessInput:
@@ -101,55 +115,72 @@ async def load_source(run: Run[Tools]) -> Source:
 
 
 class Processing:
-    """The stages of one revision. What is large goes to the bucket; a stage's own answer is small."""
+    """The stages of one revision."""
 
     def __init__(self, run: Run[Tools], source: Source, revision: int) -> None:
-        self._run = run
         self._tools = run.tools
         self._source = source
         self._revision = revision
+        self._given = source.as_given()
+        self._source_type = source.source_type
         self._extracted: Extracted | None = None
         self._chunks: list[Chunk] = []
-        self._unused: list[str] = []
+        self.files = RevisionFiles(run, source.id, revision)
 
-    async def remove_unused(self) -> None:
-        """Files that the last stage took the place of; after a kill the daily sweep finds them."""
-        unused, self._unused = self._unused, []
-        await self._tools.bucket.delete(unused)
+    # fetched
+
+    async def fetch(self) -> JSON:
+        raw = await fetch_source(self._tools, self._source.link or "")
+        return {**await self.files.put(raw.kind, raw.body), **raw.about()}
+
+    async def save_fetched(self, connection: Connection, made: JSON) -> None:
+        if not isinstance(made, dict):
+            raise TypeError("this stage answers what it stored")
+        await self.files.keep(connection, str(made["kind"]), made, str(made["content_type"]))
+
+    def use_fetched(self, made: JSON) -> None:
+        """From here on it is as if that had been brought in."""
+        if not isinstance(made, dict):
+            raise TypeError("this stage answers what it stored")
+        self._given = as_given(made)
+        self._source_type = str(made["source_type"])
 
     # extracted
 
     async def extract(self) -> JSON:
         """None for a type that is only kept."""
-        if self._source.source_type not in READABLE:
+        if self._source_type not in READABLE:
             return None
-        async with self._local_copy() as path:
+        given = self._given
+        async with self.files.local_copy(given.key) as path:
             extracted = await extract_in_sandbox(
-                self._tools.sandbox, path, self._source.filename, self._source.content_type
+                self._tools.sandbox,
+                path,
+                given.filename,
+                given.content_type,
+                source_type=given.source_type,
+                url=given.url,
             )
         self._extracted = extracted
-        stored = await self._put("extracted.json", await asyncio.to_thread(to_json, extracted))
-        return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256, "quality": extracted.quality}
+        stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
+        return {**stored, "quality": extracted.quality}
 
     async def save_extracted(self, connection: Connection, made: JSON) -> None:
-        values: dict[str, Any] = {"document": self._source.id, "source_type": self._source.source_type}
+        values: dict[str, Any] = {"document": self._source.id, "source_type": self._source_type}
         if not isinstance(made, dict):
             await connection.execute(QUERIES.set_extracted, values | {"quality": "stored_only"})
             return
-        await self._keep(connection, "extracted", made, JSON_TYPE)
+        await self.files.keep(connection, "extracted", made, JSON_TYPE)
         await connection.execute(QUERIES.set_extracted, values | {"quality": made["quality"]})
 
     # markdown_saved
 
     async def write_markdown(self) -> JSON:
         extracted = await self._read_extracted()
-        stored = await self._put("document.md", extracted.markdown.encode())
-        return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
+        return {**await self.files.put("document.md", extracted.markdown.encode())}
 
     async def save_markdown(self, connection: Connection, made: JSON) -> None:
-        if not isinstance(made, dict):
-            raise TypeError("this stage answers what it stored")
-        await self._keep(connection, "markdown", made, MARKDOWN_TYPE)
+        await self.files.keep(connection, "markdown", made, MARKDOWN_TYPE)
         values = {"document": self._source.id, "revision": self._revision}
         await connection.execute(QUERIES.make_readable, values)
         await connection.execute(QUERIES.set_found, self._found(await self._read_extracted()))
@@ -189,49 +220,12 @@ class Processing:
         await connection.execute(QUERIES.insert_pages, place | values)
         rows = [{"id": str(new_id()), **{name: getattr(one, name) for name in one.__slots__}} for one in self._chunks]
         await connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(rows)})
-        await self._forget(connection, await connection.execute(QUERIES.switch_revision, place))
-
-    # Files
-
-    @asynccontextmanager
-    async def _local_copy(self) -> AsyncGenerator[Path]:
-        """The source as a file on this machine, for as long as a parser needs it."""
-        with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
-            path = Path(folder) / "source"
-            stream = await self._tools.bucket.stream(self._source.source_key or "")
-            with path.open("wb") as file:
-                async for chunk in stream:
-                    await asyncio.to_thread(file.write, chunk)
-            yield path
-
-    async def _put(self, name: str, body: bytes) -> Stored:
-        """Under a key of this attempt, so that one that lost its lease never writes where another does."""
-        job = self._run.job
-        return await self._tools.bucket.put(f"derived/{job.id}/{job.lease_token}/{name}", body)
-
-    async def _keep(self, connection: Connection, kind: str, made: dict[str, JSON], content_type: str) -> None:
-        stored = {name: made[name] for name in ("key", "bytes", "sha256")}
-        place = {"document": self._source.id, "revision": self._revision, "kind": kind}
-        await self._forget(connection, await connection.execute(QUERIES.delete_artifact, place))
-        await connection.execute(QUERIES.insert_object, stored)
-        values = {"id": new_id(), "job": self._run.job.id, "key": made["key"], "content_type": content_type}
-        await connection.execute(QUERIES.insert_artifact, place | values)
-
-    async def _forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Drop the rows of objects that nobody refers to any more."""
-        values = {"keys": [row[0] for row in await cursor.fetchall()]}
-        unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
-        self._unused = [row[0] for row in unused]
+        await self.files.forget(connection, await connection.execute(QUERIES.switch_revision, place))
 
     async def _read_extracted(self) -> Extracted:
         """From memory, or as an earlier attempt left it."""
         if self._extracted is None:
-            async with self._tools.database.connection() as connection:
-                values = {"document": self._source.id, "revision": self._revision, "kind": "extracted"}
-                row = await (await connection.execute(QUERIES.artifact_key, values)).fetchone()
-            if row is None:
-                raise SourceGone
-            body = await self._tools.bucket.read(row[0], limit=EXTRACTED_BYTES)
+            body = await self.files.read("extracted", EXTRACTED_BYTES)
             self._extracted = await asyncio.to_thread(from_json, body)
         return self._extracted
 

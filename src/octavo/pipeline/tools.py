@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from octavo.database import Database
+from octavo.fetch import GuardedClient
 from octavo.model.settings import Settings
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
@@ -16,3 +17,4 @@ class Tools:
     database: Database
     bucket: Bucket
     sandbox: Sandbox
+    fetch: GuardedClient = field(default_factory=GuardedClient)

@@ -5,34 +5,34 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
-from pathlib import Path
 
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 
 from octavo import __version__
 from octavo.model.settings import Settings
 from octavo.ops.instance import bucket_of, open_database
 from octavo.web import health, objects
-from octavo.web.api import account, admin, collections, documents, jobs, keys, members, problems, uploads
+from octavo.web.api import account, admin, collections, documents, events, jobs, keys, members, problems, uploads
+from octavo.web.api import notifications, webhooks
 from octavo.web.api import settings as published
+from octavo.web.assets import Assets
 from octavo.web.bodies import SmallBodies
 from octavo.web.limits import Clock, make_limits
-from octavo.web.pages import home, sign_in
+from octavo.web.live import Hub, Pace
+from octavo.web.pages.problems import as_page
+from octavo.web.pages.routes import PAGES
 from octavo.web.parts import CREDENTIALS, Parts
 from octavo.web.problems import handle_problems
 from octavo.web.security import AnswerHeaders, KnownHosts, SameSite, SecurityHeaders
 
-STATIC = Path(__file__).with_name("static")
 
-
-def create_app(settings: Settings, *, clock: Clock = time.monotonic) -> FastAPI:
+def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace | None = None) -> FastAPI:
     """The application of one process; its parts are opened when it starts to serve."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_database(settings) as database, aclosing(bucket_of(settings)) as bucket:
-            app.state.parts = Parts(settings, database, bucket, make_limits(settings, clock))
+            app.state.parts = Parts(settings, database, bucket, make_limits(settings, clock), Hub(database, pace))
             yield
 
     app = FastAPI(
@@ -43,7 +43,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic) -> FastAPI:
         docs_url=None,  # the built-in page loads its scripts from elsewhere
         redoc_url=None,
     )
-    handle_problems(app)
+    handle_problems(app, as_page)
     # From the inside out: what is added last sees a request first.
     app.add_middleware(SmallBodies)
     app.add_middleware(AnswerHeaders)
@@ -51,8 +51,8 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic) -> FastAPI:
     app.add_middleware(KnownHosts, settings=settings)
     app.add_middleware(SecurityHeaders)
     app.include_router(health.router)
-    library = (uploads, documents, collections, jobs, published)
-    for part in (objects, home, sign_in, *library, account, keys, members, admin):
+    library = (uploads, documents, collections, jobs, events, published)
+    for part in (objects, *PAGES, *library, account, keys, members, webhooks, notifications, admin):
         app.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", Assets(), name="static")
     return app

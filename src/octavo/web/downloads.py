@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
 from http import HTTPStatus
 
 from fastapi.responses import StreamingResponse
@@ -23,6 +25,10 @@ class RangeNotSatisfiable(BadInput):
     code = "RANGE_NOT_SATISFIABLE"
     status = 416
 
+    def __init__(self, size: int) -> None:
+        self.headers = {"content-range": f"bytes */{size}"}
+        super().__init__(f"It has {size:,} bytes.")
+
 
 def attachment(
     stream: ObjectStream, filename: str, content_type: str, headers: Mapping[str, str] | None = None
@@ -36,6 +42,7 @@ def attachment(
         "x-content-type-options": "nosniff",
         "cache-control": "private, no-store",
         "accept-ranges": "bytes",
+        "last-modified": format_datetime(stream.info.last_modified.astimezone(UTC), usegmt=True),
         **(headers or {}),
     }
     partial = (stream.start, stream.end) != (0, size)
@@ -45,6 +52,24 @@ def attachment(
     # A type is what somebody said about a file; a header cannot carry everything that can be said.
     media_type = content_type if _MEDIA_TYPE.fullmatch(content_type) else UNKNOWN_TYPE
     return StreamingResponse(stream, status, headers=all_headers, media_type=media_type)
+
+
+def names_a_date(if_range: str | None) -> bool:
+    return bool(if_range) and not if_range.strip().startswith(('"', "W/"))
+
+
+def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool:
+    """Whether a file is the one of which somebody has the first part; a weak or unreadable mark proves nothing."""
+    if not if_range:
+        return True
+    if not names_a_date(if_range):
+        return if_range.strip() == etag
+    try:
+        known = parsedate_to_datetime(if_range)
+    except ValueError:
+        return False
+    known = known if known.tzinfo else known.replace(tzinfo=UTC)
+    return modified is not None and known == modified.replace(microsecond=0)
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int]:
@@ -58,5 +83,5 @@ def read_range(header: str | None, size: int) -> tuple[int, int]:
     else:
         start, end = int(first), min(size, int(last) + 1) if last else size
     if start >= end:
-        raise RangeNotSatisfiable
+        raise RangeNotSatisfiable(size)
     return start, end

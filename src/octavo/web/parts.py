@@ -6,6 +6,7 @@ who comes for the first time becomes a visitor with an owner of their own.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
@@ -21,6 +22,7 @@ from octavo.ops.instance import storage_place
 from octavo.owners import SESSION_SECONDS, Caller, open_anonymous_session, read_key, read_session
 from octavo.storage import Bucket
 from octavo.web.limits import Limits, group_address
+from octavo.web.live import Hub
 from octavo.web.security import bearer_key
 
 SESSION_COOKIE = "octavo_session"
@@ -32,6 +34,7 @@ class Parts:
     database: Database
     bucket: Bucket
     limits: Limits
+    live: Hub
 
     async def readiness(self) -> list[Check]:
         return await check_readiness(self.database, self.bucket, storage_place(self.settings))
@@ -58,6 +61,7 @@ def session_secret(request: Request) -> str | None:
 
 def remember_session(request: Request, secret: str) -> None:
     """Whatever the route answers, the browser gets this cookie with it."""
+    request.state.new_session = secret
     _set_cookie(request, secret, SESSION_SECONDS)
 
 
@@ -86,6 +90,7 @@ async def recognise(request: Request, parts: PartsOf) -> Caller | None:
     parts.limits.admit(caller, address_of(request))
     if key is not None and caller is None:
         raise Unauthenticated("This key is unknown, revoked or expired.")
+    request.state.caller = caller
     return caller
 
 
@@ -115,6 +120,7 @@ async def visit(request: Request, parts: PartsOf, caller: Recognised) -> Caller 
     async with parts.database.transaction() as connection:
         secret, visitor = await open_anonymous_session(connection)
     remember_session(request, secret)
+    request.state.caller = visitor
     return visitor
 
 
@@ -137,6 +143,24 @@ async def write(caller: Reading) -> Caller:
 
 
 Writing = Annotated[Caller, Depends(write)]
+
+
+def still_acts_for(request: Request, parts: Parts, caller: Caller) -> Callable[[], Awaitable[bool]]:
+    """Whether who was let in would be let in again, for answers that take long."""
+    key = bearer_key(request.headers)
+    secret = getattr(request.state, "new_session", None) or session_secret(request) or ""
+
+    async def ask() -> bool:
+        async with parts.database.connection() as connection:
+            if key is not None:
+                now = await read_key(connection, key)
+            else:
+                # The browser would not hear of it if the session was renewed here.
+                session = await read_session(connection, secret, renew=False)
+                now = session.caller if session else None
+        return now is not None and now.owner_id == caller.owner_id
+
+    return ask
 
 
 async def know(caller: Recognised) -> Caller:

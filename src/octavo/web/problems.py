@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute, Match
 
 from octavo.model.errors import BadInput, Defect, NotFound, OctavoError
 from octavo.web.headers import HEADERS
+from octavo.web.mistakes import describe_mistakes
 
 log = structlog.get_logger()
 MEDIA_TYPE = "application/problem+json"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CODES = {404: NotFound.code, 405: "METHOD_NOT_ALLOWED", 401: "UNAUTHENTICATED", 403: "FORBIDDEN"}
+
+
+class WrongMethod(BadInput):
+    """This cannot be done with that address."""
+
+    code = CODES[HTTPStatus.METHOD_NOT_ALLOWED]
+    status = 405
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        methods = ", ".join(sorted(allowed))
+        self.headers = {"allow": methods}
+        super().__init__(f"It takes {methods}." if methods else None)
+
+
+# Instead of the words of the libraries that notice it.
+SENTENCES = {
+    HTTPStatus.BAD_REQUEST: "The request cannot be read. Is its body what its headers say?",
+    HTTPStatus.NOT_FOUND: NotFound().title,
+}
 
 
 def problem(
@@ -27,30 +51,58 @@ def problem(
     return JSONResponse(body, status, headers=headers, media_type=MEDIA_TYPE)
 
 
-def handle_problems(app: FastAPI) -> None:
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong with one request, before it has a form. `is_plain`: nobody found better words for it."""
+
+    status: int
+    code: str
+    title: str
+    detail: str | None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    is_plain: bool = False
+
+    @property
+    def line(self) -> str:
+        return f"{self.title} {self.detail}" if self.detail else self.title
+
+
+# Answers a page for people who look at pages, and nothing for programs.
+AsPage = Callable[[Request, Failure], Awaitable[Response | None]]
+
+
+def handle_problems(app: FastAPI, as_page: AsPage) -> None:
     """Register the one renderer for each kind of failure."""
 
+    async def answer(request: Request, failure: Failure) -> Response:
+        page = await as_page(request, failure)
+        headers = failure.headers or None
+        return page or problem(failure.status, failure.code, failure.title, failure.detail, headers)
+
     @app.exception_handler(OctavoError)
-    async def known(request: Request, error: OctavoError) -> JSONResponse:
+    async def known(request: Request, error: OctavoError) -> Response:
         if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log.warning("request failed", path=request.url.path, code=error.code, reason=error.line)
         wait = getattr(error, "retry_after_seconds", None)
-        headers = {"retry-after": str(math.ceil(wait))} if wait else None
-        return problem(error.status, error.code, error.title, error.detail, headers)
+        headers = dict(getattr(error, "headers", {})) | ({"retry-after": str(math.ceil(wait))} if wait else {})
+        return await answer(request, Failure(error.status, error.code, error.title, error.detail, headers))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        del request
-        wrong = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
-        return problem(BadInput.status, BadInput.code, BadInput().title, wrong)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        wrong = describe_mistakes(error.errors())
+        return await answer(request, Failure(BadInput.status, BadInput.code, BadInput().title, wrong))
 
     @app.exception_handler(HTTPException)
-    async def plain(request: Request, error: HTTPException) -> JSONResponse:
-        del request
-        phrase = HTTPStatus(error.status_code).phrase
-        code = CODES.get(error.status_code, phrase.upper().replace(" ", "_"))
-        headers = dict(error.headers) if error.headers else None
-        return problem(error.status_code, code, phrase, str(error.detail), headers)
+    async def plain(request: Request, error: HTTPException) -> Response:
+        status = HTTPStatus(error.status_code)
+        code = CODES.get(status, status.phrase.upper().replace(" ", "_"))
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            wrong = WrongMethod(allowed_methods(request))
+            return await answer(request, Failure(status, code, wrong.title, wrong.detail, wrong.headers, is_plain=True))
+        title = SENTENCES.get(status, status.phrase)
+        detail = None if status in SENTENCES else str(error.detail)
+        headers = dict(error.headers) if error.headers else {}
+        return await answer(request, Failure(status, code, title, detail, headers, is_plain=True))
 
     @app.exception_handler(ClientDisconnect)
     async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
@@ -60,7 +112,17 @@ def handle_problems(app: FastAPI) -> None:
         return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was whole.")
 
     @app.exception_handler(Exception)
-    async def unknown(request: Request, error: Exception) -> JSONResponse:
+    async def unknown(request: Request, error: Exception) -> Response:
         log.error("request crashed", path=request.url.path, exc_info=error)
         # Answered outside of all middleware, so that its headers are set here.
-        return problem(Defect.status, Defect.code, Defect().title, headers=HEADERS)
+        return await answer(request, Failure(Defect.status, Defect.code, Defect().title, headers=dict(HEADERS)))
+
+
+def allowed_methods(request: Request) -> set[str]:
+    """Of all routes with this path; one route knows only its own."""
+    routes: list[BaseRoute] = request.app.routes
+    return {method for method in METHODS if any(_takes(route, request, method) for route in routes)}
+
+
+def _takes(route: BaseRoute, request: Request, method: str) -> bool:
+    return route.matches({**request.scope, "method": method})[0] == Match.FULL

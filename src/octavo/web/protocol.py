@@ -13,6 +13,8 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 LINGER_SECONDS = 1.0
+# Under this name a request finds what cuts its connection, for callers who do not take what they asked for.
+DROP = "octavo.drop"
 
 
 class PatientTransport:
@@ -48,6 +50,10 @@ class PatientProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._patient = PatientTransport(transport, self._answer_is_framed)
         super().connection_made(cast("asyncio.Transport", self._patient))
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        cast("dict[str, Any]", self.scope)[DROP] = self.transport.abort
 
     def data_received(self, data: bytes) -> None:
         if not self._patient.is_closing():

@@ -134,9 +134,13 @@ class KnownHosts:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not answers_to(Headers(scope=scope).get("host"), self._settings):
+        if scope["type"] == "http" and not self._is_for_us(Headers(scope=scope).getlist("host")):
             return await refusal(WrongHost())(scope, receive, send)
         return await self._app(scope, receive, send)
+
+    def _is_for_us(self, hosts: list[str]) -> bool:
+        """Of several names, a proxy before us may have looked at another one than we do."""
+        return len(hosts) <= 1 and answers_to(hosts[0] if hosts else None, self._settings)
 
 
 class SameSite:

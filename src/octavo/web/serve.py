@@ -5,18 +5,38 @@ from __future__ import annotations
 import socket
 
 import uvicorn
+from fastapi import FastAPI
 
 from octavo.model.settings import Settings
 from octavo.web.app import create_app
+from octavo.web.parts import Parts
 from octavo.web.protocol import PatientProtocol
 
 GRACE_SECONDS = 10
 
 
+class Server(uvicorn.Server):
+    """Ends open streams before it waits for requests to end: they would never do so by themselves."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        parts = getattr(self._app.state, "parts", None)
+        if isinstance(parts, Parts):
+            parts.live.close()
+        await super().shutdown(sockets)
+
+
 def serve(settings: Settings, listener: socket.socket) -> None:
     """Serve on a socket that already listens; the caller decides where that is."""
+    server_of(create_app(settings), settings).run(sockets=[listener])
+
+
+def server_of(app: FastAPI, settings: Settings) -> Server:
     config = uvicorn.Config(
-        create_app(settings),
+        app,
         http=PatientProtocol,
         log_config=None,
         access_log=False,
@@ -26,4 +46,4 @@ def serve(settings: Settings, listener: socket.socket) -> None:
         lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    return Server(app, config)

@@ -12,7 +12,13 @@ from tests.support.visitors import House, me, refused, session_of
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/", 200), ("/api/v1/jobs", 200), ("/api/v1/session", 200), (f"/api/v1/jobs/{UUID(int=1)}", 404)],
+    [
+        ("/", 303),
+        ("/library", 200),
+        ("/api/v1/jobs", 200),
+        ("/api/v1/session", 200),
+        (f"/api/v1/jobs/{UUID(int=1)}", 404),
+    ],
 )
 async def test_the_first_answer_sets_the_cookie_whatever_it_is(house: House, path: str, status: int) -> None:
     browser = await house.browser()
@@ -43,7 +49,7 @@ async def test_the_cookie_is_for_https_alone_where_there_is_https(house: House) 
     assert "Secure" not in answer.headers["set-cookie"]
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/static/octavo.css", "/api/openapi.json", "/nowhere"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/static/any/css/base.css", "/api/openapi.json", "/nowhere"])
 async def test_what_needs_no_owner_makes_none(house: House, path: str) -> None:
     answer = await (await house.browser()).get(path)
     assert "set-cookie" not in answer.headers
@@ -83,7 +89,7 @@ async def test_where_visitors_are_not_allowed_nobody_gets_in_without_an_account(
         refused(answer, 401, "UNAUTHENTICATED")
         assert answer.headers["www-authenticate"] == "Bearer"
         assert "set-cookie" not in answer.headers
-    assert (await browser.get("/")).status_code == 200
+    assert (await browser.get("/", headers={"accept": "text/html"})).headers["location"] == "/sign-in"
     assert await house.rows("SELECT count(*) FROM owners") == [(0,)]
     person = await house.person("ada@example.org")
     assert (await person.get("/api/v1/jobs")).status_code == 200

@@ -248,9 +248,6 @@ def test_what_is_secret_stays_where_it_belongs(canary: Canary) -> None:
     assert hits(canary.secrets, database(canary)) == []
 
 
-@pytest.mark.xfail(
-    strict=True, reason="PostgreSQL shows the row that it refuses, and that gets into logs, jobs and events"
-)
 def test_a_row_that_the_database_refuses_is_shown_to_nobody(canary: Canary) -> None:
     """Any defect of ours that breaks a constraint: the error names the constraint, not what is in the row."""
     text, name = canary.texts["text"], canary.texts["file name"]

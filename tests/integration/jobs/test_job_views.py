@@ -460,7 +460,7 @@ def test_why_one_job_waits_is_found_without_reading_the_others(long_line: tuple[
 @pytest.mark.parametrize("filters", [{}, {"status": "queued"}, {"kind": "demo"}, {"job": uuid4()}])
 def test_a_page_is_read_without_reading_the_rest(long_line: tuple[Engine, UUID], filters: dict[str, Any]) -> None:
     engine, owner = long_line
-    unset = dict.fromkeys(("job", "status", "kind", "document", "before_at", "before_id"))
+    unset = dict.fromkeys(("job", "jobs", "status", "kind", "document", "before_at", "before_id"))
     plan = plan_of(engine, QUERIES.jobs, **unset | filters, owner=owner, most=51)
     assert read_whole(plan) == set()
     assert pages_read(plan) < 100

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
 
-from octavo.intake import Intake, NewUpload
-from octavo.jobs.faults import FaultPlan
-from octavo.jobs.worker import Worker, WorkerLimits
 from octavo.library import changes
-from octavo.library.documents import Document, list_chunks, show_document
-from octavo.library.files import find_file
-from octavo.model.settings import Settings
-from octavo.pipeline import Tools, detect_source, known_kinds
+from octavo.library.documents import list_chunks
 from octavo.sandbox import Sandbox
-from tests.support.library import LIMITS, Desk
+from tests.support.library import Desk
+from tests.support.working import add, finished, text_of, working
 
 MARKDOWN = "# Alpha\n\nThe quick brown fox — naïve, 東京.\n\n## Beta\n\n" + "Größere Wörter for the body, ça va. " * 300
 
@@ -29,37 +21,6 @@ MARKDOWN = "# Alpha\n\nThe quick brown fox — naïve, 東京.\n\n## Beta\n\n" +
 async def sandbox() -> AsyncGenerator[Sandbox]:
     async with Sandbox(preload=("octavo.extract.run", "octavo.enrich.run")) as box:
         yield box
-
-
-@asynccontextmanager
-async def working(desk: Desk, sandbox: Sandbox, folder: Path) -> AsyncGenerator[None]:
-    tools = Tools(Settings(data_dir=folder), desk.database, desk.bucket, sandbox)
-    stopping = asyncio.Event()
-    worker = Worker(desk.database, known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
-    task = asyncio.create_task(worker.run(stopping))
-    try:
-        yield
-    finally:
-        stopping.set()
-        await task
-
-
-async def finished(desk: Desk, owner: UUID, document: UUID) -> Document:
-    async with asyncio.timeout(30), desk.database.connection() as connection:
-        while (shown := await show_document(connection, owner, document)).status == "pending":  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-        return shown
-
-
-async def text_of(desk: Desk, owner: UUID, document: UUID, kind: str = "markdown") -> str:
-    async with desk.database.connection() as connection:
-        file = await find_file(connection, owner, document, kind)
-    return (await desk.bucket.read(file.key)).decode()
-
-
-async def add(desk: Desk, owner: UUID, name: str, body: bytes, **more: Any) -> UUID:  # noqa: ANN401
-    intake = Intake(desk.database, desk.bucket, detect_source)
-    return (await intake.take(owner, NewUpload(name, **more), body, LIMITS)).document_id
 
 
 async def test_markdown_is_kept_as_it_is_and_cut_into_chunks(

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.enrich import measure
 from octavo.enrich.chunking import Chunk, chunk
 from octavo.extract import words
 from octavo.extract.contract import Block, BlockKind, Page
@@ -227,7 +226,6 @@ def test_nothing_makes_no_chunk(markdown: str) -> None:
 @given(st.text() | st.text(st.sampled_from("a日ส _-.1é\n")))
 def test_words_are_those_of_the_document(text: str) -> None:
     """Two packages that may not import each other count words; they count the same."""
-    assert measure.WORD.pattern == words.WORD.pattern
     assert sum(one.word_count for one in chunk(text)) == words.count_words(text)
 
 

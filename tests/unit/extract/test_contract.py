@@ -61,7 +61,7 @@ def test_it_comes_back_as_it_was(text: str, about: Metadata, source_type: Source
 def test_the_documents_names_are_those_of_the_command_line() -> None:
     document: Any = to_document(EXAMPLE)
     assert document.keys() == {
-        "source_type", "markdown", "word_count", "quality", "pages", "blocks", "outline", "metadata",
+        "source_type", "markdown", "word_count", "quality", "pages", "blocks", "outline", "metadata", "moments",
     }  # fmt: skip
     assert {"number", "label", "start", "end"} <= document["pages"][0].keys()
     assert {"kind", "level", "page", "box", "text"} <= document["blocks"][0].keys()

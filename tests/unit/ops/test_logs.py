@@ -6,10 +6,14 @@ import json
 import logging
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 import structlog
 
-from octavo.ops.logs import configure_logs
+from octavo.database import explain
+from octavo.ops.logs import Format, configure_logs
+
+SECRET = "the text of a document"
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +60,48 @@ def test_a_person_gets_readable_lines(capsys: pytest.CaptureFixture[str]) -> Non
     configure_logs("info", "console")
     structlog.get_logger().info("hello", name="reader")
     assert not capsys.readouterr().err.startswith("{")
+
+
+def refuse(info: str) -> None:
+    """A row that the database refuses, inside two errors of ours."""
+    with psycopg.connect(info, autocommit=True) as connection:
+        connection.execute(b"CREATE TEMPORARY TABLE notes (body text CHECK (body = ''))")
+        try:
+            try:
+                connection.execute(b"INSERT INTO notes VALUES (%s)", [SECRET])
+            except psycopg.Error as error:
+                raise RuntimeError("first") from error
+        except RuntimeError:
+            connection.execute(b"SELECT %s::text::integer", [SECRET])
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+@pytest.mark.parametrize("logger", ["ours", "theirs"])
+def test_what_the_database_refused_is_named_but_not_shown(
+    capsys: pytest.CaptureFixture[str], database_info: str, form: Format, logger: str
+) -> None:
+    configure_logs("info", form)
+    with pytest.raises(psycopg.Error) as raised:
+        refuse(database_info)
+    together = ExceptionGroup("several", [raised.value, ValueError("another")])
+    if logger == "ours":
+        structlog.get_logger().error("failed", exc_info=together)
+    else:
+        logging.getLogger("some.library").error("failed", exc_info=together)
+    said = capsys.readouterr().err
+    assert SECRET not in said
+    assert "DETAIL" not in said
+    wanted = ["violates check constraint", "(23514)", "RuntimeError: first", "(22P02)", "ValueError: another"]
+    assert [words for words in wanted if words not in said] == []
+
+
+def test_what_is_known_of_an_error_is_told_without_values(database_info: str) -> None:
+    with pytest.raises(psycopg.Error) as raised:
+        refuse(database_info)
+    cause = raised.value.__context__
+    assert cause
+    assert cause.__cause__
+    refused = 'new row for relation "notes" violates check constraint "notes_body_check" (23514)'
+    assert [explain(raised.value), explain(cause), explain(cause.__cause__)] == [
+        *("a value cannot be used (22P02)", "first", refused)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Literal
 
@@ -10,8 +11,9 @@ from argon2 import PasswordHasher
 
 from octavo.model.errors import WeakPassword
 from octavo.owners import passwords
-from octavo.owners.passwords import NOBODYS_HASH, hash_password, verify_password
+from octavo.owners.passwords import MOST_AT_ONCE, NOBODYS_HASH, hash_password, verify_password
 from tests.support.passwords import hash_fast
+from tests.support.processes import wait_until
 
 
 def test_the_hash_that_stands_in_for_nobodys_is_as_slow_as_all_others() -> None:
@@ -71,3 +73,24 @@ async def test_nothing_is_hashed_on_the_loop(monkeypatch: pytest.MonkeyPatch) ->
     await verify_password(await hash_password("0123456789"), "0123456789")
     assert len(threads) == 2
     assert threading.get_ident() not in threads
+
+
+async def test_no_more_than_two_are_hashed_at_once_and_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third begins only after one of the first two has ended."""
+    begun: list[int] = []
+    go_on = threading.Event()
+
+    class Hasher(PasswordHasher):
+        def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+            del password, salt
+            begun.append(1)
+            assert go_on.wait(20)
+            return "hashed"
+
+    monkeypatch.setattr(passwords, "_hasher", Hasher())
+    hashing = asyncio.gather(*(hash_password("0123456789") for _ in range(6)))
+    await asyncio.to_thread(wait_until, lambda: len(begun) == MOST_AT_ONCE, 20, "two are hashed")
+    await asyncio.to_thread(bool)  # another thread of the process is free all the while
+    assert len(begun) == MOST_AT_ONCE
+    go_on.set()
+    assert await hashing == ["hashed"] * 6

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.storage import ObjectInfo, ObjectStream
-from octavo.web.downloads import RangeNotSatisfiable, attachment, read_range
+from octavo.web.downloads import RangeNotSatisfiable, attachment, is_still, read_range
 
 SIZE = 100
 WHOLE = (0, SIZE)
@@ -56,6 +56,7 @@ def test_a_part_that_is_not_there_is_refused(header: str) -> None:
     with pytest.raises(RangeNotSatisfiable) as refused:
         read_range(header, SIZE)
     assert (refused.value.status, refused.value.code) == (416, "RANGE_NOT_SATISFIABLE")
+    assert refused.value.headers == {"content-range": "bytes */100"}
 
 
 @given(st.text() | st.from_regex(r"bytes=\d*-\d*", fullmatch=True), st.integers(1, 1 << 50))
@@ -65,6 +66,28 @@ def test_no_wish_leads_out_of_the_file(header: str, size: int) -> None:
     except RangeNotSatisfiable:
         return
     assert 0 <= start < end <= size
+
+
+ETAG = '"abc"'
+MODIFIED = datetime(2026, 1, 1, 12, 0, 0, 500, tzinfo=UTC)
+MARKS: dict[str, tuple[str | None, bool]] = {
+    "no condition": (None, True),
+    "the same mark": ('"abc"', True),
+    "another mark": ('"abd"', False),
+    "a weak mark": ('W/"abc"', False),
+    "several marks": ('"abd", "abc"', False),
+    "the same date": ("Thu, 01 Jan 2026 12:00:00 GMT", True),
+    "an earlier date": ("Thu, 01 Jan 2026 11:59:59 GMT", False),
+    "a later date": ("Thu, 01 Jan 2026 12:00:01 GMT", False),
+    "no date": ("yesterday", False),
+    "a bare mark": ("abc", False),
+}
+
+
+@pytest.mark.parametrize("case", MARKS)
+def test_a_part_is_only_sent_to_who_has_the_rest_of_the_same_file(case: str) -> None:
+    mark, same = MARKS[case]
+    assert is_still(mark, ETAG, MODIFIED) is same
 
 
 # Headers -----------------------------------------------------------------------------------------------------------

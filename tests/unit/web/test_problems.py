@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
-from fastapi import FastAPI, HTTPException
+from fastapi import FastAPI, HTTPException, Request, Response
 
 from octavo.model.errors import NotFound, StorageFailed, TooLarge
-from octavo.web.problems import MEDIA_TYPE, handle_problems
+from octavo.web.problems import MEDIA_TYPE, Failure, handle_problems
+
+AS_JSON = {"content-type": "application/json"}
+
+
+async def no_page(request: Request, failure: Failure) -> Response | None:
+    """Only programs ask here."""
+    del request, failure
+    return None
 
 
 def failing_app() -> FastAPI:
     app = FastAPI()
-    handle_problems(app)
+    handle_problems(app, no_page)
 
     @app.get("/too-large")
     async def too_large() -> None:
@@ -26,6 +36,14 @@ def failing_app() -> FastAPI:
     async def number(number: int) -> int:
         return number
 
+    @app.post("/number/{number}")
+    async def keep(number: int, body: dict[str, int]) -> int:
+        return number + len(body)
+
+    @app.delete("/number/{number}")
+    async def forget(number: int) -> None:
+        del number
+
     @app.get("/teapot")
     async def teapot() -> None:
         raise HTTPException(418, "Short and stout", headers={"x-kept": "yes"})
@@ -37,10 +55,10 @@ def failing_app() -> FastAPI:
     return app
 
 
-async def get(path: str, method: str = "GET") -> httpx.Response:
+async def get(path: str, method: str = "GET", **more: Any) -> httpx.Response:  # noqa: ANN401
     transport = httpx.ASGITransport(failing_app(), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-        return await client.request(method, path)
+        return await client.request(method, path, **more)
 
 
 @pytest.mark.parametrize(
@@ -76,3 +94,29 @@ async def test_a_defect_tells_nothing_of_our_insides() -> None:
 
 async def test_headers_of_a_refusal_are_kept() -> None:
     assert (await get("/teapot")).headers["x-kept"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/number/7", "DELETE, GET, POST"), ("/disk", "GET")], ids=["several routes", "one route"]
+)
+async def test_a_wrong_method_is_told_which_are_right(path: str, allowed: str) -> None:
+    answer = await get(path, "PATCH")
+    assert answer.headers["allow"] == allowed
+    assert answer.json()["detail"] == f"It takes {allowed}."
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "more", "said"),
+    [
+        ("GET", "/nowhere", {}, "There is no such thing, or it is not yours."),
+        ("PATCH", "/disk", {}, "This cannot be done with that address."),
+        ("GET", "/number/seven", {}, "number: this is no whole number."),
+        ("POST", "/number/7", {"content": b"{", "headers": AS_JSON}, "body: this is no JSON."),
+        ("POST", "/number/7", {}, "body: it is missing."),
+        ("POST", "/number/7", {"json": {"a": "b"}}, "a: this is no whole number."),
+    ],
+    ids=["nowhere", "method", "number", "json", "missing", "field"],
+)
+async def test_what_libraries_notice_is_said_in_our_words(method: str, path: str, more: Any, said: str) -> None:  # noqa: ANN401
+    body = (await get(path, method, **more)).json()
+    assert said in {body["title"], body["detail"]}

@@ -53,6 +53,7 @@ SERVER_SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
+    "log_error_verbosity": "terse",  # without the row that was refused
 }
 
 

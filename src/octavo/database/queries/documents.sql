@@ -1,16 +1,19 @@
--- name: documents(owner, document, id_part, status, tag, collection, like, trashed, before_at, before_id, most)
--- The one way to read documents for people: newest first, of one owner.
+-- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, trashed, sort, after_at, after_text, after_id, most)
+-- The one way to read documents for people: of one owner, newest first, oldest first or by title. What is not asked for
+-- is folded away when the query is planned, so that each order can use its index.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
        d.duplicate_of, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
-       d.deleted_at, d.process_id, j.error_code, j.error_message, coalesce(j.cost_usd, 0) AS cost_usd
+       d.deleted_at, d.process_id, j.error_code, j.error_message, coalesce(j.cost_usd, 0) AS cost_usd,
+       lower(coalesce(nullif(d.title, ''), d.filename)) AS order_text
 FROM documents d
 LEFT JOIN jobs j ON j.id = d.process_id
 LEFT JOIN collections c ON c.id = d.collection_id
 WHERE d.owner_id = :owner
   AND (d.deleted_at IS NOT NULL) = :trashed
   AND (:document::uuid IS NULL OR d.id = :document)
+  AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
   AND (:id_part::text IS NULL OR starts_with(d.id::text, :id_part) OR right(d.id::text, length(:id_part)) = :id_part)
   AND (:status::text IS NULL OR d.status = :status)
   AND (:collection::text IS NULL OR lower(c.name) = lower(:collection))
@@ -18,8 +21,20 @@ WHERE d.owner_id = :owner
   AND (:tag::text IS NULL OR EXISTS (
       SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
       WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))
-  AND (:before_at::timestamptz IS NULL OR (d.created_at, d.id) < (:before_at, :before_id::uuid))
-ORDER BY d.created_at DESC, d.id DESC
+  AND (:tab::text IS NULL OR CASE :tab
+      WHEN 'working' THEN d.status = 'pending'
+      WHEN 'needs_you' THEN d.status = 'completed' AND (d.needs_classification OR d.quality IN ('partial', 'empty'))
+      WHEN 'failed' THEN d.status = 'failed'
+      ELSE d.quality = 'stored_only' END)
+  AND (:after_id::uuid IS NULL OR CASE :sort
+      WHEN 'title' THEN (lower(coalesce(nullif(d.title, ''), d.filename)), d.id) > (:after_text::text, :after_id::uuid)
+      WHEN 'oldest' THEN (d.created_at, d.id) > (:after_at::timestamptz, :after_id::uuid)
+      ELSE (d.created_at, d.id) < (:after_at::timestamptz, :after_id::uuid) END)
+ORDER BY CASE WHEN :sort = 'title' THEN lower(coalesce(nullif(d.title, ''), d.filename)) END,
+         CASE WHEN :sort IN ('oldest', 'title') THEN NULL ELSE d.created_at END DESC,
+         CASE WHEN :sort = 'oldest' THEN d.created_at END,
+         CASE WHEN :sort IN ('oldest', 'title') THEN d.id END,
+         d.id DESC
 LIMIT :most;
 
 -- name: tags_of(documents)
@@ -38,6 +53,17 @@ JOIN objects o ON o.key = a.key
 WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
 ORDER BY a.revision DESC LIMIT 1;
 
+-- name: source_file(owner, document)
+-- What a document was made from: what its link led to, where there is one, else what came in. Before there is a revision
+-- to read, what was fetched for the one that is being made.
+SELECT a.key, a.content_type, o.bytes, encode(o.sha256, 'hex') AS sha256, d.filename, d.process_id
+FROM documents d
+JOIN artifacts a ON a.document_id = d.id AND a.kind IN ('source', 'page_raw', 'transcript_raw')
+                AND (a.revision IN (0, d.revision) OR d.revision = 0)
+JOIN objects o ON o.key = a.key
+WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
+ORDER BY a.kind = 'source', a.revision DESC LIMIT 1;
+
 -- name: count_download(document)!
 -- Counted, and told as an event.
 WITH counted AS (
@@ -50,7 +76,7 @@ SELECT process_id, 'downloaded', owner_id, id, '{}' FROM counted;
 
 -- name: chunks(document, after, most)
 SELECT c.id, c.index, c.content, c.char_start AS start, c.char_end AS "end", c.page_from, c.page_to, c.heading_path,
-       c.themes, c.tone, c.importance, c.summary, c.made_by,
+       c.themes, c.tone, c.importance, c.summary, c.made_by, c.seconds,
        coalesce((SELECT jsonb_agg(jsonb_build_object('text', k.concept, 'importance', k.importance)
                                   ORDER BY k.importance DESC, k.concept)
                  FROM chunk_concepts k WHERE k.chunk_id = c.id), '[]') AS concepts
@@ -109,7 +135,7 @@ INSERT INTO document_tags (document_id, tag_id) SELECT :document, unnest(:tags::
 -- name: ensure_collection(owner, id, name)
 INSERT INTO collections (id, owner_id, name) VALUES (:id, :owner, :name)
 ON CONFLICT (owner_id, lower(name)) DO UPDATE SET name = collections.name
-RETURNING id;
+RETURNING id, xmax = 0 AS is_new;
 
 -- name: collections(owner)
 SELECT c.id, c.name, c.created_at, count(d.id) AS documents
@@ -231,6 +257,10 @@ WHERE deleted_at < clock_timestamp() - make_interval(days => :days) ORDER BY del
 SELECT key FROM objects WHERE key = ANY (:keys)
 UNION SELECT object_key FROM uploads WHERE object_key = ANY (:keys) AND state = 'pending'
 UNION SELECT incoming_key FROM uploads WHERE incoming_key = ANY (:keys) AND state = 'pending';
+
+-- name: last_stage(job)
+-- The stage that a job finished last.
+SELECT stage FROM job_stages WHERE job_id = :job ORDER BY finished_at DESC LIMIT 1;
 
 -- name: job_status(job)
 SELECT status FROM jobs WHERE id = :job;

@@ -1,10 +1,11 @@
--- name: jobs(owner, job, status, kind, document, before_at, before_id, most)
+-- name: jobs(owner, job, jobs, status, kind, document, before_at, before_id, most)
 -- The one way to read jobs for people: newest first, of one owner; without an owner, of all, for administrators.
 SELECT id, kind, document_id, status, stage, attempt, failures, max_attempts, done, total, unit, error_code, error_message,
-       created_at, queued_at, started_at, completed_at, failed_at
+       created_at, queued_at, started_at, progressed_at, completed_at, failed_at
 FROM jobs
 WHERE (:owner::uuid IS NULL OR owner_id = :owner)
   AND (:job::uuid IS NULL OR id = :job)
+  AND (:jobs::uuid[] IS NULL OR id = ANY (:jobs))
   AND (:status::text IS NULL OR status = :status)
   AND (:kind::text IS NULL OR kind = :kind)
   AND (:document::uuid IS NULL OR document_id = :document)

@@ -1,6 +1,6 @@
 -- name: document(document)
 -- What a document is processed from; nothing when it was deleted for good.
-SELECT d.id, d.filename, d.content_type, d.source_type, d.deleted_at IS NOT NULL AS deleted, a.key AS source_key,
+SELECT d.id, d.filename, d.content_type, d.source_type, d.source_url, d.deleted_at IS NOT NULL AS deleted, a.key AS source_key,
        d.duplicate_of IS NOT NULL OR EXISTS (
            SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical) AS canonical
 FROM documents d LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
@@ -18,7 +18,7 @@ INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_typ
 VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
 
 -- name: set_extracted(document, source_type, quality)!
-UPDATE documents SET source_type = CASE WHEN source_type IN ('web', 'youtube', 'paste') THEN source_type ELSE :source_type END,
+UPDATE documents SET source_type = :source_type,
                      quality = CASE WHEN revision = 0 THEN :quality ELSE quality END, updated_at = clock_timestamp()
 WHERE id = :document;
 
@@ -44,11 +44,11 @@ SELECT :document, :revision, p.number, p.label, p.start_at, p.end_at
 FROM unnest(:numbers::integer[], :labels::text[], :starts::integer[], :ends::integer[]) AS p (number, label, start_at, end_at);
 
 -- name: insert_chunks(document, revision, chunks)!
-INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to, heading_path, word_count)
+INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to, heading_path, word_count, seconds)
 SELECT c.id, :document, :revision, c.index, c.content, c.start, c."end", c.page_from, c.page_to,
-       ARRAY(SELECT jsonb_array_elements_text(c.heading_path)), c.word_count
+       ARRAY(SELECT jsonb_array_elements_text(c.heading_path)), c.word_count, c.seconds
 FROM jsonb_to_recordset(:chunks) AS c (id uuid, index integer, content text, start integer, "end" integer,
-                                       page_from integer, page_to integer, heading_path jsonb, word_count integer);
+                                       page_from integer, page_to integer, heading_path jsonb, word_count integer, seconds real);
 
 -- name: switch_revision(document, revision)
 -- The new revision is read from now on, and nothing of the old one is left; answers the keys of its files.

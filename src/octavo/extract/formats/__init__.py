@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from octavo.extract.formats import markdown, text
+from octavo.extract.formats import (
+    csv,
+    docx,
+    eml,
+    epub,
+    markdown,
+    odt,
+    paste,
+    pptx,
+    rtf,
+    text,
+    transcript,
+    web,
+    xlsx,
+)
 from octavo.extract.registry import Processors
 
 
 def known_processors() -> Processors:
     processors = Processors()
-    for processor in (markdown.PROCESSOR, text.PROCESSOR):
-        processors.add(processor)
+    for processor in (csv, docx, eml, epub, markdown, odt, paste, pptx, rtf, text, transcript, web, xlsx):
+        processors.add(processor.PROCESSOR)
     return processors

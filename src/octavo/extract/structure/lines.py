@@ -36,7 +36,7 @@ CONTAINERS = re.compile(r"(?:[ \t]*+(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)))*+[ \
 INTERRUPTING_ITEM = re.compile(r" {0,3}(?:[-+*]|1[.)])[ \t]+\S")
 
 _DASHES = r"[ \t]*+:?-++:?[ \t]*+"
-DELIMITER_ROW = re.compile(rf" {{0,3}}(?=\S\S)\|?{_DASHES}(?:\|{_DASHES})*+\|?[ \t]*$", re.MULTILINE)
+DELIMITER_ROW = re.compile(rf" {{0,3}}(?=\S\S|\|)\|?{_DASHES}(?:\|{_DASHES})*+\|?[ \t]*$", re.MULTILINE)
 CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 IMAGE = re.compile(r"!\[[^\]\n]{0,1000}\]\([^()\n]{0,2000}\)\s*")

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from octavo.jobs.views import MOST_LIMIT
 
+
+def _no_flag(value: object) -> object:
+    """True and false would else be taken for one and nothing."""
+    if isinstance(value, bool):
+        raise ValueError("this is no whole number")  # noqa: TRY004 - the only kind that becomes an answer
+    return value
+
+
+# Beside the limits of a number, not before them: these would else be missing in its description.
+WHOLE = BeforeValidator(_no_flag)
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 Email = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$")]

@@ -27,15 +27,19 @@ from octavo.library.files import count_download, find_file
 from octavo.model.errors import BadInput
 from octavo.model.pages import Page
 from octavo.web.api import Cursor, Limit, RetryRequest, problems
-from octavo.web.downloads import attachment, read_range
+from octavo.web.downloads import attachment, is_still, names_a_date, read_range
 from octavo.web.parts import Parts, PartsOf, Reading, Writing
+from octavo.web.problems import WrongMethod
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 LINK_SECONDS = 300
 MOST_IDS = 500
+NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain)]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
+WantedPart = Annotated[str | None, Header(alias="range")]
+IfRange = Annotated[str | None, Header(description="Only if the file is still this one, by its ETag or its date.")]
 _WRITTEN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -130,6 +134,12 @@ async def bulk(parts: PartsOf, caller: Writing, wanted: BulkRequest) -> BulkAnsw
     return BulkAnswer(changed=len(ids))
 
 
+@router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
+async def only_posted() -> None:
+    """Which would else be taken for the id of a document."""
+    raise WrongMethod(["POST"])
+
+
 @router.get("/{document}", responses=problems(401, 404, 422))
 async def document(
     parts: PartsOf,
@@ -202,18 +212,18 @@ async def events(
 
 @router.get("/{document}/markdown", responses=problems(401, 404, 409, 416, 422), response_class=Response)
 async def markdown(
-    parts: PartsOf, caller: Reading, document: UUID, asked: Annotated[str | None, Header(alias="range")] = None
+    parts: PartsOf, caller: Reading, document: UUID, part: WantedPart = None, if_range: IfRange = None
 ) -> StreamingResponse:
     """Its text."""
-    return await _download(parts, caller.owner_id, document, "markdown", asked)
+    return await _download(parts, caller.owner_id, document, "markdown", (part, if_range))
 
 
 @router.get("/{document}/source", responses=problems(401, 404, 409, 416, 422), response_class=Response)
 async def source(
-    parts: PartsOf, caller: Reading, document: UUID, asked: Annotated[str | None, Header(alias="range")] = None
+    parts: PartsOf, caller: Reading, document: UUID, part: WantedPart = None, if_range: IfRange = None
 ) -> StreamingResponse:
     """The file as it came in."""
-    return await _download(parts, caller.owner_id, document, "source", asked)
+    return await _download(parts, caller.owner_id, document, "source", (part, if_range))
 
 
 @router.post("/{document}/link", responses=problems(401, 404, 409, 422))
@@ -229,15 +239,21 @@ async def link(
     return SignedLink(url=url, expires_in_seconds=LINK_SECONDS)
 
 
-async def _download(parts: Parts, owner: UUID, document: UUID, kind: str, asked: str | None) -> StreamingResponse:
-    async with parts.database.transaction() as connection:
+async def _download(
+    parts: Parts, owner: UUID, document: UUID, kind: str, asked: tuple[str | None, str | None]
+) -> StreamingResponse:
+    part, if_range = asked
+    async with parts.database.connection() as connection:
         file = await find_file(connection, owner, document, kind)
-        start, end = read_range(asked, file.bytes)
-        if kind == "source" and start == 0:
+    etag = f'"{file.sha256}"'
+    info = await parts.bucket.stat(file.key) if names_a_date(if_range) else None
+    same = is_still(if_range, etag, info.last_modified if info else None)
+    start, end = read_range(part if same else None, file.bytes)
+    if kind == "source" and start == 0:
+        async with parts.database.connection() as connection:
             await count_download(connection, document)
     stream = await parts.bucket.stream(file.key, start=start, end=end)
-    headers = {"etag": f'"{file.sha256}"'}
-    return attachment(stream, _label(file.filename, kind), file.content_type, headers)
+    return attachment(stream, _label(file.filename, kind), file.content_type, {"etag": etag})
 
 
 def _label(filename: str, kind: str) -> str:

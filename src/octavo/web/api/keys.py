@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.model.pages import Page
 from octavo.owners import Scope, keys
 from octavo.owners.keys import KeyView, NewKey
-from octavo.web.api import problems
+from octavo.web.api import WHOLE, problems
 from octavo.web.parts import Known, PartsOf
 
 router = APIRouter(prefix="/api/v1/keys", tags=["account"])
@@ -22,7 +22,7 @@ class KeyWanted(BaseModel):
 
     name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
     scope: Scope = "write"
-    expires_in_days: Annotated[int | None, Field(ge=1, le=3650)] = None
+    expires_in_days: Annotated[int, Field(ge=1, le=3650), WHOLE] | None = None
 
 
 @router.get("", responses=problems(401, 403))
@@ -32,7 +32,7 @@ async def list_keys(parts: PartsOf, caller: Known) -> Page[KeyView]:
         return Page(await keys.list_keys(connection, caller), None)
 
 
-@router.post("", status_code=201, responses=problems(401, 403, 422))
+@router.post("", status_code=201, responses=problems(400, 401, 403, 422))
 async def make_key(parts: PartsOf, caller: Known, wanted: KeyWanted) -> NewKey:
     """Make a key. `key` is shown this once and never again."""
     async with parts.database.transaction() as connection:
@@ -46,3 +46,4 @@ async def revoke_key(parts: PartsOf, caller: Known, key: UUID) -> None:
     """It stops working at once."""
     async with parts.database.transaction() as connection:
         await keys.revoke_key(connection, caller, key)
+    parts.live.doubt(caller.owner_id)

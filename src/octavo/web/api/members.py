@@ -36,14 +36,14 @@ async def list_members(parts: PartsOf, caller: Known) -> Page[Member]:
         return Page(await members.list_members(connection, caller.owner_id), None)
 
 
-@router.post("", status_code=201, responses=problems(401, 403, 404, 409, 422))
+@router.post("", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
 async def add_member(parts: PartsOf, caller: Known, wanted: MemberWanted) -> Member:
     """Let somebody who has an account act for this owner too."""
     async with parts.database.transaction() as connection:
         return await members.add_member(connection, caller, wanted.email, wanted.role)
 
 
-@router.patch("/{user}", responses=problems(401, 403, 404, 409, 422))
+@router.patch("/{user}", responses=problems(400, 401, 403, 404, 409, 422))
 async def change_role(parts: PartsOf, caller: Known, user: UUID, wanted: RoleWanted) -> Member:
     """It holds from the person's next request on."""
     async with parts.database.transaction() as connection:
@@ -55,3 +55,4 @@ async def remove_member(parts: PartsOf, caller: Known, user: UUID) -> None:
     """Their sessions and keys for this owner end with it."""
     async with parts.database.transaction() as connection:
         await members.remove_member(connection, caller, user)
+    parts.live.doubt(caller.owner_id)

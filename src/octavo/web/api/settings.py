@@ -22,9 +22,12 @@ class Limits(BaseModel):
 
 
 class Published(BaseModel):
+    """`sign_up`: whether anybody may make an account."""
+
     version: str
     limits: Limits
     trash_days: int
+    sign_up: bool
 
 
 @router.get("/settings", responses=problems(401))
@@ -34,4 +37,5 @@ async def settings(parts: PartsOf, caller: Reading) -> Published:
     limits = Limits(
         upload_bytes=allowed.upload_bytes, stored_bytes=allowed.stored_bytes, concurrent_uploads=allowed.concurrent
     )
-    return Published(version=__version__, limits=limits, trash_days=parts.settings.trash_days)
+    chosen = parts.settings
+    return Published(version=__version__, limits=limits, trash_days=chosen.trash_days, sign_up=chosen.sign_up)

@@ -7,7 +7,7 @@ from typing import Annotated
 from urllib.parse import unquote
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -16,6 +16,7 @@ from octavo.intake.uploads import Policy, Ticket
 from octavo.model.errors import BadInput
 from octavo.web.api import problems
 from octavo.web.downloads import attachment
+from octavo.web.given import GIVEN, read_given
 from octavo.web.intake import IntakeOf, LimitsOf
 from octavo.web.multipart import FormReader
 from octavo.web.parts import PartsOf, Reading, Writing
@@ -51,6 +52,15 @@ class Announcement(BaseModel):
             self.duplicates,
             given={"title": self.title} if self.title else {},
         )
+
+
+class RawFields(BaseModel):
+    """What raw bytes say about themselves in the query."""
+
+    duplicates: Policy = "reuse"
+    title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
+    bytes: int | None = Field(default=None, ge=0, le=1 << 50)
 
 
 class Received(BaseModel):
@@ -109,6 +119,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: 
                         },
                     }
                 },
+                "application/json": {"schema": GIVEN},
                 **RAW,
             },
         }
@@ -120,22 +131,29 @@ async def add(
     caller: Writing,
     request: Request,
     parts: PartsOf,
+    fields: Annotated[RawFields, Query()],
     content_type: Annotated[str, Header()] = "application/octet-stream",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
 ) -> Outcome:
-    """Add a document in one call: a form whose last field is `file`, or the raw bytes with `X-Upload-Filename`.
+    """Add a document in one call: a form whose last field is `file`, the raw bytes with `X-Upload-Filename`, or JSON.
 
-    What a form says in its fields, raw bytes say in the query: `duplicates`, `title`, `sha256`.
+    What a form says in its fields, raw bytes say in the query: `duplicates`, `title`, `sha256`, `bytes`. JSON holds one
+    of `url`, `youtube_url` and `text`.
     """
+    media_type = content_type.partition(";")[0].strip().lower()
     with parts.limits.transfers.one(caller.owner_id, limits.concurrent):
         if x_upload_filename is not None:
-            announced = _check_fields(request.query_params, _read_name(x_upload_filename), content_type)
+            said = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
+            announced = _check_fields(said, _read_name(x_upload_filename), content_type)
             return await intake.take(caller.owner_id, announced.as_upload(), request.stream(), limits)
-        if content_type.partition(";")[0].strip().lower() == "multipart/form-data":
+        if media_type == "application/json":
+            given = await read_given(request.stream(), limits.upload_bytes, frozenset(parts.settings.fetch_allow))
+            return await intake.take(caller.owner_id, given.upload, given.body, limits)
+        if media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
             announced = _check_fields(form.fields, form.filename, form.content_type)
             return await intake.take(caller.owner_id, announced.as_upload(), form.file, limits)
-    raise BadInput("Send a form with `file`, or raw bytes with the header X-Upload-Filename.")
+    raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
 
 
 def _read_name(header: str) -> str:

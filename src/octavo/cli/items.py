@@ -1,0 +1,69 @@
+"""What can be added: files, links and text; each has a name to show and a size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from octavo.cli.paths import LocalFile
+
+if TYPE_CHECKING:
+    from octavo.client import Client, Outcome
+    from octavo.client.records import Policy
+
+SHOWN_CHARACTERS = 60
+SCHEMES = ("http://", "https://")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A web page or a video, by its address."""
+
+    url: str
+
+    @property
+    def shown(self) -> str:
+        return self.url
+
+    name = shown
+
+    @property
+    def size(self) -> int:
+        return len(self.url)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text that was typed or came through a pipe."""
+
+    text: str
+    title: str | None = None
+    source: str | None = None
+
+    @property
+    def shown(self) -> str:
+        line = self.title or " ".join(self.text.split())
+        return line if len(line) <= SHOWN_CHARACTERS else f"{line[: SHOWN_CHARACTERS - 1]}…"
+
+    name = shown
+
+    @property
+    def size(self) -> int:
+        return len(self.text.strip().encode(errors="replace"))
+
+
+Item = LocalFile | Link | Text
+
+
+def is_link(named: str) -> bool:
+    return named.lower().startswith(SCHEMES)
+
+
+async def send(client: Client, item: Item, duplicates: Policy, on_progress: Callable[[int], None]) -> Outcome:
+    """Bring one of them in."""
+    if isinstance(item, Link):
+        return await client.add_link(item.url, duplicates=duplicates)
+    if isinstance(item, Text):
+        return await client.add_text(item.text, title=item.title, source=item.source, duplicates=duplicates)
+    return await client.add_file(item.path, name=item.name, duplicates=duplicates, on_progress=on_progress)

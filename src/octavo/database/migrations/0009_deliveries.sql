@@ -1,0 +1,278 @@
+-- Events reach people and programs: who wants to know, what is still to be sent, what was tried, and what owners are told.
+
+-- Known before the first worker of this version started, so that a test delivery can be asked for.
+INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage)
+VALUES ('deliver', 12, interval '1 minute', false);
+
+CREATE TABLE subscribers (
+    id              uuid PRIMARY KEY,
+    owner_id        uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    channel         text NOT NULL,
+    address         text NOT NULL,
+    secret          text,
+    events          text[] NOT NULL CHECK (cardinality(events) > 0),
+    everybodys      boolean NOT NULL DEFAULT false,
+    active          boolean NOT NULL DEFAULT true,
+    stopped_because text,
+    created_at      timestamptz NOT NULL DEFAULT engine_now(),
+    CONSTRAINT webhooks_are_signed CHECK ((secret IS NOT NULL) = (channel = 'webhook')),
+    CONSTRAINT stopped_for_a_reason CHECK (NOT active OR stopped_because IS NULL)
+);
+
+COMMENT ON COLUMN subscribers.secret IS 'What webhooks are signed with; shown when it is made and never again.';
+COMMENT ON COLUMN subscribers.everybodys IS 'The administrator''s, from the settings: hears of everybody''s failures.';
+
+CREATE INDEX subscribers_owner ON subscribers (owner_id, created_at, id);
+CREATE UNIQUE INDEX subscribers_everybodys ON subscribers (channel) WHERE everybodys;
+
+-- What is still to be sent. Events of one process go to one subscriber in a line: only its first row has a job.
+CREATE TABLE outgoing (
+    place         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    subscriber_id uuid NOT NULL REFERENCES subscribers ON DELETE CASCADE,
+    event_id      bigint NOT NULL,
+    process_id    uuid NOT NULL,
+    type          text NOT NULL,
+    job_id        uuid,
+    ended         boolean NOT NULL DEFAULT false,
+    CONSTRAINT ended_with_its_job CHECK (NOT ended OR job_id IS NOT NULL)
+);
+
+COMMENT ON COLUMN outgoing.ended IS 'Its job is over, whichever way; the relay takes the row out and lets the next one go.';
+
+CREATE UNIQUE INDEX outgoing_once ON outgoing (subscriber_id, event_id);
+CREATE UNIQUE INDEX outgoing_one_at_a_time ON outgoing (subscriber_id, process_id) WHERE job_id IS NOT NULL;
+CREATE INDEX outgoing_lines ON outgoing (subscriber_id, process_id, place);
+CREATE UNIQUE INDEX outgoing_job ON outgoing (job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX outgoing_ended ON outgoing (place) WHERE ended;
+
+-- Every try, without what was sent.
+CREATE TABLE deliveries (
+    id            uuid PRIMARY KEY,
+    subscriber_id uuid NOT NULL REFERENCES subscribers ON DELETE CASCADE,
+    job_id        uuid NOT NULL,
+    attempt       integer NOT NULL,
+    event_id      bigint,
+    process_id    uuid,
+    type          text NOT NULL,
+    status        text NOT NULL CHECK (status IN ('delivered', 'failed')),
+    answer        integer,
+    seconds       double precision NOT NULL,
+    error_code    text,
+    at            timestamptz NOT NULL DEFAULT engine_now(),
+    CONSTRAINT failed_with_a_code CHECK ((error_code IS NOT NULL) = (status = 'failed'))
+);
+
+COMMENT ON COLUMN deliveries.answer IS 'The number that the receiver answered with: a status of HTTP or of SMTP.';
+
+CREATE INDEX deliveries_subscriber ON deliveries (subscriber_id, at, id);
+CREATE INDEX deliveries_at ON deliveries (at);
+
+CREATE FUNCTION refuse_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'what was tried is never changed' USING ERRCODE = 'restrict_violation';
+END $$;
+CREATE TRIGGER deliveries_stay BEFORE UPDATE ON deliveries FOR EACH ROW EXECUTE FUNCTION refuse_update();
+
+-- What owners are told inside the application.
+CREATE TABLE notifications (
+    id          uuid PRIMARY KEY,
+    owner_id    uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    event_id    bigint NOT NULL,
+    process_id  uuid NOT NULL,
+    document_id uuid REFERENCES documents ON DELETE CASCADE,
+    type        text NOT NULL,
+    level       text NOT NULL CHECK (level IN ('news', 'error')),
+    title       text,
+    error_code  text,
+    created_at  timestamptz NOT NULL,
+    read_at     timestamptz,
+    resolved_at timestamptz,
+    resolved_by uuid REFERENCES users ON DELETE SET NULL,
+    CONSTRAINT only_errors_are_resolved CHECK (resolved_at IS NULL OR level = 'error'),
+    CONSTRAINT somebody_at_a_time CHECK (resolved_by IS NULL OR resolved_at IS NOT NULL)
+);
+
+COMMENT ON COLUMN notifications.title IS 'Of the document, as it was then. It is in this row of the owner, and in no event.';
+
+CREATE UNIQUE INDEX notifications_once ON notifications (event_id);
+CREATE INDEX notifications_owner ON notifications (owner_id, created_at, id);
+CREATE INDEX notifications_unread ON notifications (owner_id) WHERE read_at IS NULL;
+CREATE INDEX notifications_document ON notifications (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX notifications_resolved_by ON notifications (resolved_by) WHERE resolved_by IS NOT NULL;
+CREATE INDEX notifications_read ON notifications (read_at) WHERE read_at IS NOT NULL;
+
+-- How far the events were relayed. What happened before there were deliveries is told to nobody.
+CREATE TABLE relay (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    xid      xid8 NOT NULL,
+    id       bigint NOT NULL
+);
+INSERT INTO relay (xid, id) SELECT pg_snapshot_xmin(pg_current_snapshot()), 0;
+
+-- The name under which an event is told outside; nothing for what is told to nobody. Deliveries are not delivered.
+-- Only documents have events without a job: refused before there was one, or deleted for good. A twin that shares what was
+-- made before is complete as soon as it is created.
+CREATE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
+        WHEN event_kind = 'dead_letter' THEN 'job.dead_letter'
+        ELSE CASE coalesce(job_kind, 'process_document') WHEN 'process_document' THEN 'document.' ELSE 'job.' END
+             || CASE WHEN state_after = 'complete' THEN 'completed' ELSE event_kind END
+    END
+$$;
+
+-- A delivery that is over makes way for the next of its line, however it ended.
+CREATE FUNCTION end_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE outgoing SET ended = true WHERE job_id = NEW.id AND NOT ended;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
+    WHEN (NEW.kind = 'deliver' AND OLD.status <> NEW.status
+          AND NEW.status IN ('complete', 'failed', 'dead_letter', 'cancelled')) EXECUTE FUNCTION end_delivery();
+
+-- The first of each of these lines gets a job, unless it has one. Places are looked up one by one: a line may be long.
+CREATE FUNCTION start_deliveries(subscribers uuid[], processes uuid[]) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    heads bigint[];
+    wanted jsonb;
+BEGIN
+    SELECT array_agg(head.place) INTO heads
+    FROM (SELECT DISTINCT subscriber, process FROM unnest(subscribers, processes) AS l (subscriber, process)) AS line
+    CROSS JOIN LATERAL (
+        SELECT place, job_id FROM outgoing WHERE subscriber_id = line.subscriber AND process_id = line.process
+        ORDER BY place LIMIT 1) AS head
+    WHERE head.job_id IS NULL;
+    WITH started AS (
+        UPDATE outgoing SET job_id = gen_random_uuid() WHERE place = ANY (heads) RETURNING *
+    )
+    SELECT jsonb_agg(jsonb_build_object(
+        'id', o.job_id, 'kind', 'deliver', 'owner_id', s.owner_id, 'key', format('%s:%s', o.event_id, s.id),
+        'priority', 3, 'cap_key', format('deliver:%s', s.id), 'cap', 2, 'input', jsonb_build_object(
+            'subscriber', s.id, 'event', o.event_id, 'process', o.process_id, 'type', o.type)) ORDER BY o.place)
+    INTO wanted FROM started o JOIN subscribers s ON s.id = o.subscriber_id;
+    IF wanted IS NULL THEN
+        RETURN 0;
+    END IF;
+    PERFORM enqueue_jobs(wanted);
+    RETURN jsonb_array_length(wanted);
+END $$;
+
+-- Read on from where the last relay stopped, tell owners, put in line what subscribers want to know, and let go what is
+-- first in its line: one transaction, one relay at a time. Answers how much there was to do.
+CREATE FUNCTION relay_events(most integer, news text[], errors text[]) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    seen relay;
+    seen_now integer;
+    last_xid xid8;
+    last_id bigint;
+    new_subscribers uuid[];
+    new_processes uuid[];
+    freed_subscribers uuid[];
+    freed_processes uuid[];
+BEGIN
+    -- Most of the time there is nothing, and that is found out without a trace. In the order of indexes, as below.
+    SELECT * INTO seen FROM relay;
+    PERFORM FROM events e
+    WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY e.xid, e.id LIMIT 1;
+    IF NOT FOUND THEN
+        PERFORM FROM outgoing WHERE ended ORDER BY place LIMIT 1;
+        IF NOT FOUND THEN
+            RETURN 0;
+        END IF;
+    END IF;
+    SELECT * INTO seen FROM relay FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    WITH found AS MATERIALIZED (
+        SELECT e.xid, e.id, e.at, e.process_id, e.kind, e.state_after, e.owner_id, e.document_id, e.detail
+        FROM events e
+        WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+        ORDER BY e.xid, e.id LIMIT most
+    ), named AS MATERIALIZED (
+        -- The owner may have become another since: a visitor who signed in.
+        SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, f.owner_id) AS whose
+        FROM found f LEFT JOIN jobs j ON j.id = f.process_id
+    ), told AS (
+        INSERT INTO notifications (id, owner_id, event_id, process_id, document_id, type, level, title, error_code, created_at)
+        SELECT gen_random_uuid(), o.id, n.id, n.process_id, d.id, n.type,
+               CASE WHEN n.type = ANY (errors) THEN 'error' ELSE 'news' END,
+               coalesce(d.title, d.filename), n.detail #>> '{error,code}', n.at
+        FROM named n JOIN owners o ON o.id = n.whose LEFT JOIN documents d ON d.id = n.document_id
+        WHERE n.type = ANY (news || errors)
+    ), put AS (
+        INSERT INTO outgoing (subscriber_id, event_id, process_id, type)
+        SELECT subscriber, id, process_id, type FROM (
+            SELECT s.id AS subscriber, n.* FROM named n JOIN subscribers s ON s.owner_id = n.whose AND NOT s.everybodys
+            WHERE s.active AND n.type = ANY (s.events) AND n.at >= s.created_at
+            UNION ALL
+            SELECT s.id, n.* FROM named n CROSS JOIN subscribers s
+            WHERE s.everybodys AND s.active AND n.type = ANY (s.events) AND n.at >= s.created_at) AS wanted
+        ORDER BY xid, id
+        RETURNING subscriber_id, process_id
+    )
+    SELECT (SELECT count(*) FROM found), lines.subscribers, lines.processes, l.xid, l.id
+    INTO seen_now, new_subscribers, new_processes, last_xid, last_id
+    FROM (SELECT array_agg(subscriber_id) AS subscribers, array_agg(process_id) AS processes FROM put) AS lines
+    LEFT JOIN LATERAL (SELECT xid, id FROM found ORDER BY xid DESC, id DESC LIMIT 1) AS l ON true;
+    IF seen_now > 0 THEN
+        UPDATE relay SET xid = last_xid, id = last_id;
+    END IF;
+    -- In the order of their small index, which a planner that knows nothing of the table yet would not use otherwise.
+    WITH freed AS (
+        DELETE FROM outgoing WHERE place = ANY (ARRAY(SELECT place FROM outgoing WHERE ended ORDER BY place LIMIT most))
+        RETURNING subscriber_id, process_id
+    )
+    SELECT array_agg(subscriber_id), array_agg(process_id) INTO freed_subscribers, freed_processes FROM freed;
+    IF new_subscribers IS NULL AND freed_subscribers IS NULL THEN
+        RETURN seen_now;
+    END IF;
+    RETURN seen_now + start_deliveries(freed_subscribers || new_subscribers, freed_processes || new_processes);
+END $$;
+
+-- As before, and what a visitor was told comes along. (A visitor has no subscribers.)
+CREATE OR REPLACE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    moved integer;
+BEGIN
+    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
+        RAISE EXCEPTION 'owner % is not a visitor', visitor USING ERRCODE = 'check_violation';
+    END IF;
+    -- Jobs before documents, as a job that ends does it.
+    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    UPDATE documents d SET duplicate_of = twin.document_id
+    FROM uploads u JOIN uploads twin ON twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical
+    WHERE u.owner_id = visitor AND u.is_canonical AND d.id = u.document_id;
+    UPDATE uploads u SET is_canonical = false
+    WHERE owner_id = visitor AND is_canonical AND EXISTS (
+        SELECT FROM uploads twin WHERE twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical);
+    UPDATE uploads SET owner_id = person WHERE owner_id = visitor;
+    -- Names that both used become one.
+    UPDATE documents d SET collection_id = theirs.id
+    FROM collections mine JOIN collections theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
+    WHERE mine.owner_id = visitor AND d.collection_id = mine.id;
+    DELETE FROM collections mine USING collections theirs
+    WHERE mine.owner_id = visitor AND theirs.owner_id = person AND lower(theirs.name) = lower(mine.name);
+    UPDATE collections SET owner_id = person WHERE owner_id = visitor;
+    INSERT INTO document_tags (document_id, tag_id)
+    SELECT dt.document_id, theirs.id FROM document_tags dt
+    JOIN tags mine ON mine.id = dt.tag_id JOIN tags theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
+    WHERE mine.owner_id = visitor
+    ON CONFLICT DO NOTHING;
+    DELETE FROM tags mine USING tags theirs
+    WHERE mine.owner_id = visitor AND theirs.owner_id = person AND lower(theirs.name) = lower(mine.name);
+    UPDATE tags SET owner_id = person WHERE owner_id = visitor;
+    UPDATE jobs j SET owner_id = person, key = CASE WHEN EXISTS (
+        SELECT FROM jobs same WHERE same.owner_id = person AND same.kind = j.kind AND same.key = j.key)
+        THEN format('%s:%s', j.key, j.id) ELSE j.key END
+    WHERE owner_id = visitor;
+    UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    UPDATE notifications SET owner_id = person WHERE owner_id = visitor;
+    DELETE FROM sessions WHERE owner_id = visitor;
+    DELETE FROM owners WHERE id = visitor;
+    RETURN moved;
+END $$;

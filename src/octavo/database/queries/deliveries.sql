@@ -1,0 +1,105 @@
+-- name: relay(most, news, errors)
+-- One step of the relay; answers how much there was to do.
+SELECT relay_events(:most, :news, :errors);
+
+-- name: insert_subscriber(id, owner, channel, address, secret, events, most)
+-- Nothing when the owner has as many as one may have.
+WITH held AS (SELECT id FROM owners WHERE id = :owner FOR NO KEY UPDATE)
+INSERT INTO subscribers (id, owner_id, channel, address, secret, events)
+SELECT :id, held.id, :channel, :address, :secret, :events FROM held
+WHERE (SELECT count(*) FROM subscribers WHERE owner_id = held.id AND NOT everybodys) < :most
+RETURNING id;
+
+-- name: subscribers(owner, id)
+-- Oldest first: all of an owner's, or one of them.
+SELECT s.id, s.channel, s.address, s.events, s.active, s.stopped_because, s.created_at,
+       (SELECT count(*) FROM outgoing o WHERE o.subscriber_id = s.id AND NOT o.ended) AS waiting
+FROM subscribers s
+WHERE s.owner_id = :owner AND NOT s.everybodys AND (:id::uuid IS NULL OR s.id = :id)
+ORDER BY s.created_at, s.id;
+
+-- name: edit_subscriber(owner, id, address, events, active)
+-- What is not given stays as it is.
+UPDATE subscribers SET address = coalesce(:address, address), events = coalesce(:events, events),
+                       active = coalesce(:active, active),
+                       stopped_because = CASE WHEN coalesce(:active, active) THEN NULL ELSE stopped_because END
+WHERE owner_id = :owner AND NOT everybodys AND id = :id
+RETURNING active;
+
+-- name: stop_subscriber(id, because)!
+UPDATE subscribers SET active = false, stopped_because = :because WHERE id = :id AND active;
+
+-- name: drop_waiting(id)!
+-- What is still to be sent to it and was not begun.
+DELETE FROM outgoing WHERE subscriber_id = :id AND job_id IS NULL;
+
+-- name: delete_subscriber(owner, id)!
+DELETE FROM subscribers WHERE owner_id = :owner AND NOT everybodys AND id = :id;
+
+-- name: keep_administrators(owner, channels, addresses, events)!
+-- What the settings say: the addresses that hear of everybody's failures, and no others.
+WITH given AS (
+    SELECT * FROM unnest(:channels::text[], :addresses::text[]) AS g (channel, address)
+), gone AS (
+    DELETE FROM subscribers WHERE everybodys AND channel NOT IN (SELECT channel FROM given)
+)
+INSERT INTO subscribers (id, owner_id, channel, address, events, everybodys)
+SELECT gen_random_uuid(), :owner, channel, address, :events, true FROM given
+ON CONFLICT (channel) WHERE everybodys DO UPDATE
+SET address = excluded.address, events = excluded.events, active = true, stopped_because = NULL
+WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.events OR NOT subscribers.active;
+
+-- name: delivery(subscriber, event, process)
+-- All that is needed to send an event to a subscriber; the title is the owner's own business.
+SELECT s.id, s.channel, s.address, s.secret, s.active,
+       e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
+       CASE WHEN d.owner_id = s.owner_id AND NOT s.everybodys THEN coalesce(d.title, d.filename) END AS title
+FROM subscribers s
+LEFT JOIN events e ON e.process_id = :process::uuid AND e.id = :event::bigint
+LEFT JOIN documents d ON d.id = e.document_id
+WHERE s.id = :subscriber;
+
+-- name: insert_try(id, subscriber, job, attempt, event, process, type, status, answer, seconds, error_code)!
+-- Nothing when the subscriber was deleted meanwhile.
+INSERT INTO deliveries (id, subscriber_id, job_id, attempt, event_id, process_id, type, status, answer, seconds, error_code)
+SELECT :id, s.id, :job, :attempt, :event, :process, :type, :status, :answer, :seconds, :error_code
+FROM subscribers s WHERE s.id = :subscriber FOR KEY SHARE;
+
+-- name: tries(owner, subscriber, before_at, before_id, most)
+-- Newest first.
+SELECT d.id, d.at, d.type, d.event_id, d.process_id, d.job_id, d.attempt, d.status, d.answer, d.seconds, d.error_code
+FROM deliveries d JOIN subscribers s ON s.id = d.subscriber_id
+WHERE s.owner_id = :owner AND NOT s.everybodys AND s.id = :subscriber
+  AND (:before_at::timestamptz IS NULL OR (d.at, d.id) < (:before_at, :before_id::uuid))
+ORDER BY d.at DESC, d.id DESC LIMIT :most;
+
+-- name: notifications(owner, id, unread, before_at, before_id, most)
+-- Newest first.
+SELECT n.id, n.type, n.level, n.process_id, n.document_id, n.title, n.error_code, n.created_at, n.read_at, n.resolved_at,
+       n.resolved_by
+FROM notifications n
+WHERE n.owner_id = :owner AND (:id::uuid IS NULL OR n.id = :id) AND (NOT :unread OR n.read_at IS NULL)
+  AND (:before_at::timestamptz IS NULL OR (n.created_at, n.id) < (:before_at, :before_id::uuid))
+ORDER BY n.created_at DESC, n.id DESC LIMIT :most;
+
+-- name: count_unread(owner)
+SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL;
+
+-- name: mark_read(owner, id)!
+-- One of an owner's, or all; when one was read first stays.
+UPDATE notifications SET read_at = clock_timestamp()
+WHERE owner_id = :owner AND (:id::uuid IS NULL OR id = :id) AND read_at IS NULL;
+
+-- name: resolve(owner, id, user)!
+-- Who was first stays.
+UPDATE notifications SET resolved_at = clock_timestamp(), resolved_by = :user,
+                         read_at = coalesce(read_at, clock_timestamp())
+WHERE owner_id = :owner AND id = :id AND level = 'error' AND resolved_at IS NULL;
+
+-- name: forget_tries(days)!
+DELETE FROM deliveries WHERE at < engine_now() - make_interval(days => :days);
+
+-- name: forget_notifications(days)!
+-- Those that were read; an error that nobody resolved stays.
+DELETE FROM notifications WHERE read_at < clock_timestamp() - make_interval(days => :days)
+  AND (level = 'news' OR resolved_at IS NOT NULL);

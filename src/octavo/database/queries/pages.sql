@@ -1,0 +1,40 @@
+-- name: frame(owner, person)
+-- What the frame of every page counts for its owner, and the time on the database's clock.
+SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
+       - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL) AS documents,
+       (SELECT count(*) FROM jobs WHERE owner_id = :owner AND document_id IS NOT NULL
+           AND status IN ('queued', 'processing', 'paused')) AS working,
+       (SELECT email FROM users WHERE id = :person) AS email,
+       (SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL AND level = 'error') AS unread,
+       clock_timestamp() AS now;
+
+-- name: dead_letters()
+SELECT count(*) FROM jobs WHERE status = 'dead_letter';
+
+-- name: dock(owner, most)
+-- What is worked on first, then what waits; the job that is next in line above the others.
+SELECT j.id, coalesce(nullif(d.title, ''), d.filename) AS name
+FROM jobs j JOIN documents d ON d.id = j.document_id
+WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused') AND d.deleted_at IS NULL
+ORDER BY j.status <> 'processing', j.created_at, j.id LIMIT :most;
+
+-- name: tabs(owner)
+-- How many documents each tab of the library holds; every count has an index that holds little else.
+SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
+       - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL) AS everything,
+       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND status = 'pending') AS working,
+       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND status = 'completed'
+           AND (needs_classification OR quality IN ('partial', 'empty'))) AS needs_you,
+       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND status = 'failed') AS failed,
+       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND quality = 'stored_only')
+           AS stored_only;
+
+-- name: now()
+-- The time on the database's clock.
+SELECT clock_timestamp() AS now;
+
+-- name: openings(documents, characters)
+-- The first words of documents, of the revision that is read.
+SELECT c.document_id, left(c.content, :characters) AS opening
+FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+WHERE d.id = ANY (:documents) AND c.index = 0;

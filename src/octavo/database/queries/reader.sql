@@ -1,0 +1,38 @@
+-- name: text(owner, document)
+-- The text that is read: of which revision it is, and where.
+SELECT d.revision, a.key, o.bytes
+FROM documents d
+JOIN artifacts a ON a.document_id = d.id AND a.revision = d.revision AND a.kind = 'markdown' AND a.name = ''
+JOIN objects o ON o.key = a.key
+WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL;
+
+-- name: sheets(owner, document, revision)
+SELECT p.number, p.label, p.char_start AS start, p.char_end AS "end"
+FROM pages p JOIN documents d ON d.id = p.document_id
+WHERE d.id = :document AND d.owner_id = :owner AND p.revision = :revision
+ORDER BY p.number;
+
+-- name: places(owner, document, revision, first, last)
+-- The passages that a part of the text touches.
+SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds
+FROM chunks c JOIN documents d ON d.id = c.document_id
+WHERE d.id = :document AND d.owner_id = :owner AND c.revision = :revision
+  AND c.char_start < :last AND c.char_end > :first
+ORDER BY c.index;
+
+-- name: place_of(owner, document, passage)
+-- Where a passage begins in the text that is read.
+SELECT c.char_start AS start
+FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage;
+
+-- name: happened(owner, document, before, most)
+-- What happened to a document, newest first, without every step forward in between.
+SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail
+FROM events e
+WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner
+                       UNION SELECT process_id FROM documents WHERE id = :document AND owner_id = :owner)
+  AND e.kind <> 'progress' AND e.detail ->> 'part' IS NULL
+  AND (e.document_id IS NULL OR e.document_id = :document)
+  AND (:before::bigint IS NULL OR e.id < :before)
+ORDER BY e.id DESC LIMIT :most;

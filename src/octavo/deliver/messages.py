@@ -1,0 +1,96 @@
+"""What events are called outside, and how they are told to people. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+from uuid import UUID
+
+EventType = Literal[
+    "document.created",
+    "document.queued",
+    "document.processing",
+    "document.stage",
+    "document.progress",
+    "document.retry",
+    "document.paused",
+    "document.completed",
+    "document.failed",
+    "document.cancelled",
+    "document.rejected",
+    "document.deduplicated",
+    "document.downloaded",
+    "document.edited",
+    "document.deleted",
+    "document.restored",
+    "document.purged",
+    "job.created",
+    "job.queued",
+    "job.processing",
+    "job.stage",
+    "job.progress",
+    "job.retry",
+    "job.paused",
+    "job.completed",
+    "job.failed",
+    "job.cancelled",
+    "job.discarded",
+    "job.dead_letter",
+]
+EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
+NEWS: tuple[EventType, ...] = ("document.completed",)
+ERRORS: tuple[EventType, ...] = ("document.failed", "job.failed", "job.dead_letter")
+DEFAULT_EVENTS: tuple[EventType, ...] = (*NEWS, *ERRORS)
+TEST = "webhook.test"
+
+TITLE_CHARACTERS = 120
+_NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
+_SENTENCES: Mapping[str, str] = {
+    "document.completed": "{thing} is ready.",
+    "document.failed": "{thing} could not be processed{code}.",
+    "document.rejected": "A file was refused{code}.",
+    "job.completed": "A job is done.",
+    "job.failed": "A job failed{code}.",
+    "job.dead_letter": "{thing} was tried several times and given up{code}.",
+    TEST: "This is a test: deliveries to this address work.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`title` is short enough for a subject, `sentence` says all; `link` is where to look, if that is known."""
+
+    title: str
+    sentence: str
+    link: str | None
+
+
+def describe(
+    event_type: str,
+    *,
+    title: str | None = None,
+    error_code: str | None = None,
+    document_id: UUID | None = None,
+    public_url: str | None = None,
+) -> Message:
+    """An event for a person. Without a title the document is only called a document."""
+    named = plain(title) if title else ""
+    thing = f"“{named}”" if named else "A document" if document_id else "A job"
+    pattern = _SENTENCES.get(event_type, f"{{thing}}: {event_type.partition('.')[2]}.")
+    sentence = pattern.format(thing=thing, code=f" ({error_code})" if error_code else "")
+    return Message(f"Octavo: {sentence.rstrip('.')}", sentence, link_to(document_id, public_url))
+
+
+def link_to(document_id: UUID | None, public_url: str | None) -> str | None:
+    if not public_url:
+        return None
+    base = public_url.rstrip("/")
+    return f"{base}/documents/{document_id}" if document_id else f"{base}/"
+
+
+def plain(text: str) -> str:
+    """One line without characters that lead, break or turn around what stands beside them."""
+    line = " ".join(_NOT_SHOWN.sub(" ", text).split())
+    return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"

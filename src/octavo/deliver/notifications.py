@@ -1,0 +1,103 @@
+"""What an owner is told inside the application: read, and for errors resolved, by whom and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.deliver.messages import EventType, describe
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.pages import make_cursor, read_cursor
+
+QUERIES = load_queries("deliveries")
+
+
+class NotAnError(BadInput):
+    """Only errors are resolved."""
+
+    code = "NOT_AN_ERROR"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """`title` is the document's, as it was then; `sentence` says what happened to it."""
+
+    id: UUID
+    type: EventType
+    level: Literal["news", "error"]
+    process_id: UUID
+    document_id: UUID | None
+    title: str | None
+    sentence: str
+    link: str | None
+    error_code: str | None
+    created_at: datetime
+    read_at: datetime | None
+    resolved_at: datetime | None
+    resolved_by: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationPage:
+    """`unread` counts all of them, whatever this page shows."""
+
+    items: list[Notification]
+    next_cursor: str | None
+    unread: int
+
+
+async def list_notifications(
+    connection: Connection, owner_id: UUID, *, unread: bool, cursor: str | None, limit: int
+) -> NotificationPage:
+    """Newest first."""
+    before_at, before_id = read_cursor(cursor) if cursor else (None, None)
+    rows = await _read(connection, owner_id, unread=unread, before_at=before_at, before_id=before_id, most=limit + 1)
+    items = [_as_view(row) for row in rows[:limit]]
+    more = make_cursor(items[-1].created_at, items[-1].id) if len(rows) > limit else None
+    return NotificationPage(items, more, await count_unread(connection, owner_id))
+
+
+async def count_unread(connection: Connection, owner_id: UUID) -> int:
+    row = await (await connection.execute(QUERIES.count_unread, {"owner": owner_id})).fetchone()
+    return row[0] if row else 0
+
+
+async def show_notification(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
+    rows = await _read(connection, owner_id, id=notification)
+    if not rows:
+        raise NotFound
+    return _as_view(rows[0])
+
+
+async def mark_read(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
+    """When it was read first stays."""
+    await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": notification})
+    return await show_notification(connection, owner_id, notification)
+
+
+async def mark_all_read(connection: Connection, owner_id: UUID) -> int:
+    return (await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": None})).rowcount
+
+
+async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, notification: UUID) -> Notification:
+    """Who resolved an error first stays; without an account there is only the time."""
+    await connection.execute(QUERIES.resolve, {"owner": owner_id, "id": notification, "user": user_id})
+    found = await show_notification(connection, owner_id, notification)
+    if found.level != "error":
+        raise NotAnError
+    return found
+
+
+async def _read(connection: Connection, owner_id: UUID, **wanted: Any) -> list[Row]:  # noqa: ANN401
+    values = {"id": None, "unread": False, "before_at": None, "before_id": None, "most": 1}
+    return await fetch_rows(connection, QUERIES.notifications, values | {"owner": owner_id} | wanted)
+
+
+def _as_view(row: Row) -> Notification:
+    document = row["document_id"]
+    about = describe(row["type"], title=row["title"], error_code=row["error_code"], document_id=document)
+    return Notification(**row, sentence=about.sentence, link=f"/documents/{document}" if document else None)

@@ -1,0 +1,182 @@
+"""Who wants to know: an owner's webhooks, mail addresses and chats, and those of the administrator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.deliver.contract import Channels
+from octavo.deliver.errors import TooManySubscribers
+from octavo.deliver.messages import ERRORS, EventType
+from octavo.deliver.signing import new_secret
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.model.errors import NotAllowed, NotFound
+from octavo.model.ids import new_id
+from octavo.model.pages import Page, make_cursor, read_cursor
+from octavo.owners import Caller
+
+QUERIES = load_queries("deliveries")
+KIND = "deliver"
+MOST_SUBSCRIBERS = 20
+SHOWN_CHARACTERS = 4
+
+ChannelName = Literal["webhook", "mail", "slack"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """`waiting` counts what is still to be sent; a chat's address is a secret and shown only in part."""
+
+    id: UUID
+    channel: ChannelName
+    address: str
+    events: list[EventType]
+    active: bool
+    stopped_because: str | None
+    created_at: datetime
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewSubscriber(Subscriber):
+    """The only time that a webhook's secret is shown."""
+
+    secret: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """`answer` is the number that the receiver answered with, if it did."""
+
+    id: UUID
+    at: datetime
+    type: str
+    event_id: int | None
+    process_id: UUID | None
+    job_id: UUID
+    attempt: int
+    status: Literal["delivered", "failed"]
+    answer: int | None
+    seconds: float
+    error_code: str | None
+
+
+async def add_subscriber(
+    connection: Connection,
+    caller: Caller,
+    channels: Channels,
+    *,
+    channel: ChannelName,
+    address: str,
+    events: Sequence[EventType],
+) -> NewSubscriber:
+    _refuse_visitors(caller)
+    secret = new_secret() if channel == "webhook" else None
+    values: dict[str, Any] = {"id": new_id(), "owner": caller.owner_id, "channel": channel, "secret": secret}
+    values |= {"address": channels[channel].check_address(address), "events": _distinct(events)}
+    row = await (await connection.execute(QUERIES.insert_subscriber, values | {"most": MOST_SUBSCRIBERS})).fetchone()
+    if row is None:
+        raise TooManySubscribers
+    made = await show_subscriber(connection, caller.owner_id, values["id"])
+    return NewSubscriber(**{name: getattr(made, name) for name in Subscriber.__dataclass_fields__}, secret=secret)
+
+
+async def list_subscribers(connection: Connection, owner_id: UUID) -> list[Subscriber]:
+    rows = await fetch_rows(connection, QUERIES.subscribers, {"owner": owner_id, "id": None})
+    return [_as_view(row) for row in rows]
+
+
+async def show_subscriber(connection: Connection, owner_id: UUID, subscriber: UUID) -> Subscriber:
+    return _as_view(await _find(connection, owner_id, subscriber))
+
+
+async def edit_subscriber(
+    connection: Connection,
+    caller: Caller,
+    channels: Channels,
+    subscriber: UUID,
+    *,
+    address: str | None = None,
+    events: Sequence[EventType] | None = None,
+    active: bool | None = None,
+) -> Subscriber:
+    """What is not given stays; one that is stopped loses what was still to be sent."""
+    _refuse_visitors(caller)
+    found = await _find(connection, caller.owner_id, subscriber)
+    checked = channels[found["channel"]].check_address(address) if address is not None else None
+    values = {"owner": caller.owner_id, "id": subscriber, "address": checked, "active": active}
+    values |= {"events": _distinct(events) if events is not None else None}
+    row = await (await connection.execute(QUERIES.edit_subscriber, values)).fetchone()
+    if row is None:
+        raise NotFound
+    if not row[0]:
+        await connection.execute(QUERIES.drop_waiting, {"id": subscriber})
+    return await show_subscriber(connection, caller.owner_id, subscriber)
+
+
+async def delete_subscriber(connection: Connection, caller: Caller, subscriber: UUID) -> None:
+    """With what was still to be sent to it, and with the log of what was."""
+    _refuse_visitors(caller)
+    values = {"owner": caller.owner_id, "id": subscriber}
+    if (await connection.execute(QUERIES.delete_subscriber, values)).rowcount == 0:
+        raise NotFound
+
+
+async def send_test(connection: Connection, caller: Caller, subscriber: UUID) -> UUID:
+    """Put a test in line, whether it is active or not; answers the job."""
+    _refuse_visitors(caller)
+    await _find(connection, caller.owner_id, subscriber)
+    job = NewJob(KIND, caller.owner_id, {"subscriber": str(subscriber), "test": True}, priority=3, max_attempts=1)
+    (made,) = await enqueue(connection, [job])
+    return made.id
+
+
+async def list_tries(
+    connection: Connection, owner_id: UUID, subscriber: UUID, *, cursor: str | None, limit: int
+) -> Page[Try]:
+    """Newest first."""
+    await _find(connection, owner_id, subscriber)
+    before_at, before_id = read_cursor(cursor) if cursor else (None, None)
+    values = {"owner": owner_id, "subscriber": subscriber, "before_at": before_at, "before_id": before_id}
+    rows = await fetch_rows(connection, QUERIES.tries, values | {"most": limit + 1})
+    tries = [Try(**row) for row in rows[:limit]]
+    return Page(tries, make_cursor(tries[-1].at, tries[-1].id) if len(rows) > limit else None)
+
+
+async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
+    """Let the addresses of the settings hear of everybody's failures, and no others."""
+    given = {channel: address for channel, address in addresses.items() if address}
+    values = {"owner": owner_id, "channels": list(given), "addresses": list(given.values()), "events": list(ERRORS)}
+    await connection.execute(QUERIES.keep_administrators, values)
+
+
+async def _find(connection: Connection, owner_id: UUID, subscriber: UUID) -> Row:
+    rows = await fetch_rows(connection, QUERIES.subscribers, {"owner": owner_id, "id": subscriber})
+    if not rows:
+        raise NotFound
+    return rows[0]
+
+
+def _as_view(row: Row) -> Subscriber:
+    found = Subscriber(**row)
+    return replace(found, address=conceal(found.address)) if found.channel == "slack" else found
+
+
+def conceal(address: str) -> str:
+    """Enough to recognise it by; whoever knows all of it can write into the chat."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}/…{address[-SHOWN_CHARACTERS:]}"
+
+
+def _distinct(events: Sequence[EventType]) -> list[EventType]:
+    return list(dict.fromkeys(events))
+
+
+def _refuse_visitors(caller: Caller) -> None:
+    if caller.is_anonymous or not caller.may_write:
+        raise NotAllowed("Only members who may write let events be sent elsewhere.")

@@ -1,0 +1,168 @@
+"""The blocks of a document in their order: headings, paragraphs, lists, tables, text boxes, and notes at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from octavo.extract.docx.numbering import Numbering
+from octavo.extract.docx.paragraphs import Reader
+from octavo.extract.docx.styles import Styles, numbering_of, outline_level
+from octavo.extract.docx.tables import read_table
+from octavo.extract.office.package import Package
+from octavo.extract.office.pieces import Code, Heading, Item, Paragraph, Piece, Quote, Table, one_line, write
+from octavo.extract.office.runs import MARK, Run, inline
+from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
+
+_MAIN = "word/document.xml"
+_PASSED_THROUGH = frozenset(
+    {"w:sdt", "w:sdtContent", "w:customXml", "w:ins", "w:moveTo", "w:smartTag", "w:body", "mc:Choice", "mc:Fallback"}
+)
+_SIGNS_OF_CODE = frozenset("(){}[];=<>")
+_NOTES = {"footnote": "footnotes", "endnote": "endnotes"}
+
+
+def convert(package: Package) -> str:
+    """The Markdown, with a mark where a page begins if the document knows that."""
+    name, root = package.main(_MAIN)
+    styles = Styles(package.part(package.related(name, "styles")))
+    numbering = Numbering(package.part(package.related(name, "numbering")))
+    breaks = sum(1 for _ in descendants(root, "w:lastRenderedPageBreak"))
+    reader = Reader(styles, package.relations(name), marks_pages=breaks > 0 and package.page_count() == breaks + 1)
+    walk = _Walk(reader, numbering)
+    pieces = list(walk.blocks(root))
+    text = write(_levelled(pieces)) + walk.pending
+    reader.marks_pages = False
+    notes = "\n".join(_notes(package, name, walk))
+    return f"{text}\n\n{notes}" if notes else text
+
+
+def _levelled(pieces: list[Piece]) -> list[Piece]:
+    """Where there is a title, the headings stand below it."""
+    has_title = any(isinstance(piece, Heading) and piece.level == 0 for piece in pieces)
+    if not has_title:
+        return pieces
+    return [replace(piece, level=piece.level + 1) if isinstance(piece, Heading) else piece for piece in pieces]
+
+
+def _notes(package: Package, part: str, walk: _Walk) -> Iterator[str]:
+    roots = {kind: package.part(package.related(part, name)) for kind, name in _NOTES.items()}
+    found = {
+        (kind, attribute(one, "w:id") or ""): one for kind, root in roots.items() for one in children(root, f"w:{kind}")
+    }
+    for key, number in list(walk.reader.notes.order.items()):
+        text = one_line(walk.blocks(found[key])) if key in found else ""
+        if text:
+            yield f"[^{number}]: {text}"
+
+
+@dataclass(slots=True)
+class _Walk:
+    """`pending`: a mark from a paragraph without text, which goes to the next one that has some."""
+
+    reader: Reader
+    numbering: Numbering
+    pending: str = ""
+    last_was_code: bool = False
+
+    def blocks(self, element: Element) -> Iterator[Piece]:
+        for one in element:
+            name = name_of(one)
+            if name == "w:p":
+                yield from self._paragraph(one)
+            elif name == "w:tbl":
+                yield from self._table(one)
+            elif name == "mc:AlternateContent":
+                yield from next((pieces for choice in one if (pieces := list(self.blocks(choice)))), list[Piece]())
+            elif name in _PASSED_THROUGH:
+                yield from self.blocks(one)
+
+    def _table(self, element: Element) -> Iterator[Piece]:
+        rows = read_table(element, lambda cell: list(self.blocks(cell)))
+        cells = [cell for row in rows for cell in row]
+        self.last_was_code = False
+        if len(cells) == 1:  # a frame around text
+            yield from cells[0]
+            return
+        texts = [[one_line(cell) for cell in row] for row in rows]
+        if any(text.replace(MARK, "") for row in texts for text in row):
+            texts[0][0], self.pending = self.pending + texts[0][0], ""
+            yield Table(texts)
+
+    def _paragraph(self, element: Element) -> Iterator[Piece]:
+        properties = child(element, "w:pPr")
+        style = attribute(child(properties, "w:pStyle"), "w:val") or "Normal"
+        runs = list(self.reader.read(element))
+        boxes, self.reader.boxes = self.reader.boxes, []
+        piece = self._piece(runs, properties, style)
+        if piece is not None:
+            self.last_was_code = isinstance(piece, Code)
+            yield self._with_pending(piece)
+        else:
+            self.pending += MARK * sum(run.text.count(MARK) for run in runs)
+        for box in boxes:
+            yield from self.blocks(box)
+
+    def _with_pending(self, piece: Piece) -> Piece:
+        pending, self.pending = self.pending, ""
+        if not pending or isinstance(piece, Table):
+            return piece
+        return (
+            replace(piece, line=pending + piece.line)
+            if isinstance(piece, Code)
+            else replace(piece, text=pending + piece.text)
+        )
+
+    def _piece(self, runs: list[Run], properties: Element | None, style: str) -> Piece | None:
+        styles = self.reader.styles
+        level = outline_level(properties)
+        level = styles.level(style) if level is None else level
+        depth, label = self._label(properties, style)
+        if not any(run.text.replace(MARK, "").strip() for run in runs):
+            return None
+        if level is not None:
+            text = inline(runs, is_plain=True, one_line=True)
+            return Heading(level, f"{label} {text}" if label else text)
+        code = self._code(runs, style)
+        if code is not None:
+            return Code(code)
+        runs = [replace(run, code=False) for run in runs] if all(run.code for run in runs) else runs
+        if label is not None:
+            return Item(depth, label, inline(runs))
+        contents = styles.contents_depth(style)
+        if contents is not None:
+            return Item(contents, "", inline(runs, is_plain=True, one_line=True))
+        return Quote(inline(runs)) if styles.is_quote(style) else Paragraph(_formulas_apart(inline(runs)))
+
+    def _label(self, properties: Element | None, style: str) -> tuple[int, str | None]:
+        """How deep in a list, and what stands before the text; None if it is in none."""
+        number, depth = numbering_of(properties)
+        styled_number, styled_depth = self.reader.styles.numbering(style)
+        number = styled_number if number is None else number
+        if number is not None:
+            by_style = self.numbering.depth_of_style(number, style)
+            depth = next(one for one in (depth, by_style, styled_depth, 0) if one is not None)
+            label = self.numbering.next_label(number, depth)
+            if label is not None or number == "0":
+                return depth, label
+        bullet = self.reader.styles.bullet_depth(style)
+        return bullet or 0, None if bullet is None else ""
+
+    def _code(self, runs: list[Run], style: str) -> str | None:
+        """A line of a program, by its style, or by its font if it also reads like one."""
+        text = "".join(run.text for run in runs).rstrip()
+        if self.reader.styles.is_code(style):
+            return text
+        if not all(run.code or not run.text.strip() for run in runs):
+            return None
+        reads_so = self.last_was_code or text.startswith((" ", "\t")) or not _SIGNS_OF_CODE.isdisjoint(text)
+        return text if reads_so else None
+
+
+def _formulas_apart(text: str) -> str:
+    """Formulas that are paragraphs by themselves."""
+    parts = text.split("$$")
+    is_formulas = text.startswith("$$") and text.endswith("$$") and len(parts) % 2 == 1
+    if not is_formulas or any(part.strip() for part in parts[::2]):
+        return text
+    return "\n\n".join(f"$${part}$$" for part in parts[1::2])

@@ -1,0 +1,120 @@
+"""What a book is made of: the files of its spine, where its table of contents is, and what it says of itself."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from octavo.extract.contract import Metadata
+from octavo.extract.office import result
+from octavo.extract.office.xml import Element, attribute, local_name, parse, text_of
+from octavo.extract.zips import DAMAGED, Archive
+from octavo.model.errors import BadInput, Encrypted
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+# Fonts are scrambled so that nobody copies them out of the book; the text can be read all the same.
+_FONT_METHODS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+_MOST_SPINE = 20_000
+_OTHER_FIELDS = {
+    "publisher": "publisher",
+    "subject": "subject",
+    "description": "description",
+    "identifier": "identifier",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    path: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """`contents`: the tables of contents that there are, the newer kind first."""
+
+    chapters: list[Chapter]
+    contents: list[Chapter]
+    metadata: Metadata
+
+
+def read_package(archive: Archive) -> Book:
+    _refuse_protected(archive)
+    path = _package_path(archive)
+    root = parse(archive.read(path))
+    folder = posixpath.dirname(path)
+    items = {one.get("id") or "": one for one in _named(root, "item")}
+    spine = next(iter(_named(root, "spine")), None)
+    references = [one.get("idref") or "" for one in (spine if spine is not None else ())][:_MOST_SPINE]
+    chapters = [_chapter(items[one], folder) for one in references if one in items]
+    if not chapters:
+        raise BadInput(f"{DAMAGED}the book does not say which chapters it has.")
+    navigation = [one for one in items.values() if "nav" in (one.get("properties") or "").split()]
+    older = items.get((spine.get("toc") if spine is not None else None) or "")
+    if older is None:
+        older = next((one for one in items.values() if one.get("media-type") == "application/x-dtbncx+xml"), None)
+    contents = [_chapter(one, folder) for one in [*navigation[:1], older] if one is not None]
+    return Book(chapters, contents, _metadata(root))
+
+
+def resolve(folder: str, reference: str) -> tuple[str, str]:
+    """The file that a reference means, by its name in the archive, and the place in it."""
+    path, _, fragment = reference.partition("#")
+    return posixpath.normpath(posixpath.join("/", folder, unquote(path))).lstrip("/"), unquote(fragment)
+
+
+def _package_path(archive: Archive) -> str:
+    data = archive.find(_CONTAINER)
+    if data:
+        named = [one.get("full-path") or "" for one in _named(parse(data), "rootfile")]
+        found = next((path for path in named if path in archive), None)
+        if found:
+            return found
+    found = next((name for name in archive if name.lower().endswith(".opf")), None)
+    if found is None:
+        raise BadInput(f"{DAMAGED}the book has no list of its chapters.")
+    return found
+
+
+def _chapter(item: Element, folder: str) -> Chapter:
+    path, _ = resolve(folder, item.get("href") or "")
+    return Chapter(path, (item.get("media-type") or "").lower())
+
+
+def _named(root: Element, name: str) -> list[Element]:
+    return [one for one in root.iter() if local_name(one) == name]
+
+
+def _refuse_protected(archive: Archive) -> None:
+    data = archive.find(_ENCRYPTION)
+    methods = [one.get("Algorithm") or "" for one in _named(parse(data), "EncryptionMethod")] if data else []
+    if any(method not in _FONT_METHODS for method in methods):
+        raise Encrypted("The book is protected by its shop (DRM), and only the shop's own reader can open it.")
+
+
+def _metadata(root: Element) -> Metadata:
+    about = next(iter(_named(root, "metadata")), None)
+    told: dict[str, list[str]] = {}
+    for one in about.iter() if about is not None else ():
+        text = text_of(one)
+        if text and local_name(one) not in {"metadata", "meta", "dc-metadata", "x-metadata"}:
+            told.setdefault(local_name(one), []).append(text)
+    dates = [date for text in told.get("date", []) if (date := result.date(text))]
+    return Metadata(
+        title=result.title(next(iter(told.get("title", [])), None)),
+        author=result.line(", ".join(dict.fromkeys(_authors(about)))),
+        date=min(dates, default=None),
+        language=result.language(next(iter(told.get("language", [])), None)),
+        extra=result.present(**{name: ", ".join(told.get(field, [])) for field, name in _OTHER_FIELDS.items()}),
+    )
+
+
+def _authors(about: Element | None) -> list[str]:
+    """Everybody who is called a creator; translators and editors are contributors."""
+    return [text for one in (about.iter() if about is not None else ()) if _is_author(one) and (text := text_of(one))]
+
+
+def _is_author(element: Element) -> bool:
+    return local_name(element) == "creator" and (attribute(element, "opf:role") or "aut") == "aut"

@@ -1,0 +1,35 @@
+"""Pasted text: a transcript by its times, a page by its markup, and otherwise Markdown or plain text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from octavo.extract.contract import Extracted, Metadata, SourceType
+from octavo.extract.decode import decode
+from octavo.extract.formats import markdown, text, transcript, web
+from octavo.extract.registry import Hints, Processor
+from octavo.extract.text_kinds import text_kind
+from octavo.extract.transcript import read_stamps
+from octavo.model.errors import Empty
+
+_HEAD_CHARACTERS = 64 * 1024
+
+
+def extract(path: Path, hints: Hints) -> Extracted:
+    return replace(from_text(decode(path.read_bytes()), hints.url), source_type=SourceType.PASTE)
+
+
+def from_text(pasted: str, url: str = "") -> Extracted:
+    if not pasted.strip():
+        raise Empty("There are no words in the text.")
+    snippets = read_stamps(pasted)
+    if snippets is not None:
+        return transcript.from_snippets(snippets, SourceType.PASTE, Metadata())
+    kind = text_kind(pasted[:_HEAD_CHARACTERS], ".txt", "text/plain")
+    if kind is SourceType.HTML:
+        return web.from_html(pasted, url)
+    return markdown.from_text(pasted) if kind is SourceType.MARKDOWN else text.from_text(pasted)
+
+
+PROCESSOR = Processor((SourceType.PASTE,), extract)

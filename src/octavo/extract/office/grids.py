@@ -1,0 +1,99 @@
+"""Rows of cells, as spreadsheets have them, to tables of Markdown. What is left out of large ones is always said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from octavo.extract.office.pieces import Paragraph, Piece, Table
+from octavo.extract.plain_text.escape import escape_inline
+
+MOST_ROWS = 10_000
+MOST_COLUMNS = 60
+MOST_CELLS = 500_000
+MOST_CHARACTERS = 2000
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many cells a file may still show, over all of its sheets."""
+
+    cells: int = MOST_CELLS
+
+    def rows(self, width: int) -> int:
+        return min(MOST_ROWS, self.cells // max(width, 1))
+
+
+@dataclass(slots=True)
+class Grid:
+    """Rows are taken until there are too many; the others are counted."""
+
+    budget: Budget = field(default_factory=Budget)
+    rows: list[list[str]] = field(default_factory=list[list[str]])
+    rows_left_out: int = 0
+    widest: int = 0
+
+    def take(self, rows: Iterable[Sequence[str]]) -> None:
+        for row in rows:
+            width = _width(row)
+            self.widest = max(self.widest, width)
+            if len(self.rows) >= MOST_ROWS or self.budget.cells <= 0:
+                self.rows_left_out += bool(width)
+                continue
+            self.rows.append([_cell(cell) for cell in row[: min(width, MOST_COLUMNS)]])
+            self.budget.cells -= max(1, len(self.rows[-1]))
+
+    @property
+    def is_cut(self) -> bool:
+        return self.rows_left_out > 0 or self.widest > MOST_COLUMNS
+
+    def pieces(self, *, has_head: bool = True) -> Iterator[Piece]:
+        """A table for each group of rows between empty ones; a cell by itself is a line of text."""
+        for is_empty, group in groupby(self.rows, key=lambda row: not any(row)):
+            if is_empty:
+                continue
+            rows = _without_empty_columns(list(group))
+            if len(rows) == 1 and len(rows[0]) == 1:
+                yield Paragraph(rows[0][0])
+            else:
+                yield Table(
+                    rows if has_head else [[f"Column {place}" for place in range(1, _columns(rows) + 1)], *rows]
+                )
+        if self.is_cut:
+            yield Paragraph(self._note())
+
+    def _note(self) -> str:
+        parts: list[str] = []
+        if self.rows_left_out:
+            first = len(self.rows) + 1
+            parts.append(f"the rows after the first {first - 1:,} ({self.rows_left_out:,} more)")
+        if self.widest > MOST_COLUMNS:
+            parts.append(f"the columns after the first {MOST_COLUMNS} ({self.widest - MOST_COLUMNS:,} more)")
+        return f"*Left out here: {' and '.join(parts)}. The file itself has all of them.*"
+
+
+def _width(row: Sequence[str]) -> int:
+    """Without the empty cells at its end."""
+    width = len(row)
+    while width and not row[width - 1]:
+        width -= 1
+    return width
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> int:
+    return max(map(len, rows), default=0)
+
+
+def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
+    """Tables do not always begin in the first column."""
+    used = sorted({place for row in rows for place, cell in enumerate(row) if cell})
+    first = used[0] if used else 0
+    return [row[first:] for row in rows] if first else rows
+
+
+def _cell(text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) > MOST_CHARACTERS:
+        text = text[: MOST_CHARACTERS - 1] + "…"
+    return escape_inline(text, r"\\")

@@ -1,0 +1,264 @@
+"""HTML inside of other formats (books, mails) to Markdown, where all of the text counts, not only an article.
+
+html-to-markdown does the work. It says nothing when it leaves text out, as it does below a thousand nested
+elements, so its words are counted; where many are missing, a plain walk over the text takes its place.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+from octavo.extract.decode import clean, decode
+from octavo.extract.office.runs import safe_link
+from octavo.extract.office.xml import Element, attribute, careful_parser, etree, local_name
+from octavo.extract.plain_text.escape import escape, escape_inline
+from octavo.extract.words import count_words
+from octavo.extract.zips import DAMAGED
+from octavo.model.errors import BadInput
+
+# Where a backslash will be once html-to-markdown, which would double it, has been there.
+_ESCAPE = "\ufdd2"
+_BACKSLASH = "\ufdd3"
+_BRACKETS = {"[": "\ufdd4", "]": "\ufdd5"}  # of a link's text, which it would cut off there
+_LEAST_WORDS = 0.85
+_FEW_WORDS = 5
+
+_ENTITY = re.compile(rb"&[A-Za-z][A-Za-z0-9]{1,31};")
+_OF_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+_SPACES = re.compile(r"[ \t\r\n\f\v\x85\xa0\u2028\u2029]+")
+_UNDERLINE = re.compile(r"(\s*)(=+|-+)(\s*)")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+_SPACES_AT_END = re.compile(r"(?<! ) $|(?<=\S) {3,}$", re.MULTILINE)
+
+_NO_TEXT = frozenset({"script", "style", "head", "template", "iframe", "audio", "video", "canvas"})
+_UNSHOWN = frozenset({"script", "style", "title"})
+_AS_IT_IS = frozenset({"pre", "code", "kbd", "samp", "tt"})
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BLOCKS = re.compile(
+    r"address|article|aside|blockquote|body|center|d[dlt]|div|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|"
+    r"p|pre|section|table|tr|ul"
+)
+
+
+def read_page(data: bytes) -> Element:
+    """XHTML as such if it is well-formed, and everything else as browsers read it."""
+    if not _DECLARES_ENTITY.search(data):
+        try:
+            return _without_namespaces(etree.fromstring(_without_entities(data), careful_parser()))
+        except (etree.XMLSyntaxError, ValueError):
+            pass
+    return read_html(decode(data))
+
+
+def read_html(text: str) -> Element:
+    """Where it is nested more deeply than any parser of trees follows, it is read without its nesting."""
+    parser: Any = _html_parser()
+    try:
+        root: Any = etree.fromstring(text.encode(errors="replace") or b"<p/>", parser)
+        if any("depth" in error.message for error in parser.error_log):
+            root = etree.fromstring(_flattened(text).encode(errors="replace"), _html_parser())
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise BadInput(f"{DAMAGED}its HTML cannot be read.") from error
+    return _without_namespaces(root if root is not None else etree.fromstring(b"<html/>", _html_parser()))
+
+
+def _html_parser() -> object:
+    """Huge trees are 2,048 elements deep, others 256; what is fed has been counted before."""
+    return etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
+
+
+class _Flat(HTMLParser):
+    """Paragraphs and headings, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: list[tuple[str, list[str]]] = [("p", [])]
+        self._skipped = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self._skipped += tag in _UNSHOWN
+        if _BLOCKS.fullmatch(tag) or tag == "br":
+            self._begin(tag if tag in _HEADINGS else "p")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skipped -= tag in _UNSHOWN and self._skipped > 0
+        if _BLOCKS.fullmatch(tag):
+            self._begin("p")
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipped:
+            self.blocks[-1][1].append(data)
+
+    def _begin(self, tag: str) -> None:
+        if self.blocks[-1][1]:
+            self.blocks.append((tag, []))
+        else:
+            self.blocks[-1] = (tag, self.blocks[-1][1])
+
+
+def _flattened(text: str) -> str:
+    flat = _Flat()
+    flat.feed(text)
+    flat.close()
+    blocks = ((tag, html.escape("".join(texts))) for tag, texts in flat.blocks)
+    return f"<html><body>{''.join(f'<{tag}>{block}</{tag}>' for tag, block in blocks)}</body></html>"
+
+
+def _without_entities(data: bytes) -> bytes:
+    """Names that only HTML knows, which XML refuses, as the characters that they stand for."""
+    if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
+        return data
+    return _ENTITY.sub(_character, data)
+
+
+def _character(found: re.Match[bytes]) -> bytes:
+    name = found.group().decode()
+    text = name if name[1:-1] in _OF_XML else html.unescape(name)
+    return text.encode("ascii", "xmlcharrefreplace") if text != name else found.group()
+
+
+def _without_namespaces(root: Element) -> Element:
+    for element in root.iter("*"):
+        element.tag = local_name(element).lower()
+    return root
+
+
+def body_of(root: Element) -> Element:
+    return next(root.iter("body"), root)
+
+
+def to_markdown(body: Element) -> str:
+    """Changes the tree on its way."""
+    _simplify(body)
+    words = count_words(" ".join(body.itertext()))
+    if not words:
+        return ""
+    written: str = etree.tostring(body, encoding="unicode", method="html")
+    markdown = _tidy(_convert(written))
+    if count_words(markdown) < words * _LEAST_WORDS - _FEW_WORDS:
+        markdown = _tidy("\n\n".join(_walk(body)))
+    return markdown
+
+
+def _convert(written: str) -> str:
+    # Imported late: only the sandbox needs it.
+    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+
+    options = ConversionOptions(
+        autolinks=False,
+        bullets="-",
+        compact_tables=True,
+        expand_abbreviations=False,
+        extract_metadata=False,
+        highlight_style="none",
+        hidden_content="reachable",
+        include_blockquote_citations=False,
+        preprocessing=PreprocessingOptions(enabled=False),
+    )
+    return convert(written, options).content or ""
+
+
+def _tidy(markdown: str) -> str:
+    text = clean(markdown).replace(_ESCAPE, "\\").replace(_BACKSLASH, "\\")
+    for bracket, stand_in in _BRACKETS.items():
+        text = text.replace(stand_in, f"\\{bracket}")
+    return _EMPTY_LINES.sub("\n\n", _SPACES_AT_END.sub("", text)).strip("\n")
+
+
+def _simplify(body: Element) -> None:
+    """Takes out what is no text, gives pictures their description, and escapes what would mean something."""
+    for element in list(body.iter()):
+        name = element.tag
+        if name in _NO_TEXT and element is not body:
+            _replace(element, "")
+        elif name in {"img", "image"}:
+            alt = " ".join((element.get("alt") or "").split())
+            _replace(element, f"[Image: {alt}]" if alt else "")
+        elif name in {"svg", "math"}:
+            said = element.get("alttext") or " ".join(" ".join(element.itertext()).split())
+            _replace(element, f" {said} " if said else "")
+        elif name == "object":
+            element.tag = "div"  # what it holds is meant for readers that cannot show the object
+        elif name == "a":
+            _simplify_link(element)
+    _escape_texts(body)
+
+
+def _simplify_link(element: Element) -> None:
+    """Links that leave the document stay; what only moves within it is text."""
+    link = safe_link(element.get("href"))
+    if link:
+        element.set("href", link)
+    else:
+        element.tag = "span"
+    if attribute(element, "epub:type") == "noteref" or element.get("role") == "doc-noteref":
+        shown = " ".join("".join(element.itertext()).split())
+        if shown.isalnum():
+            for inside in list(element):
+                element.remove(inside)
+            element.text = f"[{shown}]"
+
+
+def _replace(element: Element, text: str) -> None:
+    """By a text, which joins what comes before it."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    text += element.tail or ""
+    before: Element | None = element.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
+    parent.remove(element)
+
+
+def _escape_texts(body: Element) -> None:
+    codes = links = 0
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        step = 1 if event == "start" else -1
+        codes += step * (element.tag in _AS_IT_IS)
+        links += step * (element.tag == "a")
+        if codes and event == "start":
+            continue
+        if event == "start":
+            element.text = _escaped(element.text, in_link=links > 0)
+        elif element is not body and not codes:
+            element.tail = _escaped(element.tail, in_link=links > 0)
+
+
+def _escaped(text: str | None, *, in_link: bool) -> str | None:
+    if not text:
+        return text
+    text = escape_inline(_SPACES.sub(" ", text), _ESCAPE).replace("\\", _BACKSLASH)
+    if in_link:
+        text = text.replace(f"{_ESCAPE}]", "]").translate(str.maketrans(_BRACKETS))
+    return _UNDERLINE.sub(rf"\1{_ESCAPE}\2\3", text) if _UNDERLINE.fullmatch(text) else text
+
+
+def _walk(body: Element) -> Iterator[str]:
+    """Blocks of text in their order, whatever they are nested in. No recursion: depth is what got us here."""
+    texts: list[str] = []
+    level = 0
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        if _BLOCKS.fullmatch(element.tag):
+            yield from _block(texts, level)
+            texts = []
+            level = _HEADINGS.get(element.tag, 0) if event == "start" else 0
+        said = element.text if event == "start" else element.tail if element is not body else None
+        texts.append(said or "")
+    yield from _block(texts, 0)
+
+
+def _block(texts: list[str], level: int) -> Iterator[str]:
+    text = " ".join("".join(texts).replace(_ESCAPE, "").replace(_BACKSLASH, "\\").split())
+    for bracket, stand_in in _BRACKETS.items():
+        text = text.replace(stand_in, bracket)
+    if text:
+        yield f"{'#' * level} {escape(text)}" if level else escape(text)

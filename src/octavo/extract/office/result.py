@@ -1,0 +1,120 @@
+"""From finished Markdown to what a processor returns."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from octavo.extract.contract import Block, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
+from octavo.extract.decode import clean
+from octavo.extract.office.runs import MARK
+from octavo.extract.structure import outline_of, read_blocks
+from octavo.extract.words import count_words
+from octavo.model.errors import Empty
+
+_MOST_CHARACTERS = 500
+_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?=\Z|[T\s])")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+# What office programs write where nobody gave a title.
+_NO_TITLE = re.compile(
+    r"(?:word|microsoft word) document|(?:office )?powerpoint[ -]\w+|document\d*|untitled\b.*|unknown", re.IGNORECASE
+)
+
+
+def to_extracted(
+    source_type: SourceType,
+    markdown: str,
+    metadata: Metadata,
+    *,
+    pages: Sequence[Page] = (),
+    outline: tuple[OutlineEntry, ...] | None = None,
+    quality: Quality = Quality.FULL,
+    has_title: bool = True,
+) -> Extracted:
+    """The outline is that of the headings unless one is given. `has_title`: the highest of them is the title."""
+    words = count_words(markdown)
+    if not words:
+        raise Empty("There are no words in it.")
+    blocks = tuple(on_pages(read_blocks(markdown), pages))
+    outline = outline_of(blocks) if outline is None else outline
+    if not metadata.title and outline and has_title:
+        metadata = replace(metadata, title=min(outline, key=lambda entry: entry.level).title)
+    return Extracted(source_type, markdown, words, quality, tuple(pages), blocks, outline, metadata)
+
+
+def page_at(outline: tuple[OutlineEntry, ...] | None, pages: Sequence[Page]) -> tuple[OutlineEntry, ...] | None:
+    """The outline with the pages on which its entries begin."""
+    starts = [page.start for page in pages]
+    if outline is None or not starts:
+        return outline
+    places = (bisect_right(starts, entry.start) - 1 if entry.start is not None else -1 for entry in outline)
+    return tuple(
+        replace(entry, page=pages[place].number) if place >= 0 else entry
+        for entry, place in zip(outline, places, strict=True)
+    )
+
+
+def on_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Block]:
+    """Blocks belong to the page on which they begin."""
+    filled = [page for page in pages if page.end > page.start]
+    starts = [page.start for page in filled]
+    for block in blocks:
+        place = bisect_right(starts, block.start) - 1
+        yield replace(block, page=filled[place].number) if place >= 0 else block
+
+
+def joined(contents: Sequence[str]) -> tuple[str, list[Page]]:
+    """Pages, the first of which is 1, as one text with empty lines between them."""
+    pages: list[Page] = []
+    end = 0
+    for number, content in enumerate(contents, 1):
+        start = end + 2 if end and content else end
+        end = start + len(content)
+        pages.append(Page(number, str(number), start, end))
+    return "\n\n".join(filter(None, contents)), pages
+
+
+def take_marks(marked: str) -> tuple[str, list[int]]:
+    """The text without its marks, cleaned, and where they stood."""
+    parts = [clean(part) for part in marked.strip().split(MARK)]
+    offsets: list[int] = []
+    length = 0
+    for part in parts[:-1]:
+        length += len(part)
+        offsets.append(length)
+    return "".join(parts), offsets
+
+
+def pages_at(breaks: Sequence[int], length: int) -> list[Page]:
+    """Pages that begin at the start of the text and at each break."""
+    starts = [0, *breaks]
+    ends = [*breaks, length]
+    return [Page(number, str(number), *ends_of) for number, ends_of in enumerate(zip(starts, ends, strict=True), 1)]
+
+
+def line(text: str | None) -> str | None:
+    """One line of metadata; None if it says nothing."""
+    return " ".join(clean(text).split())[:_MOST_CHARACTERS] or None if text else None
+
+
+def title(text: str | None) -> str | None:
+    found = line(text)
+    return None if found and _NO_TITLE.fullmatch(found) else found
+
+
+def date(text: str | None) -> str | None:
+    """The year, month or day with which it begins."""
+    found = _DATE.match((text or "").strip())
+    return found.group() if found else None
+
+
+def language(text: str | None) -> str | None:
+    found = (text or "").strip()
+    return found if _LANGUAGE.fullmatch(found) else None
+
+
+def present(**fields: str | None) -> dict[str, str]:
+    """Those that say something."""
+    return {name: value for name, text in fields.items() if (value := line(text))}

@@ -1,0 +1,160 @@
+"""Runs of text with one look each, as office programs keep them, to one line of Markdown."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+
+from octavo.extract.plain_text.escape import escape_places
+
+# Stands in a text where a page begins, until the offsets are known; Unicode will never make a character of it.
+MARK = "\ufdd0"
+_MOST_LINK = 2000
+
+_SPACES = re.compile("[ \t\r\f\v\x85\xa0\u2028\u2029]+")
+_CORE = re.compile(f"([\\s{MARK}]*)(.*?)([\\s{MARK}]*)", re.DOTALL)
+_LINK = re.compile(r"(?:https?://|mailto:|ftp://)[^\s\x00-\x1f]+", re.IGNORECASE)
+_LINK_ESCAPES = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", " ": "%20", "\\": "%5C", "|": "%7C"})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`is_raw`: Markdown already, such as a formula or the mark of a footnote."""
+
+    text: str
+    bold: bool = False
+    italic: bool = False
+    struck: bool = False
+    code: bool = False
+    link: str = ""
+    is_raw: bool = False
+
+
+def safe_link(target: str | None) -> str:
+    """The address if following it leaves the document for the web or a mailbox, else nothing."""
+    target = (target or "").strip()
+    return target.translate(_LINK_ESCAPES) if len(target) <= _MOST_LINK and _LINK.fullmatch(target) else ""
+
+
+def plain(runs: Iterable[Run]) -> str:
+    return " ".join("".join(run.text for run in runs).replace(MARK, "").split())
+
+
+def inline(runs: Iterable[Run], *, is_plain: bool = False, one_line: bool = False) -> str:
+    """Lines within are kept as such, unless it has to be `one_line`. With `is_plain` nothing is bold or italic."""
+    if is_plain:
+        runs = [run if run.is_raw else Run(run.text, link=run.link) for run in runs]
+    lines = ["".join(_line(line)) for line in _lines(runs)]
+    return (" " if one_line else "  \n").join(line for line in lines if line.replace(MARK, "")) or _marks(lines)
+
+
+def _marks(lines: Iterable[str]) -> str:
+    return "".join(lines)
+
+
+def _lines(runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """The runs of each line, neighbours that look alike as one, spaces at both ends gone."""
+    line: list[Run] = []
+    for run in _merged(runs):
+        first, *others = run.text.split("\n") if not run.is_raw else [run.text]
+        line.append(replace(run, text=first))
+        for other in others:
+            yield _stripped(line)
+            line = [replace(run, text=other)]
+    yield _stripped(line)
+
+
+def _merged(runs: Iterable[Run]) -> Iterator[Run]:
+    for look, alike in groupby((run for run in runs if run.text), key=lambda run: replace(run, text="")):
+        if look.is_raw:
+            yield from alike
+        else:
+            text = "".join(run.text for run in alike)
+            yield replace(look, text=text if look.code else _SPACES.sub(" ", text))
+
+
+def _stripped(line: list[Run]) -> list[Run]:
+    """White space between two runs is one space, and none at the ends."""
+    stripped: list[Run] = []
+    after_space = True
+    for run in line:
+        text = run.text.lstrip(" ") if after_space and not run.is_raw else run.text
+        if not text:
+            continue
+        after_space = text.replace(MARK, "").endswith(" ") if text.replace(MARK, "") else after_space
+        stripped.append(replace(run, text=text))
+    while stripped and not stripped[-1].is_raw:
+        last = stripped.pop()
+        text = last.text.rstrip(" ")
+        if text:
+            stripped.append(replace(last, text=text))
+            break
+    return stripped
+
+
+def _line(line: Sequence[Run]) -> Iterator[str]:
+    escaped = _escaped(line)
+    texts = [run.text for run in line]
+    place = 0
+    for link, group in groupby(zip(line, escaped, strict=True), key=lambda pair: pair[0].link):
+        parts: list[str] = []
+        for run, text in group:
+            before = texts[place - 1][-1:] if place else ""
+            after = texts[place + 1][:1] if place + 1 < len(texts) else ""
+            parts.append(_marked(run, text, before, after))
+            place += 1
+        yield _linked("".join(parts), link) if link else "".join(parts)
+
+
+def _escaped(line: Sequence[Run]) -> Iterator[str]:
+    """Whether a character means something depends on its neighbours, also on those in the next run."""
+    whole = "".join("x" * len(run.text) if run.is_raw or run.code else run.text for run in line)
+    marks = len(whole) - len(whole.lstrip(MARK))
+    places = [place + marks for place in escape_places(whole[marks:])]
+    start = 0
+    for run in line:
+        end = start + len(run.text)
+        if run.is_raw or run.code:
+            yield run.text
+        else:
+            first, last = bisect_left(places, start), bisect_left(places, end)
+            text = "\\".join(whole[left:right] for left, right in pairwise([start, *places[first:last], end]))
+            yield _without_brackets(text) if run.link else text
+        start = end
+
+
+def _without_brackets(text: str) -> str:
+    return re.sub(r"(?<!\\)[\[\]]", r"\\\g<0>", text)
+
+
+def _marked(run: Run, text: str, before: str, after: str) -> str:
+    if run.is_raw:
+        return text
+    found = _CORE.fullmatch(text)
+    lead, core, trail = found.groups() if found else ("", text, "")
+    struck = "~~" * (run.struck and "~" not in core)
+    marks = ("**" * run.bold) + ("*" * run.italic) + struck
+    if run.code and "`" not in core:
+        core = f"`{core}`" if core else core
+    elif marks and core and not _would_fail(core, before if not lead else " ", after if not trail else " "):
+        core = f"{marks}{core}{struck}{'*' * run.italic}{'**' * run.bold}"
+    return lead + core + trail
+
+
+def _would_fail(core: str, before: str, after: str) -> bool:
+    """Marks between a letter and a sign are taken for text, by the rules of Markdown."""
+    return (_is_sign(core[0]) and before.isalnum()) or (_is_sign(core[-1]) and after.isalnum())
+
+
+def _is_sign(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"
+
+
+def _linked(text: str, link: str) -> str:
+    found = _CORE.fullmatch(text)
+    lead, core, trail = found.groups() if found else ("", text, "")
+    return f"{lead}[{core}]({link}){trail}" if core else text

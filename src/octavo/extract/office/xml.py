@@ -1,0 +1,141 @@
+"""XML of unknown origin: no entities, no network, no DTD. Tags get the short names that the standards use for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Protocol
+
+from octavo.extract.zips import DAMAGED
+from octavo.model.errors import BadInput
+
+etree: Any = import_module("lxml.etree")  # it has no types; `Element` says which of it is used
+
+_OOXML = "http://schemas.openxmlformats.org/"
+_STRICT = "http://purl.oclc.org/ooxml/"
+_OPEN = "urn:oasis:names:tc:opendocument:xmlns:"
+
+PREFIXES = {
+    _OOXML + "wordprocessingml/2006/main": "w",
+    _STRICT + "wordprocessingml/main": "w",
+    _OOXML + "drawingml/2006/main": "a",
+    _STRICT + "drawingml/main": "a",
+    _OOXML + "presentationml/2006/main": "p",
+    _STRICT + "presentationml/main": "p",
+    _OOXML + "officeDocument/2006/math": "m",
+    _STRICT + "officeDocument/math": "m",
+    _OOXML + "officeDocument/2006/relationships": "r",
+    _STRICT + "officeDocument/relationships": "r",
+    _OOXML + "drawingml/2006/wordprocessingDrawing": "wp",
+    _STRICT + "drawingml/wordprocessingDrawing": "wp",
+    _OOXML + "drawingml/2006/diagram": "dgm",
+    _STRICT + "drawingml/diagram": "dgm",
+    _OOXML + "markup-compatibility/2006": "mc",
+    _OOXML + "package/2006/relationships": "rel",
+    _OOXML + "officeDocument/2006/extended-properties": "app",
+    _STRICT + "officeDocument/extendedProperties": "app",
+    "urn:schemas-microsoft-com:vml": "v",
+    _OPEN + "office:1.0": "office",
+    _OPEN + "text:1.0": "text",
+    _OPEN + "table:1.0": "table",
+    _OPEN + "style:1.0": "style",
+    _OPEN + "drawing:1.0": "draw",
+    _OPEN + "xsl-fo-compatible:1.0": "fo",
+    _OPEN + "svg-compatible:1.0": "svg",
+    _OPEN + "meta:1.0": "meta",
+    _OPEN + "manifest:1.0": "manifest",
+    "http://www.w3.org/1999/xlink": "xlink",
+    "http://www.w3.org/XML/1998/namespace": "xml",
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://purl.org/dc/terms/": "dcterms",
+    "http://www.idpf.org/2007/ops": "epub",
+    "http://www.idpf.org/2007/opf": "opf",
+}
+
+
+class Element(Protocol):
+    """As much of an element of lxml as is used here; comments and instructions are gone when it is read."""
+
+    tag: str
+    text: str | None
+    tail: str | None
+
+    @property
+    def attrib(self) -> dict[str, str]: ...
+    def __iter__(self) -> Iterator[Element]: ...
+    def __len__(self) -> int: ...
+    def get(self, key: str) -> str | None: ...
+    def set(self, key: str, value: str) -> None: ...
+    def iter(self, *tags: str) -> Iterator[Element]: ...
+    def itertext(self) -> Iterator[str]: ...
+    def getparent(self) -> Element | None: ...
+    def getprevious(self) -> Element | None: ...
+    def remove(self, element: Element) -> None: ...
+
+
+def careful_parser() -> object:
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+
+
+def parse(data: bytes) -> Element:
+    """Damaged XML is refused, and so is XML that declares entities: office programs never do, bombs always."""
+    try:
+        root: Any = etree.fromstring(data, careful_parser())
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise BadInput(f"{DAMAGED}its XML cannot be read.") from error
+    declared: Any = root.getroottree().docinfo.internalDTD
+    if declared is not None and declared.entities():
+        raise BadInput("Its XML declares entities, which no document needs and Octavo does not expand.")
+    return root
+
+
+@lru_cache(maxsize=8192)
+def short(tag: str) -> str:
+    """ "w:p" for a paragraph of Word, whichever edition of the standard it follows; without a known prefix "?:p"."""
+    namespace, brace, name = tag[1:].rpartition("}") if tag.startswith("{") else ("", "", tag)
+    return f"{PREFIXES.get(namespace, '?')}:{name}" if brace else name
+
+
+def name_of(element: Element) -> str:
+    return short(element.tag)
+
+
+def local_name(element: Element) -> str:
+    return short(element.tag).rpartition(":")[2]
+
+
+def child(element: Element | None, *path: str) -> Element | None:
+    """The first child of that name, and of it the first of the next name."""
+    for name in path:
+        if element is None:
+            return None
+        element = next((one for one in element if name_of(one) == name), None)
+    return element
+
+
+def children(element: Element | None, name: str) -> Iterator[Element]:
+    return (one for one in element if name_of(one) == name) if element is not None else iter(())
+
+
+def descendants(element: Element | None, *names: str) -> Iterator[Element]:
+    return (one for one in element.iter() if name_of(one) in names) if element is not None else iter(())
+
+
+def attribute(element: Element | None, name: str) -> str | None:
+    """By its short name, "w:val"; some programs leave the prefix out."""
+    if element is None:
+        return None
+    found = next((value for key, value in element.attrib.items() if short(key) == name), None)
+    return element.get(name.rpartition(":")[2]) if found is None else found
+
+
+def text_of(element: Element | None) -> str:
+    return " ".join("".join(element.itertext()).split()) if element is not None else ""

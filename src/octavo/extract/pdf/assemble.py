@@ -1,0 +1,159 @@
+"""Makes one document of the pages: without what is repeated on them, with headings in order, every offset exact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
+from octavo.extract.pdf.bookmarks import match_bookmarks
+from octavo.extract.pdf.headings import body_size, heading_levels
+from octavo.extract.pdf.pages import Batch, PageBlock, PageText, PdfFacts
+from octavo.extract.pdf.running import Place, running_blocks
+from octavo.extract.plain_text.escape import escape_start
+from octavo.extract.structure import outline_of, plain_title
+from octavo.extract.structure.blocks import MOST_BLOCKS
+from octavo.extract.words import count_words
+from octavo.model.errors import BadInput
+
+_BETWEEN = "\n\n"
+_LINE_END = "\n"
+_MEANT_LINE_END = "  \n"
+_CLOSING_MARKS = re.compile(r"(?<![^\s])#+\Z")
+
+
+def assemble(facts: PdfFacts, batches: Iterable[Batch]) -> Extracted:
+    """`batches` in the order of their pages. Raises `BadInput` if not one page could be read."""
+    pages = _all_pages(facts, batches)
+    if all(page.failed for page in pages):
+        raise BadInput("The file is damaged: none of its pages can be read.")
+    body = body_size(pages)
+    skipped = running_blocks(pages, body)
+    places = {match.bookmark: match.place for match in match_bookmarks(pages, facts.bookmarks, skipped)}
+    marked = {place: facts.bookmarks[number].level for number, place in places.items()}
+    levels = heading_levels(pages, body, marked, skipped)
+    document = _Document(levels)
+    for index, page in enumerate(pages):
+        document.add(index, page, skipped)
+    markdown = "".join(document.parts)
+    return Extracted(
+        source_type=SourceType.PDF,
+        markdown=markdown,
+        word_count=count_words(markdown),
+        quality=_quality(pages, document.pages),
+        pages=tuple(document.pages),
+        blocks=tuple(document.blocks),
+        outline=tuple(_outline(facts, places, document)) or outline_of(document.blocks),
+        metadata=_metadata(facts, pages, document),
+    )
+
+
+def _all_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
+    brought = {page.number: page for batch in batches for page in batch.pages}
+    return [
+        brought.get(number) or PageText(number, str(number), None, None, failed="The page was not read.")
+        for number in range(1, facts.page_count + 1)
+    ]
+
+
+class _Document:
+    """The text so far. Pages are kept apart by an empty line, and so are the blocks on them."""
+
+    def __init__(self, levels: Mapping[Place, int]) -> None:
+        self._levels = levels
+        self._end = 0
+        self.parts: list[str] = []
+        self.pages: list[Page] = []
+        self.blocks: list[Block] = []
+        self.starts: dict[Place, int] = {}
+
+    def add(self, index: int, page: PageText, skipped: set[Place]) -> None:
+        page_start: int | None = None
+        for number, block in enumerate(page.blocks):
+            place = Place(index, number)
+            if place in skipped:
+                continue
+            start = self._write(page, block, self._levels.get(place))
+            self.starts[place] = start
+            page_start = start if page_start is None else page_start
+        start = self._end if page_start is None else page_start
+        self.pages.append(Page(page.number, page.label, start, self._end, page.width, page.height))
+
+    def _write(self, page: PageText, block: PageBlock, level: int | None) -> int:
+        content = _markdown(block, level)
+        if self.parts:
+            self.parts.append(_BETWEEN)
+            self._end += len(_BETWEEN)
+        start = self._end
+        self.parts.append(content)
+        self._end += len(content)
+        if len(self.blocks) < MOST_BLOCKS:
+            text = plain_title(content) if level else content
+            kind = _kind(block, level)
+            self.blocks.append(Block(kind, start, self._end, text, level, page.number, block.box))
+        else:
+            self.blocks[-1] = replace(self.blocks[-1], end=self._end)
+        return start
+
+
+def _kind(block: PageBlock, level: int | None) -> BlockKind:
+    if level:
+        return BlockKind.HEADING
+    return BlockKind.PARAGRAPH if block.kind is BlockKind.HEADING else block.kind
+
+
+def _markdown(block: PageBlock, level: int | None) -> str:
+    if level:
+        return f"{'#' * level} {_CLOSING_MARKS.sub(_escape, block.text.replace(_LINE_END, ' '))}"
+    if _kind(block, level) is not BlockKind.PARAGRAPH:
+        return block.text
+    return _MEANT_LINE_END.join(map(escape_start, block.text.split(_LINE_END)))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\{found.group()}"
+
+
+def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) -> Iterator[OutlineEntry]:
+    """The file's own; an entry whose heading was not found begins where its page does."""
+    for number, bookmark in enumerate(facts.bookmarks):
+        start = document.starts.get(places[number]) if number in places else None
+        if start is None and bookmark.page and bookmark.page <= len(document.pages):
+            start = document.pages[bookmark.page - 1].start
+        yield OutlineEntry(bookmark.level, bookmark.title, bookmark.page, start)
+
+
+def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
+    """A blank page lacks nothing; one that only shows pictures, or could not be read, does."""
+    if not any(page.end > page.start for page in written):
+        return Quality.EMPTY
+    return Quality.PARTIAL if any(page.pictures or page.failed for page in pages) else Quality.FULL
+
+
+def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -> Metadata:
+    about = facts.metadata
+    counts = {
+        "pages": str(len(pages)),
+        "pages_with_text": str(sum(page.end > page.start for page in document.pages)),
+        "pages_for_ocr": _ranges(page.number for page in pages if page.pictures),
+        "pages_without_layout": _ranges(page.number for page in pages if page.plain),
+        "pages_failed": _ranges(page.number for page in pages if page.failed),
+    }
+    extra = about.extra | {name: value for name, value in counts.items() if value}
+    return replace(about, title=about.title or _first_title(document.blocks), extra=extra)
+
+
+def _first_title(blocks: Sequence[Block]) -> str | None:
+    """The highest heading of the first page that has one."""
+    headings = [block for block in blocks if block.kind is BlockKind.HEADING and block.text]
+    first = [block for block in headings if block.page == headings[0].page]
+    return min(first, key=lambda block: block.level or 1).text if first else None
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """As people write them: "1-3,7"."""
+    runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    ends = [(run[0][1], run[-1][1]) for run in (list(group) for _, group in runs)]
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)

@@ -1,0 +1,186 @@
+"""A PDF as PDFium opens it. The library has no types, so what is used of it is given them here."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+from pypdfium2 import raw as pypdfium2_raw
+
+from octavo.extract.contract import Box
+from octavo.model.errors import BadInput, Empty, Encrypted, TooLarge
+
+MOST_PAGES = 50_000
+_DEEPEST_BOOKMARK = 12
+_DEEPEST_OBJECT = 4
+# Fewer strokes than that are lines and frames; more may be letters that were drawn.
+_MANY_OBJECTS = 100
+_SLACK = 1.5
+_MOST_LANGUAGE_BYTES = 1000
+
+_pdfium: Any = pypdfium2
+_raw: Any = pypdfium2_raw
+
+
+class PageError(Exception):
+    """PDFium cannot do it with these pages."""
+
+
+@contextmanager
+def open_document(path: Path, password: str | None = None) -> Generator[Document]:
+    """Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for what is damaged beyond opening.
+
+    A file that only asks for its owner's password, when it is changed or printed, opens without one.
+    """
+    try:
+        document = _pdfium.PdfDocument(path, password=password)
+    except pypdfium2.PdfiumError as error:
+        raise _named(error, password) from None
+    try:
+        opened = Document(document)
+        if opened.page_count > MOST_PAGES:
+            raise TooLarge(f"A PDF may have {MOST_PAGES} pages.")
+        yield opened
+    finally:
+        document.close()
+
+
+def _named(error: Any, password: str | None) -> Exception:  # noqa: ANN401
+    if error.err_code == _raw.FPDF_ERR_PASSWORD:
+        return Encrypted("The password is wrong." if password else None)
+    if error.err_code == _raw.FPDF_ERR_SECURITY:
+        return Encrypted("The way in which it is protected is not known.")
+    if error.err_code == _raw.FPDF_ERR_SUCCESS:
+        return Empty("The PDF has no pages.")
+    return BadInput("The file is damaged: it cannot be opened as a PDF.")
+
+
+class Document:
+    """Pages are counted from 1."""
+
+    def __init__(self, document: Any) -> None:  # noqa: ANN401
+        self._document = document
+
+    @property
+    def page_count(self) -> int:
+        return len(self._document)
+
+    @property
+    def is_encrypted(self) -> bool:
+        return _raw.FPDF_GetSecurityHandlerRevision(self._document) >= 0
+
+    @property
+    def is_tagged(self) -> bool:
+        return bool(self._document.is_tagged())
+
+    @property
+    def information(self) -> dict[str, str]:
+        """Title, Author and so on, as far as they are there."""
+        return self._document.get_metadata_dict(skip_empty=True)
+
+    @property
+    def language(self) -> str:
+        size = _raw.FPDFCatalog_GetLanguage(self._document, None, 0)
+        if size > _MOST_LANGUAGE_BYTES:
+            return ""
+        buffer = ctypes.create_string_buffer(size)
+        place = ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort))
+        _raw.FPDFCatalog_GetLanguage(self._document, place, size)
+        return buffer.raw.decode("utf-16-le", errors="replace").rstrip("\0")
+
+    def label(self, number: int) -> str:
+        """What the page is called in print; empty if it has no name of its own."""
+        return self._document.get_page_label(number - 1)
+
+    def bookmarks(self) -> Iterator[tuple[int, str, int | None]]:
+        """Level, title and page of each, and each once, whatever it says is next to it."""
+        return self._bookmarks(None, 1, set())
+
+    def _bookmarks(self, parent: Any, level: int, seen: set[int]) -> Iterator[tuple[int, str, int | None]]:  # noqa: ANN401
+        pointer = _raw.FPDFBookmark_GetFirstChild(self._document, parent)
+        while pointer and (place := ctypes.addressof(pointer.contents)) not in seen:
+            seen.add(place)
+            bookmark = _pdfium.PdfBookmark(pointer, self._document, level - 1)
+            target = bookmark.get_dest()
+            index = target.get_index() if target else None
+            yield level, bookmark.get_title(), None if index is None else index + 1
+            if level < _DEEPEST_BOOKMARK:
+                yield from self._bookmarks(pointer, level + 1, seen)
+            pointer = _raw.FPDFBookmark_GetNextSibling(self._document, pointer)
+
+    def copy(self, first: int, last: int) -> bytes:
+        """A PDF of these pages alone: without bookmarks, password and everything else that is not on them."""
+        made = _pdfium.PdfDocument.new()
+        try:
+            made.import_pages(self._document, list(range(first - 1, last)))
+            buffer = BytesIO()
+            made.save(buffer)
+            return buffer.getvalue()
+        except pypdfium2.PdfiumError as error:
+            raise PageError from error
+        finally:
+            made.close()
+
+    @contextmanager
+    def page(self, number: int) -> Generator[OpenPage]:
+        try:
+            page = self._document[number - 1]
+            try:
+                yield OpenPage(page)
+            finally:
+                page.close()
+        except pypdfium2.PdfiumError as error:
+            raise PageError from error
+
+
+class OpenPage:
+    """One page; boxes are in points from its upper left corner."""
+
+    def __init__(self, page: Any) -> None:  # noqa: ANN401
+        self._page = page
+
+    @property
+    def size(self) -> tuple[float, float]:
+        return self._page.get_size()
+
+    @property
+    def is_turned(self) -> bool:
+        return bool(self._page.get_rotation())
+
+    def text(self) -> str:
+        with self._text_page() as text_page:
+            return text_page.get_text_bounded()
+
+    def texts_in(self, boxes: list[Box]) -> list[str]:
+        """The text in each of these places. Not for pages that are turned."""
+        left, _, _, top = self._page.get_cropbox()
+        with self._text_page() as text_page:
+            return [
+                text_page.get_text_bounded(
+                    left + box.left - _SLACK,
+                    top - box.bottom - _SLACK,
+                    left + box.right + _SLACK,
+                    top - box.top + _SLACK,
+                )
+                for box in boxes
+            ]
+
+    def shows_pictures(self) -> bool:
+        """Whether something is shown that may hold text: a picture, or very many strokes."""
+        for count, shown in enumerate(self._page.get_objects(max_depth=_DEEPEST_OBJECT)):
+            if shown.type == _raw.FPDF_PAGEOBJ_IMAGE or count >= _MANY_OBJECTS:
+                return True
+        return False
+
+    @contextmanager
+    def _text_page(self) -> Generator[Any]:
+        text_page = self._page.get_textpage()
+        try:
+            yield text_page
+        finally:
+            text_page.close()

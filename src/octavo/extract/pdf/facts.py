@@ -1,0 +1,67 @@
+"""What a PDF says of itself: its table of contents, title, author, date and language."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+
+from octavo.extract.contract import Metadata
+from octavo.extract.pdf.document import Document, open_document
+from octavo.extract.pdf.letters import clean_letters
+from octavo.extract.pdf.pages import Bookmark, PdfFacts
+from octavo.extract.structure.headings import shorten
+
+MOST_BOOKMARKS = 20_000
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+_DATE = re.compile(r"(?:D:)?\s*(\d{4})(?:-?(0[1-9]|1[0-2])(?:-?(0[1-9]|[12]\d|3[01]))?)?")
+_YEARS = ("1900", "2999")
+_FILE_NAME = re.compile(
+    r"(?:Microsoft \w+ - )?.*\.(?:docx?|pptx?|xlsx?|dvi|tex|indd|qxd|rtf|odt|pdf|ps)", re.IGNORECASE
+)
+_NO_TITLE = frozenset({"untitled", "unknown", "title", "document", "(anonymous)", "anonymous", "none"})
+_EXTRA = {"Subject": "subject", "Keywords": "keywords", "Creator": "creator", "Producer": "producer"}
+
+
+def open_pdf(path: Path, password: str | None = None) -> PdfFacts:
+    """Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for what is damaged beyond opening."""
+    with open_document(path, password) as document:
+        return PdfFacts(
+            page_count=document.page_count,
+            bookmarks=_bookmarks(document),
+            metadata=_metadata(document),
+            encrypted=document.is_encrypted,
+            tagged=document.is_tagged,
+        )
+
+
+def _bookmarks(document: Document) -> tuple[Bookmark, ...]:
+    found = ((level, _line(title), page) for level, title, page in islice(document.bookmarks(), MOST_BOOKMARKS))
+    return tuple(Bookmark(level, title, page) for level, title, page in found if title)
+
+
+def _metadata(document: Document) -> Metadata:
+    said = {name: line for name, value in document.information.items() if (line := _line(value))}
+    title = said.get("Title", "")
+    language = document.language
+    return Metadata(
+        title=None if _is_no_title(title) else title,
+        author=said.get("Author"),
+        date=_date(said.get("CreationDate", "")) or _date(said.get("ModDate", "")),
+        language=language if _LANGUAGE.fullmatch(language) else None,
+        extra={ours: said[theirs] for theirs, ours in _EXTRA.items() if theirs in said},
+    )
+
+
+def _line(value: str) -> str:
+    return shorten(clean_letters(value))
+
+
+def _is_no_title(title: str) -> bool:
+    """Programs write the name of the file where a title should be."""
+    return not title or title.lower() in _NO_TITLE or _FILE_NAME.fullmatch(title) is not None
+
+
+def _date(written: str) -> str | None:
+    found = _DATE.match(written)
+    return "-".join(filter(None, found.groups())) if found and _YEARS[0] <= found[1] <= _YEARS[1] else None

@@ -1,0 +1,170 @@
+"""Which blocks are headings, and of which level: by the bookmarks where there are any, and else by their letters."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from octavo.extract.contract import BlockKind
+from octavo.extract.pdf.pages import PageBlock, PageText
+from octavo.extract.pdf.running import Place
+
+MOST_LEVEL = 6
+_MOST_CHARACTERS = 150
+_MOST_LINES = 3
+_LARGER = 1.08  # than the document's letters
+_MUCH_LARGER = 1.2
+_SMALLER = 0.92
+_SAME_SIZE = 0.035
+_SHORT = 80
+_LEAST_LETTERS = 2
+_TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+_BODY = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST})
+_NUMBER = re.compile(
+    r"(?:(?i:chapter|section|part|appendix|kapitel|chapitre)\s+)?"
+    r"((?:\d{1,3}|[A-Z]|[IVX]{1,5})(?:\.\d{1,3})*)\.?\s+(?:[|:\u2013\u2014-]\s+)?[^\W\d_]"
+)
+_LETTERS = re.compile(r"[^\W\d_]")
+_CONTENTS_LINE = re.compile(r"[^\W\d_].*\s\d{1,4}\Z")
+_ENOUGH_NUMBERS = 3
+_SENTENCE_END = re.compile(r"[.;,:]\W*\Z")
+
+
+class Style(NamedTuple):
+    """How a heading looks."""
+
+    size: float
+    bold: bool
+
+
+Headings = Mapping[Place, PageBlock]
+
+
+def body_size(pages: Iterable[PageText]) -> float:
+    """The size of most of the document's letters; 0 if no size is known."""
+    letters: Counter[float] = Counter()
+    for page in pages:
+        for block in page.blocks:
+            if block.kind in _BODY and block.size:
+                letters[block.size] += len(block.text)
+    return max(letters, key=lambda size: (letters[size], size)) if letters else 0.0
+
+
+def heading_levels(
+    pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
+) -> dict[Place, int]:
+    """The levels of all headings; what is not among them is none, whatever it was taken for.
+
+    `marked` are those that bookmarks mean, with their levels.
+    """
+    likely = {
+        place: block
+        for number, page in enumerate(pages)
+        for index, block in enumerate(page.blocks)
+        if block.kind in _TEXTS
+        and (place := Place(number, index)) not in skipped
+        and (place in marked or is_likely(block, body))
+    }
+    if marked:
+        by_style = _levels_of_marked(likely, marked)
+    else:
+        likely = _without_contents(likely)
+        by_style = _levels_by_number(likely) or _levels_by_rank(likely)
+    return {place: min(marked.get(place) or by_style[_style(block)], MOST_LEVEL) for place, block in likely.items()}
+
+
+def is_likely(block: PageBlock, body: float) -> bool:
+    """Whether it looks like a heading among letters of that size."""
+    text = block.text
+    if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or len(_LETTERS.findall(text)) < _LEAST_LETTERS:
+        return False
+    taken_for_one = block.kind is BlockKind.HEADING
+    if not body or not block.size:
+        return taken_for_one
+    numbered = _NUMBER.match(text) is not None
+    sentence = not numbered and _SENTENCE_END.search(text) is not None
+    ratio = block.size / body
+    if ratio >= (_LARGER if taken_for_one else _MUCH_LARGER):
+        return not sentence or (taken_for_one and block.lines == 1)
+    if ratio < _SMALLER or sentence:
+        return False
+    if taken_for_one and numbered:
+        return True
+    stands_out = block.bold or (taken_for_one and text.isupper())
+    return stands_out and (taken_for_one or numbered) and block.lines == 1 and len(text) <= _SHORT
+
+
+def _style(block: PageBlock) -> Style:
+    return Style(block.size, block.bold)
+
+
+def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Style, int]:
+    """A style has the level that most bookmarks give it; others are below the next larger one that has."""
+    votes: defaultdict[Style, Counter[int]] = defaultdict(Counter)
+    for place, level in marked.items():
+        if place in likely:
+            votes[_style(likely[place])][level] += 1
+    known = {style: max(levels, key=lambda level: (levels[level], -level)) for style, levels in votes.items()}
+    deepest = max(known.values(), default=0)
+    levels: dict[Style, int] = {}
+    for style in {_style(block) for block in likely.values()}:
+        above = [level for other, level in known.items() if other >= style]
+        levels[style] = known.get(style) or min(max(above, default=0) + 1, deepest + 1)
+    return levels
+
+
+def _levels_by_rank(likely: Headings) -> dict[Style, int]:
+    """Larger before smaller, bold before plain. What only titles of the whole have does not push the rest down."""
+    places: defaultdict[Style, list[Place]] = defaultdict(list)
+    for place, block in likely.items():
+        places[_style(block)].append(place)
+    levels: dict[Style, int] = {}
+    level, before = 0, None
+    for style in sorted(places, reverse=True):
+        if before is None or not _is_same(before, style):
+            level += 1
+        levels[style] = level
+        before = style
+        if level == 1 and len(places) > 1 and all(place.page == 0 for place in places[style]):
+            level = 0
+    return levels
+
+
+def _levels_by_number(likely: Headings) -> dict[Style, int]:
+    """What is numbered "2.1" is of the second level, and styles without numbers are below the next larger with.
+
+    Nothing, if no style is numbered often enough to be trusted.
+    """
+    depths: defaultdict[Style, Counter[int]] = defaultdict(Counter)
+    for block in likely.values():
+        depths[_style(block)][_depth(block.text)] += 1
+    levels: dict[Style, int] = {}
+    above = 0
+    for style in sorted(depths, reverse=True):
+        numbered = {depth: count for depth, count in depths[style].items() if depth}
+        if sum(numbered.values()) >= max(_ENOUGH_NUMBERS, depths[style].total() / 3):
+            above = levels[style] = max(above, max(numbered, key=lambda depth: (numbered[depth], -depth)))
+        else:
+            levels[style] = above + 1
+    return levels if above else {}
+
+
+def _depth(text: str) -> int:
+    found = _NUMBER.match(text)
+    return found[1].count(".") + 1 if found else 0
+
+
+def _without_contents(likely: Headings) -> dict[Place, PageBlock]:
+    """The lines of a printed table of contents look like headings, but end with the numbers of pages."""
+    entries = Counter(place.page for place, block in likely.items() if _CONTENTS_LINE.search(block.text))
+    return {
+        place: block
+        for place, block in likely.items()
+        if entries[place.page] < _ENOUGH_NUMBERS or not _CONTENTS_LINE.search(block.text)
+    }
+
+
+def _is_same(one: Style, other: Style) -> bool:
+    return one.bold == other.bold and abs(one.size - other.size) <= _SAME_SIZE * max(one.size, other.size)

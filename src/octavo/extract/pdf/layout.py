@@ -1,0 +1,141 @@
+"""The pages of a PDF as liteparse sees them, in blocks of our own.
+
+Of its answer only the blocks and the sizes of letters are used. Which headings are above which, and what is repeated on
+every page, it would decide for each batch anew; that is done later, for the whole document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from liteparse import _liteparse as liteparse
+
+from octavo.extract.contract import BlockKind, Box
+from octavo.extract.pdf import markup
+from octavo.extract.pdf.letters import clean_letters, one_line
+from octavo.extract.pdf.lines import Look, Run, indented, look_at, meant_lines, runs_in
+from octavo.extract.pdf.pages import PageBlock
+
+_native: Any = liteparse  # has no types
+_BOLD_WEIGHT = 600
+_BOLD_NAMES = ("bold", "black", "heavy", "demi")
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A page as it was laid out."""
+
+    number: int
+    width: float | None = None
+    height: float | None = None
+    blocks: tuple[PageBlock, ...] = ()
+
+
+def lay_out(file: bytes) -> Iterator[Laid]:
+    """The pages that can be read, in order. Raises `LayoutError` if the file as a whole cannot."""
+    for page in _parse(file).pages:
+        yield Laid(page.page_num, page.width, page.height, tuple(_blocks(page)))
+
+
+def _parse(file: bytes) -> Any:  # noqa: ANN401
+    # The class of the library's own wrapper is passed by: it copies every word into an object, which takes as long
+    # as reading the page did.
+    try:
+        parser = _native.LiteParse(
+            ocr_enabled=False,
+            output_format="markdown",
+            max_pages=10**9,
+            quiet=True,
+            num_workers=1,
+            extract_links=False,
+            keep_headers_footers=True,
+            extract_blocks=True,
+            extract_text_metadata=True,
+            continue_on_page_error=True,
+        )
+        return parser.parse_bytes(file)
+    except BaseException as error:
+        # Panics of Rust are no `Exception`; what else is none is not the library's.
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise LayoutError from error
+        raise
+
+
+class LayoutError(Exception):
+    """The library cannot open the file."""
+
+
+def _blocks(page: Any) -> Iterator[PageBlock]:  # noqa: ANN401
+    runs = [_run(item) for item in page.text_items]
+    for is_item, same in groupby(page.blocks, key=lambda block: block.kind == "list_item"):
+        if is_item:
+            yield from _lists(list(same), runs)
+            continue
+        for block in same:
+            made = _block(block, runs)
+            if made and made.text:
+                yield made
+
+
+def _run(item: Any) -> Run:  # noqa: ANN401
+    name = (item.font_name or "").lower()
+    bold = (item.font_weight or 0) >= _BOLD_WEIGHT or any(word in name for word in _BOLD_NAMES)
+    left, top = item.x, item.y
+    size = round(item.font_height or item.height, 1)
+    return Run(left, top, left + item.width, top + item.height, size, bold, item.text)
+
+
+def _block(block: Any, runs: Sequence[Run]) -> PageBlock | None:  # noqa: ANN401
+    box = _box(block)
+    look = look_at(runs_in(box, runs))
+    match block.kind:
+        case "heading":
+            kind, text = BlockKind.HEADING, markup.inline(one_line(block.text))
+        case "paragraph":
+            kind, text = BlockKind.PARAGRAPH, _paragraph(block.text, look, runs)
+        case "table":
+            rows = [*([block.header] if block.header else ()), *block.rows]
+            kind, text = BlockKind.TABLE, markup.table([[one_line(cell.text) for cell in row] for row in rows])
+        case "code" | "grid_fallback":
+            lines = [clean_letters(line).replace("\n", " ").rstrip() for line in block.lines]
+            lines = indented(lines, look) if block.kind == "code" else lines
+            kind, text = BlockKind.CODE, markup.code(lines, block.lang or "")
+        case _:  # rules and pictures say nothing
+            return None
+    return PageBlock(kind, text, box, look.size, look.bold, max(len(look.lines), 1))
+
+
+def _paragraph(text: str, look: Look, runs: Sequence[Run]) -> str:
+    text = markup.inline(one_line(text))
+    lines = meant_lines(text, look, runs)
+    return "\n".join(markup.plain(one_line(line)) for line in lines) if lines else text
+
+
+def _lists(items: Sequence[Any], runs: Sequence[Run]) -> Iterator[PageBlock]:
+    """Items that follow each other, as one list for each kind of mark."""
+    made = [markup.Item(item.marker or "", one_line(item.text or ""), item.level or 0) for item in items]
+    start = 0
+    for end in markup.list_ends(made):
+        box = _around([box for item in items[start:end] if (box := _box(item))])
+        look = look_at(runs_in(box, runs))
+        text = markup.item_lines(made[start:end])
+        yield PageBlock(BlockKind.LIST, text, box, look.size, lines=max(len(look.lines), 1))
+        start = end
+
+
+def _box(block: Any) -> Box | None:  # noqa: ANN401
+    place = block.bbox
+    if place is None:
+        return None
+    left, top = place.x, place.y
+    return Box(round(left, 1), round(top, 1), round(left + place.width, 1), round(top + place.height, 1))
+
+
+def _around(boxes: Sequence[Box]) -> Box | None:
+    if not boxes:
+        return None
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return Box(min(lefts), min(tops), max(rights), max(bottoms))

@@ -1,0 +1,133 @@
+"""The lines of a block, from where its words stand: how large they are, and which line ends were meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from octavo.extract.contract import Box
+
+_SLACK = 1.5
+_SAME_LEFT = 12.0  # points; lines of one column begin that near to each other
+_CENTRED = 4.0  # points; twice how far the middles of centred lines may be apart
+_NOT_LETTERS = re.compile(r"[\W_]+")
+_BROKEN_WORD = re.compile("[^\\W\\d_][-\xad\x02\ufffe]\\Z")
+_WIDTH_OF_LETTER = 0.5  # of its size, on average
+_GAP = 0.12  # of the size; words closer than that are one
+_MOST_INDENT = 40
+
+
+class Run(NamedTuple):
+    """Some words on one line in one font."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    size: float
+    bold: bool
+    text: str
+
+
+class Look(NamedTuple):
+    """The size of most letters of a block, whether they are bold, and its lines."""
+
+    size: float = 0.0
+    bold: bool = False
+    lines: tuple[tuple[Run, ...], ...] = ()
+
+
+def runs_in(box: Box | None, runs: Sequence[Run]) -> list[Run]:
+    if box is None:
+        return []
+    left, top, right, bottom = box.left - _SLACK, box.top - _SLACK, box.right + _SLACK, box.bottom + _SLACK
+    return [run for run in runs if run[1] >= top and run[3] <= bottom and run[0] >= left and run[2] <= right]
+
+
+def look_at(runs: Sequence[Run]) -> Look:
+    if not runs:
+        return Look()
+    sizes: dict[float, int] = {}
+    bold = letters = 0
+    for run in runs:
+        length = len(run.text)
+        sizes[run.size] = sizes.get(run.size, 0) + length
+        bold += length if run.bold else 0
+        letters += length
+    return Look(max(sizes, key=lambda size: (sizes[size], size)), 2 * bold > letters, _lines(runs))
+
+
+def _lines(runs: Sequence[Run]) -> tuple[tuple[Run, ...], ...]:
+    """From top to bottom, and each from left to right."""
+    lines: list[list[Run]] = []
+    reach = float("-inf")
+    for run in sorted(runs, key=lambda run: run.top):
+        if (run.top + run.bottom) / 2 > reach:
+            lines.append([])
+            reach = run.bottom
+        lines[-1].append(run)
+    return tuple(tuple(sorted(line)) for line in lines)
+
+
+def meant_lines(text: str, look: Look, page: Sequence[Run]) -> list[str] | None:
+    """The lines, if most of them end before they are full: in addresses, forms and verse. None for prose.
+
+    A line is full if the first word of the next would not have fitted.
+    """
+    lines = look.lines
+    if len(lines) < 2:  # noqa: PLR2004 - one line has no end inside
+        return None
+    if not _is_centred(lines) and not _ends_early(lines, page):
+        return None
+    texts = [_text(line) for line in lines]
+    if any(_BROKEN_WORD.search(text) for text in texts):
+        return None
+    # Where the words are not the same ones, somebody else has put them in order better.
+    return texts if _letters("".join(texts)) == _letters(text) else None
+
+
+def _is_centred(lines: Sequence[Sequence[Run]]) -> bool:
+    """Not so where all lines are as wide: that is how prose looks between two edges."""
+    middles = [line[0].left + line[-1].right for line in lines]
+    rights = [line[-1].right for line in lines]
+    return max(middles) - min(middles) < _CENTRED and max(rights) - min(rights) > _SAME_LEFT
+
+
+def _ends_early(lines: Sequence[Sequence[Run]], page: Sequence[Run]) -> bool:
+    left = min(line[0].left for line in lines)
+    edge = max((run.right for run in page if abs(run.left - left) < _SAME_LEFT), default=0.0)
+    early = sum(line[-1].right + _first_word(following) < edge for line, following in pairwise(lines))
+    return 2 * early > len(lines) - 1
+
+
+def _first_word(line: Sequence[Run]) -> float:
+    run = line[0]
+    word = run.text.split(" ", 1)[0]
+    return (len(word) + 2) * run.size * _WIDTH_OF_LETTER
+
+
+def _text(line: Sequence[Run]) -> str:
+    text = line[0].text
+    for before, run in pairwise(line):
+        text += (" " if run.left - before.right > _GAP * run.size else "") + run.text
+    return text.strip()
+
+
+def _letters(text: str) -> str:
+    return _NOT_LETTERS.sub("", text)
+
+
+def indented(lines: Sequence[str], look: Look) -> list[str]:
+    """Lines of code with the indents that they have on the page, where each is found there."""
+    if len(lines) != len(look.lines):
+        return list(lines)
+    left = min(line[0].left for line in look.lines)
+    return [_indent(line, left) + text.lstrip() for text, line in zip(lines, look.lines, strict=True)]
+
+
+def _indent(line: Sequence[Run], left: float) -> str:
+    run = line[0]
+    letter = (run.right - run.left) / max(len(run.text), 1)
+    return " " * min(round((run.left - left) / letter), _MOST_INDENT) if letter > 0 else ""

@@ -1,0 +1,96 @@
+"""Pieces of a page as Markdown that shows what the page shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from octavo.extract.plain_text.escape import escape_inside, escape_start, fence
+
+# liteparse writes emphasis with stars and puts backslashes before stars, underscores and backslashes of the text.
+_ESCAPED_OR_STARS = re.compile(r"\\([\\*_])|(\*{1,3})")
+# Stand for stars while everything else is escaped; no text has them, because they are no characters.
+_STARS = {"*": "\ufdd1", "**": "\ufdd2", "***": "\ufdd3"}
+_STAND_IN = re.compile("[\ufdd1-\ufdd3]")
+_BACK = {stand_in: stars for stars, stand_in in _STARS.items()}
+_MAY_MEAN = re.compile(r"[\\`*_\]<&~]")
+_NUMBER = re.compile(r"\(?(\d{1,9})[.)]")
+_BULLETS = re.compile(r"[^\w\s]{0,2}")
+_MOST_DEPTH = 5
+
+
+class Item(NamedTuple):
+    """An item of a list; `mark` is as it stands on the page, `text` as liteparse writes it."""
+
+    mark: str
+    text: str
+    depth: int
+
+    @property
+    def is_numbered(self) -> bool:
+        return _NUMBER.fullmatch(self.mark) is not None
+
+    @property
+    def words(self) -> str:
+        """What follows the mark in Markdown, which knows only bullets and numbers."""
+        text = inline(self.text)
+        is_mark = self.is_numbered or _BULLETS.fullmatch(self.mark)
+        return escape_start(text) if is_mark else escape_start(f"{plain(self.mark)} {text}")
+
+
+def inline(text: str) -> str:
+    """One line of liteparse's Markdown as one line of ours."""
+    if "\\" not in text and "*" not in text:
+        return plain(text)
+    text = _ESCAPED_OR_STARS.sub(lambda found: found[1] or _STARS[found[2]], text)
+    return _STAND_IN.sub(lambda found: _BACK[found.group()], escape_inside(text))
+
+
+def plain(text: str) -> str:
+    """One line of text as one line of Markdown. Most lines have nothing to escape, and finding that out is quick."""
+    return escape_inside(text) if _MAY_MEAN.search(text) else text
+
+
+def list_ends(items: Sequence[Item]) -> Iterator[int]:
+    """Where each list ends: outermost items of another kind begin another list."""
+    numbered = items[0].is_numbered
+    for index, item in enumerate(items):
+        if item.depth == 0 and item.is_numbered != numbered and index:
+            yield index
+        numbered = item.is_numbered if item.depth == 0 else numbered
+    yield len(items)
+
+
+def item_lines(items: Sequence[Item]) -> str:
+    lines: list[str] = []
+    depth = -1
+    for item in items:
+        # An item can only be one step deeper than the one before, and the first not at all.
+        depth = min(item.depth, depth + 1, _MOST_DEPTH)
+        number = _NUMBER.fullmatch(item.mark)
+        mark = f"{number[1]}." if number else "-"
+        lines.append(f"{'    ' * depth}{mark} {item.words}".rstrip())
+    return "\n".join(lines)
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """The first row is the head: Markdown has no table without."""
+    width = max(map(len, rows), default=0)
+    if not any(any(row) for row in rows):
+        return ""
+    lines = [_row([*row, *[""] * (width - len(row))]) for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(plain(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def code(lines: Sequence[str], language: str) -> str:
+    kept = list(lines)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    while kept and not kept[0].strip():
+        kept.pop(0)
+    return fence(kept, language if language.isalnum() else "") if kept else ""

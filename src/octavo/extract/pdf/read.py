@@ -1,0 +1,80 @@
+"""Reads some pages of a PDF: their layout by liteparse, and by PDFium what liteparse cannot do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from octavo.extract.pdf.document import Document, PageError, open_document
+from octavo.extract.pdf.layout import Laid, LayoutError, lay_out
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
+from octavo.extract.pdf.pages import Batch, PageText
+from octavo.extract.pdf.plain import read_plain, turn_around
+
+_MOST_LABEL = 40
+_COPY_BYTES = 64 * 1024 * 1024
+_DAMAGED = "The page is damaged."
+
+
+def read_batch(path: Path, first: int, last: int, password: str | None = None, *, layout: bool = True) -> Batch:
+    """The pages from `first` to `last`, both of them included. Without `layout`, by PDFium alone."""
+    with open_document(path, password) as document:
+        last = min(last, document.page_count)
+        laid = _lay_out(document, first, last, _pages_at_once(path, document)) if layout else {}
+        return Batch(tuple(_page(document, number, laid.get(number)) for number in range(first, last + 1)))
+
+
+def _pages_at_once(path: Path, document: Document) -> int:
+    """How many pages are copied at once, so that a book of large pictures does not fill the memory."""
+    return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
+
+
+def _lay_out(document: Document, first: int, last: int, at_once: int) -> dict[int, Laid]:
+    """What liteparse can read. It is given a copy of the pages that PDFium has written, for four reasons.
+
+    It refuses files without the right ending to their name, keeps the whole file in memory, follows bookmarks that
+    lead in a circle until it crashes, and cannot open some damaged files that PDFium repairs.
+    """
+    laid: dict[int, Laid] = {}
+    for start in range(first, last + 1, at_once):
+        end = min(start + at_once - 1, last)
+        try:
+            pages = lay_out(document.copy(start, end))
+            laid |= {page.number + start - 1: page for page in pages}
+        except (LayoutError, PageError):
+            continue
+    return laid
+
+
+def _page(document: Document, number: int, laid: Laid | None) -> PageText:
+    label = clean_letters(document.label(number)).strip()[:_MOST_LABEL] or str(number)
+    if laid is None or not laid.blocks:
+        return _read_plain(document, number, label)
+    text = "".join(block.text for block in laid.blocks)
+    page = PageText(number, label, laid.width, laid.height, laid.blocks, right_to_left=is_right_to_left(text))
+    return _turned(document, page) if has_right_to_left(text) else page
+
+
+def _read_plain(document: Document, number: int, label: str) -> PageText:
+    """A page that liteparse finds nothing on, or that it cannot read."""
+    try:
+        with document.page(number) as page:
+            width, height = page.size
+            blocks = tuple(block for block in read_plain(page) if block.text)
+            pictures = not blocks and page.shows_pictures()
+    except PageError:
+        return PageText(number, label, None, None, failed=_DAMAGED)
+    backwards = is_right_to_left("".join(block.text for block in blocks))
+    return PageText(number, label, width, height, blocks, pictures, backwards, plain=bool(blocks))
+
+
+def _turned(document: Document, page: PageText) -> PageText:
+    """liteparse puts letters that run from right to left in the wrong order, and PDFium does not."""
+    try:
+        with document.page(page.number) as opened:
+            if opened.is_turned:
+                # Boxes are as the page is seen, and PDFium's places as it was before it was turned.
+                return page
+            return replace(page, blocks=tuple(turn_around(opened, page.blocks)))
+    except PageError:
+        return page

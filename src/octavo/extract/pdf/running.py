@@ -1,0 +1,82 @@
+"""Finds what stands at the head or foot of page after page: titles of chapters, names, page numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from octavo.extract.contract import BlockKind
+from octavo.extract.pdf.pages import PageBlock, PageText
+
+_EDGE = 0.12  # of the page's height
+_LEAST_PAGES = 3
+# Of the pages between the first and the last that show it: heads of left and right pages take turns, and beginnings
+# of chapters have none.
+_LEAST_SHARE = 0.25
+_LARGE = 1.3  # as a multiple of the document's letters; a title on every slide is not a running head
+_MOST_CHARACTERS = 150
+_DEEP = 3  # so many blocks from the edge at most
+_TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST})
+_NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
+_NO_WORDS = re.compile(r"[^\w#]+")
+
+
+class Place(NamedTuple):
+    """A block by the positions of its page and of itself."""
+
+    page: int
+    block: int
+
+
+def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
+    """Blocks that are repeated, apart from their numbers, and lone page numbers."""
+    shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
+    for index, page in enumerate(pages):
+        for edge, block in _at_edges(page):
+            found = page.blocks[block]
+            if body_size and found.size > _LARGE * body_size:
+                continue
+            shown[edge, _pattern(found.text)].append(Place(index, block))
+    return {place for places in shown.values() if _is_running(places) for place in places}
+
+
+def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
+    """A page that has nothing else keeps what it has."""
+    if not page.height:
+        return
+    heads = [index for index, block in enumerate(page.blocks) if _is_above(block, page.height * _EDGE)]
+    feet = [index for index, block in enumerate(page.blocks) if _is_below(block, page.height * (1 - _EDGE))]
+    if len(heads) + len(feet) == len(page.blocks):
+        return
+    by_height = sorted(heads, key=lambda index: _top(page.blocks[index]))
+    yield from (("head", index) for index in by_height[:_DEEP])
+    by_height = sorted(feet, key=lambda index: -_top(page.blocks[index]))
+    yield from (("foot", index) for index in by_height[:_DEEP])
+
+
+def _is_above(block: PageBlock, border: float) -> bool:
+    return _may_run(block) and block.box is not None and block.box.bottom <= border
+
+
+def _is_below(block: PageBlock, border: float) -> bool:
+    return _may_run(block) and block.box is not None and block.box.top >= border
+
+
+def _may_run(block: PageBlock) -> bool:
+    return block.kind in _TEXTS and len(block.text) <= _MOST_CHARACTERS
+
+
+def _top(block: PageBlock) -> float:
+    return block.box.top if block.box else 0.0
+
+
+def _pattern(text: str) -> str:
+    return _NO_WORDS.sub(" ", _NUMBERS.sub("#", text.lower())).strip()
+
+
+def _is_running(places: Sequence[Place]) -> bool:
+    pages = {place.page for place in places}
+    span = max(pages) - min(pages) + 1
+    return len(pages) >= _LEAST_PAGES and len(pages) >= _LEAST_SHARE * span

@@ -1,0 +1,154 @@
+"""Reads archives of unknown origin without believing what they say of themselves: bytes are counted while they inflate.
+
+Nothing is ever written to disk. Names inside are labels, so no name can lead anywhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from octavo.model.errors import BadInput, Encrypted, NotSupported, TooLarge
+
+MEBIBYTE = 1 << 20
+MOST_TOTAL = 512 * MEBIBYTE
+# A tree of XML takes ten times the memory of its text.
+MOST_MEMBER = 64 * MEBIBYTE
+MOST_MEMBERS = 50_000
+# Text of programs shrinks to a thirtieth, a hundredth at best; what shrinks further says the same again and again.
+MOST_RATIO = 250
+RATIO_COUNTS_FROM = 16 * MEBIBYTE
+
+_STEP = 256 * 1024
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_IS_ENCRYPTED = 0x01
+_END = b"PK\x05\x06"
+_END_RECORD = struct.Struct("<4s4x2xHI")  # signature, number of members, bytes of their list
+_END_SEARCHED = 66_000
+_BYTES_IN_LIST = 1024  # of one member, its longest sensible name included
+_OLE = b"\xd0\xcf\x11\xe0"
+_OLE_PASSWORD = "EncryptedPackage".encode("utf-16-le")
+DAMAGED = "The file is damaged: "
+
+
+class Archive:
+    """The members of a zip file by their names. All that is read of them may be `MOST_TOTAL` bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        try:
+            self._zip = _open(self._file)
+        except BaseException:
+            self._file.close()
+            raise
+        self._members = {_plain(info.filename): info for info in self._zip.infolist() if _is_file(info)}
+        self._folded = {name.casefold(): name for name in self._members}
+        self._left = MOST_TOTAL
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+        self._file.close()
+
+    def __contains__(self, name: str) -> bool:
+        return self._name(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def read(self, name: str) -> bytes:
+        content = self.find(name)
+        if content is None:
+            raise BadInput(f"{DAMAGED}a part that it needs is missing.")
+        return content
+
+    def find(self, name: str, most: int = MOST_MEMBER) -> bytes | None:
+        """The bytes of a member, or None if there is no such one."""
+        known = self._name(name)
+        return b"".join(self._inflate(self._members[known], most)) if known is not None else None
+
+    def steps(self, name: str, most: int = MOST_TOTAL) -> Iterator[bytes]:
+        """The bytes of a member that there is, piece by piece."""
+        yield from self._inflate(self._members[self._name(name) or ""], most)
+
+    def _name(self, name: str) -> str | None:
+        """Programs that pack are careless with capitals and slashes."""
+        name = _plain(name)
+        return name if name in self._members else self._folded.get(name.casefold())
+
+    def _inflate(self, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
+        if info.flag_bits & _IS_ENCRYPTED:
+            raise Encrypted
+        if info.compress_type not in _METHODS:
+            raise NotSupported("It is packed in a way that documents are not.")
+        most = min(most, max(RATIO_COUNTS_FROM, info.compress_size * MOST_RATIO))
+        try:
+            with self._zip.open(info) as member:
+                while piece := member.read(_STEP):
+                    most -= len(piece)
+                    self._left -= len(piece)
+                    if min(most, self._left) < 0:
+                        raise TooLarge("What is packed in the file is much larger than the file itself.")
+                    yield piece
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError) as error:
+            raise BadInput(f"{DAMAGED}a part of it cannot be unpacked.") from error
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a place before the beginning of the file
+                raise
+            raise BadInput(f"{DAMAGED}a part of it lies outside of it.") from error
+
+
+def _open(file: BinaryIO) -> zipfile.ZipFile:
+    _refuse_others(file)
+    try:
+        opened = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, struct.error, ValueError, OverflowError, NotImplementedError) as error:
+        raise BadInput(f"{DAMAGED}the list of its parts cannot be read. It may have been cut off.") from error
+    if len(opened.infolist()) > MOST_MEMBERS:
+        raise TooLarge("Too many parts are packed in the file.")
+    return opened
+
+
+def _refuse_others(file: BinaryIO) -> None:
+    """Before a list of millions is read, and before Word's own way to encrypt is called damage."""
+    if file.read(len(_OLE)) == _OLE:
+        file.seek(0)
+        if _OLE_PASSWORD in file.read(64 * MEBIBYTE):
+            raise Encrypted("Octavo cannot open encrypted files of this type yet: save it without a password.")
+        raise NotSupported("It was written by an office program of before 2007. Save it in a newer format.")
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _END_SEARCHED))
+    tail = file.read()
+    found = tail.rfind(_END)
+    if 0 <= found <= len(tail) - _END_RECORD.size:
+        _, _, list_bytes = _END_RECORD.unpack_from(tail, found)
+        if list_bytes > MOST_MEMBERS * _BYTES_IN_LIST:
+            raise TooLarge("Too many parts are packed in the file.")
+    file.seek(0)
+
+
+def _plain(name: str) -> str:
+    return name.replace("\\", "/").lstrip("/")
+
+
+def _is_file(info: zipfile.ZipInfo) -> bool:
+    """Neither a folder nor a link to somewhere else."""
+    return not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16)
+
+
+@contextmanager
+def deep_is_damaged() -> Generator[None]:
+    """Nobody nests as deeply as a walk over a document can follow."""
+    try:
+        yield
+    except RecursionError:
+        raise BadInput(f"{DAMAGED}it is nested too deeply.") from None

@@ -1,0 +1,53 @@
+"""A body, unpacked as it comes and never beyond its limit: a small answer can be packed from a huge one."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterable
+
+from octavo.fetch.errors import AnswerBroken
+from octavo.model.errors import TooLarge
+
+ACCEPTED = "gzip, deflate"
+_EITHER_HEADER = zlib.MAX_WBITS | 32  # gzip or zlib, by its own mark
+_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+
+
+class Body:
+    """Collects one body; only one layer of packing is taken off."""
+
+    def __init__(self, encoding: str, limit: int) -> None:
+        name = encoding.strip().lower()
+        if name and name != "identity" and name not in _PACKED:
+            raise AnswerBroken(f"It is packed as {name[:40]}.")
+        self._limit = limit
+        self._bytes = bytearray()
+        self._unpacker = zlib.decompressobj(_EITHER_HEADER) if name in _PACKED else None
+        self._bare_tried = name != "deflate"
+
+    @property
+    def size(self) -> int:
+        return len(self._bytes)
+
+    async def read(self, chunks: AsyncIterable[bytes]) -> bytes:
+        async for chunk in chunks:
+            self._bytes += self._unpack(chunk) if self._unpacker else chunk
+            if len(self._bytes) > self._limit:
+                raise TooLarge(f"At most {self._limit:,} bytes are fetched.")
+        return bytes(self._bytes)
+
+    def _unpack(self, chunk: bytes) -> bytes:
+        room = self._limit - len(self._bytes) + 1
+        unpacker = self._unpacker
+        if unpacker is None or unpacker.eof:
+            return b""
+        try:
+            made = unpacker.decompress(chunk, room)
+        except zlib.error:
+            if self._bare_tried or self._bytes:
+                raise AnswerBroken from None
+            # Some servers send deflate without its header.
+            self._bare_tried = True
+            self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+            return self._unpack(chunk)
+        return made

@@ -1,0 +1,98 @@
+"""A web address taken apart once, so that what was checked is what is fetched. Pure."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import httpx
+
+from octavo.fetch.addresses import is_public
+from octavo.fetch.errors import AddressRefused, BadUrl
+
+URL_CHARACTERS = 8000
+_PORTS = {"http": 80, "https": 443}
+# As names and addresses are written once a parser has made them plain; no percent signs, no zones.
+_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*|[0-9a-f:.]*:[0-9a-f:.]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`host` has no brackets, `path` is what the request line says, `url` is the address without its fragment."""
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    path: bytes
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        return self.scheme, self.host, self.port
+
+
+def parse_url(url: str) -> Target:
+    """Raises `BadUrl`. Says nothing yet about where the host leads."""
+    return _target(_parsed(url))
+
+
+def join_url(base: Target, location: str) -> Target:
+    """Where a redirect leads."""
+    try:
+        return _target(_parsed(base.url).join(location))
+    except (httpx.InvalidURL, ValueError):
+        raise BadUrl("It redirects to something that is not an address.") from None
+
+
+def is_allowed(allow: frozenset[str], host: str, port: int) -> bool:
+    """Whether `allow` names this very host and port."""
+    return f"{host}:{port}" in allow or f"[{host}]:{port}" in allow
+
+
+def refuse_literal(target: Target, allow: frozenset[str] = frozenset()) -> None:
+    """What can be told without asking for a name: a private address, in any form that a resolver would take."""
+    if is_allowed(allow, target.host, target.port):
+        return
+    host = target.host.rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        raise AddressRefused
+    literal = _literal(host)
+    if literal and not is_public(literal):
+        raise AddressRefused
+
+
+def _parsed(url: str) -> httpx.URL:
+    if len(url) > URL_CHARACTERS:
+        raise BadUrl(f"It has more than {URL_CHARACTERS:,} characters.")
+    try:
+        return httpx.URL(url.strip())
+    except (httpx.InvalidURL, ValueError):
+        raise BadUrl from None
+
+
+def _target(url: httpx.URL) -> Target:
+    if url.scheme not in _PORTS:
+        raise BadUrl("Only addresses that begin with http:// or https:// can be fetched.")
+    if url.userinfo:
+        raise BadUrl("It holds a name or a password. Leave them out.")
+    host = url.raw_host.decode("ascii").lower()
+    if not _HOST.fullmatch(host):
+        raise BadUrl("It has no proper host name.")
+    port = url.port if url.port is not None else _PORTS[url.scheme]
+    if not 0 < port <= 65535:  # noqa: PLR2004 - the ports there are
+        raise BadUrl("It has no proper port.")
+    return Target(str(url.copy_with(fragment=None)), url.scheme, host, port, url.raw_path)
+
+
+def _literal(host: str) -> str | None:
+    """`127.1`, `0x7f.1` and `2130706433` are addresses too, as the system's resolver reads them."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        pass
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        return None

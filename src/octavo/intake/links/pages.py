@@ -1,0 +1,94 @@
+"""Fetches a web page, and says in plain words why it could not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from octavo.fetch import AddressRefused, BadUrl, Fetched, FetchLimits, GuardedClient
+from octavo.intake.links import errors
+from octavo.model.errors import NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
+
+ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.8,*/*;q=0.5"
+MOST_WAIT_SECONDS = 3600.0
+_OK = range(200, 300)
+_STATUSES: dict[int, type[OctavoError]] = {
+    401: Paywalled,
+    402: Paywalled,
+    403: errors.PageForbidden,
+    404: errors.PageMissing,
+    407: errors.PageForbidden,
+    410: errors.PageMissing,
+    451: errors.PageForbidden,
+}
+_BUSY = 429
+_SERVER_ERRORS = range(500, 600)
+_MEDIA_TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]{1,40})", re.IGNORECASE)
+# Whatever these say of their content, there is no text in it.
+_NO_TEXT = re.compile(r"(?:audio|video|font)/", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RawPage:
+    """What a link led to, as it came. `url` is where it was found in the end."""
+
+    url: str
+    content_type: str
+    body: bytes
+
+
+async def fetch_page(client: GuardedClient, url: str, limits: FetchLimits) -> RawPage:
+    try:
+        answer = await client.get(url, limits, {"Accept": ACCEPT})
+    except TooLarge as error:
+        raise errors.PageTooLarge(error.detail) from None
+    except TimedOut:
+        raise errors.PageTooSlow from None
+    except (AddressRefused, BadUrl):
+        raise
+    except NetworkFailed as error:
+        raise (errors.SiteUnreachable(error.detail) if type(error) is NetworkFailed else error) from None
+    check_status(answer)
+    content_type = clean_type(answer.content_type)
+    if _NO_TEXT.match(content_type):
+        raise errors.PageNotText
+    if not answer.body.strip():
+        raise errors.PageEmpty
+    return RawPage(answer.url, content_type, answer.body)
+
+
+def check_status(answer: Fetched) -> None:
+    if answer.status in _OK:
+        return
+    if answer.status == _BUSY:
+        raise errors.SiteBusy(retry_after_seconds=wanted_wait(answer.headers.get("retry-after")))
+    if answer.status in _SERVER_ERRORS:
+        raise errors.SiteFailed
+    raise _STATUSES.get(answer.status, errors.PageRefused)
+
+
+def wanted_wait(header: str | None) -> float | None:
+    """The seconds that a server asks for, as a number or as a date, within reason."""
+    if not header:
+        return None
+    written = header.strip()
+    if written.isascii() and written.isdecimal():
+        return min(float(written), MOST_WAIT_SECONDS)
+    try:
+        at = parsedate_to_datetime(written)
+    except ValueError:
+        return None
+    seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return min(max(seconds, 0.0), MOST_WAIT_SECONDS)
+
+
+def clean_type(header: str) -> str:
+    """What a server says of its answer, in a form that can be said again; nothing of it is believed."""
+    media_type = _MEDIA_TYPE.match(header.strip())
+    if not media_type:
+        return "application/octet-stream"
+    charset = _CHARSET.search(header[:300])
+    return media_type[0].lower() + (f"; charset={charset[1].lower()}" if charset else "")

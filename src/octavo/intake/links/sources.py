@@ -1,0 +1,85 @@
+"""What somebody gives instead of a file, as an upload: its bytes are the link itself, or the pasted text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from octavo.fetch import BadUrl, parse_url, refuse_literal
+from octavo.intake.links.addresses import canonical_url, label_of
+from octavo.intake.links.videos import video_id, watch_url
+from octavo.intake.uploads import NewUpload, Policy
+from octavo.model.errors import Empty
+from octavo.model.json import JSON
+
+LINK_TYPE = "text/uri-list"
+PASTE_TYPE = "text/plain; charset=utf-8"
+# The comment keeps a link apart from a text file that holds nothing but the same address.
+_LINK = "# A link that was added to Octavo.\r\n{url}\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSource:
+    upload: NewUpload
+    body: bytes
+
+
+def link_source(
+    given: str, *, allow: frozenset[str] = frozenset(), title: str | None = None, duplicates: Policy = "reuse"
+) -> GivenSource:
+    """A web page, or a video where the address is one. Refuses at once what can be told without the network."""
+    if video := video_id(given):
+        return _video(video, title, duplicates)
+    url = canonical_url(given)
+    refuse_literal(parse_url(url), allow)
+    return _link(url, label_of(url), "web", title, duplicates)
+
+
+def video_source(given: str, *, title: str | None = None, duplicates: Policy = "reuse") -> GivenSource:
+    if video := video_id(given):
+        return _video(video, title, duplicates)
+    raise BadUrl("It is not the address of a YouTube video, which looks like https://www.youtube.com/watch?v=…")
+
+
+def paste_source(
+    text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
+) -> GivenSource:
+    """`attribution` says where the text is from; an address is kept as the source's address too."""
+    if not text.strip():
+        raise Empty("There are no words in the text.")
+    given: dict[str, JSON] = {"title": title, "source": attribution}
+    upload = NewUpload(
+        _first_line(text) if title is None else title,
+        PASTE_TYPE,
+        duplicates=duplicates,
+        source_type="paste",
+        source_url=_address(attribution),
+        given={name: value for name, value in given.items() if value},
+    )
+    return GivenSource(upload, text.encode(errors="replace"))
+
+
+def _video(video: str, title: str | None, duplicates: Policy) -> GivenSource:
+    return _link(watch_url(video), f"youtube.com - {video}", "youtube", title, duplicates)
+
+
+def _link(url: str, label: str, source_type: str, title: str | None, duplicates: Policy) -> GivenSource:
+    given: dict[str, JSON] = {"title": title} if title else {}
+    upload = NewUpload(label, LINK_TYPE, duplicates=duplicates, source_type=source_type, source_url=url, given=given)
+    return GivenSource(upload, _LINK.format(url=url).encode())
+
+
+def _address(attribution: str | None) -> str | None:
+    if not attribution:
+        return None
+    if video := video_id(attribution):
+        return watch_url(video)
+    try:
+        return canonical_url(attribution)
+    except BadUrl:
+        return None
+
+
+def _first_line(text: str) -> str:
+    """A name for what has no title. Slashes would be taken for a path."""
+    line = next(line.strip() for line in text.splitlines() if line.strip())
+    return line[:80].replace("/", " ").replace("\\", " ").strip(" .#*>-") or "Pasted text"

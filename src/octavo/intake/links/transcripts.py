@@ -1,0 +1,211 @@
+"""Fetches the transcript of a YouTube video, through the guarded client like everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from octavo.extract.transcript.raw import RawSnippet, RawTranscript
+from octavo.fetch import Fetched, FetchLimits, GuardedClient
+from octavo.intake.links import errors
+from octavo.intake.links.pages import wanted_wait
+from octavo.model.errors import NetworkFailed, OctavoError, TimedOut, TooLarge
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response, Session
+    from youtube_transcript_api import Transcript, TranscriptList
+
+YOUTUBE = "https://www.youtube.com"
+# Of their own: they wait for somebody else's server, and what else runs in threads must not wait with them.
+_THREADS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="octavo-youtube")
+_TOO_MANY = 429
+_SERVER_ERRORS = range(500, 600)
+_SENT = ("accept-language", "content-type", "cookie")
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What went over the wire for one video: requests from a thread, answered on the event loop."""
+
+    client: GuardedClient
+    loop: asyncio.AbstractEventLoop
+    limits: FetchLimits
+    base: str
+    deadline: float = 0.0
+    last: Fetched | None = None
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def send(self, request: PreparedRequest) -> Fetched:
+        headers = {name: str(value) for name, value in request.headers.items() if name.lower() in _SENT}
+        body = request.body if isinstance(request.body, bytes) else str(request.body or "").encode()
+        url = self._place(request.url or "")
+        limits = FetchLimits(self.limits.bytes, max(0.0, self.deadline - self.loop.time()), self.limits.redirects)
+        call = self.client.post(url, body, headers, limits) if body else self.client.get(url, limits, headers)
+        self.last = answer = asyncio.run_coroutine_threadsafe(call, self.loop).result()
+        if body:
+            self._note_details(answer.body)
+        return answer
+
+    def _place(self, url: str) -> str:
+        """YouTube's own addresses go to the base; any other goes where it says, which is checked as always."""
+        return self.base + url.removeprefix(YOUTUBE) if url.startswith((f"{YOUTUBE}/", f"{YOUTUBE}?")) else url
+
+    def _note_details(self, body: bytes) -> None:
+        """What the video is called comes with the answer that names its transcripts."""
+        try:
+            said: object = json.loads(body)
+        except ValueError:
+            return
+        details = cast("dict[str, Any]", said).get("videoDetails") if isinstance(said, dict) else None
+        if isinstance(details, dict):
+            self.details = cast("dict[str, Any]", details)
+
+    def text_of(self, name: str) -> str | None:
+        value = self.details.get(name)
+        return " ".join(value.split())[:500] or None if isinstance(value, str) else None
+
+
+async def fetch_transcript(
+    client: GuardedClient, video: str, limits: FetchLimits, *, base: str = YOUTUBE
+) -> RawTranscript:
+    """The transcript in the language of the video, written by a person where there is one."""
+    loop = asyncio.get_running_loop()
+    exchange = Exchange(client, loop, limits, base.rstrip("/"))
+    try:
+        return await loop.run_in_executor(_THREADS, _fetch, exchange, video)
+    except TooLarge as error:
+        raise errors.PageTooLarge(error.detail) from None
+    except TimedOut:
+        raise errors.PageTooSlow from None
+    except NetworkFailed as error:
+        raise (errors.SiteUnreachable(error.detail) if type(error) is NetworkFailed else error) from None
+
+
+def _fetch(exchange: Exchange, video: str) -> RawTranscript:
+    from xml.etree.ElementTree import ParseError
+
+    from youtube_transcript_api import YouTubeTranscriptApi, YouTubeTranscriptApiException
+
+    exchange.deadline = exchange.loop.time() + exchange.limits.seconds
+    try:
+        with _session(exchange) as session:
+            chosen = choose(YouTubeTranscriptApi(http_client=session).list(video))
+            snippets = [RawSnippet(one.text, one.start, one.duration) for one in chosen.fetch()]
+    except YouTubeTranscriptApiException as error:
+        raise _explain(error, exchange) from None
+    except (ParseError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+        # The library reads what it expects, and a changed answer ends anywhere in it.
+        raise errors.VideoUnreadable from None
+    if not snippets:
+        raise errors.TranscriptOff
+    return RawTranscript(
+        video_id=video,
+        language=chosen.language_code,
+        kind="generated" if chosen.is_generated else "manual",
+        snippets=[one for one in snippets if math.isfinite(one.start) and math.isfinite(one.duration)],
+        title=exchange.text_of("title"),
+        author=exchange.text_of("author"),
+    )
+
+
+def choose(offered: TranscriptList) -> Transcript:
+    """Of the video's own language, which is the one that was generated; then English; then the first."""
+    every = list(offered)
+    own = [one.language_code for one in every if one.is_generated][:1]
+    for language in (*own, "en"):
+        of_language = [one for one in every if _is_same(one.language_code, language)]
+        if of_language:
+            return min(of_language, key=lambda one: (one.is_generated, one.language_code != language))
+    if not every:
+        raise errors.TranscriptOff
+    return min(every, key=lambda one: one.is_generated)
+
+
+def _is_same(code: str, language: str) -> bool:
+    return code.partition("-")[0] == language.partition("-")[0]
+
+
+# The session that the library uses --------------------------------------------------------------------------------
+
+
+def _session(exchange: Exchange) -> Session:
+    """Looks like any other to the library; nothing leaves it but through the exchange."""
+    import requests
+    from requests.adapters import BaseAdapter
+
+    class Adapter(BaseAdapter):
+        def send(
+            self,
+            request: PreparedRequest,
+            stream: bool = False,  # noqa: FBT001, FBT002 - as the library calls it
+            timeout: object = None,
+            verify: object = True,  # noqa: FBT002
+            cert: object = None,
+            proxies: Mapping[str, str] | None = None,
+        ) -> Response:
+            del stream, timeout, verify, cert, proxies
+            return _response(exchange.send(request), request)
+
+        def close(self) -> None:
+            """There is nothing of its own to close."""
+
+    session = requests.Session()
+    session.trust_env = False
+    for scheme in list(session.adapters):
+        session.mount(scheme, Adapter())
+    return session
+
+
+def _response(answer: Fetched, request: PreparedRequest) -> Response:
+    import requests
+
+    response = requests.Response()
+    response.status_code = answer.status
+    response.headers.update({"content-type": answer.content_type})
+    response._content = answer.body  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - how a response is made
+    response.encoding = "utf-8"
+    response.url = request.url or ""
+    response.request = request
+    return response
+
+
+# Why it did not work ----------------------------------------------------------------------------------------------
+
+
+def _explain(error: Exception, exchange: Exchange) -> OctavoError:
+    import youtube_transcript_api as library
+
+    status = exchange.last.status if exchange.last else 0
+    if status == _TOO_MANY and exchange.last:
+        return errors.VideoTooManyRequests(retry_after_seconds=wanted_wait(exchange.last.headers.get("retry-after")))
+    if isinstance(error, library.YouTubeRequestFailed):
+        return errors.SiteFailed() if status in _SERVER_ERRORS else errors.PageRefused(errors.PASTE_TRANSCRIPT)
+    if isinstance(error, library.TranscriptsDisabled | library.NoTranscriptFound):
+        live = exchange.details.get("isLive") or exchange.details.get("isUpcoming")
+        return errors.VideoLive() if live else errors.TranscriptOff()
+    if isinstance(error, library.VideoUnplayable):
+        return _explain_unplayable([error.reason or "", *error.sub_reasons])
+    known: Iterable[tuple[type[Exception], type[OctavoError]]] = (
+        (library.IpBlocked, errors.VideoTooManyRequests),
+        (library.RequestBlocked, errors.VideoBlocked),
+        (library.AgeRestricted, errors.VideoAgeRestricted),
+        (library.VideoUnavailable, errors.VideoUnavailable),
+        (library.InvalidVideoId, errors.VideoUnavailable),
+        (library.FailedToCreateConsentCookie, errors.VideoConsent),
+    )
+    return next((ours for theirs, ours in known if isinstance(error, theirs)), errors.VideoUnreadable)()
+
+
+def _explain_unplayable(reasons: list[str]) -> OctavoError:
+    """YouTube says it in words only."""
+    said = " ".join(reasons).lower()
+    if "live" in said or "premiere" in said:
+        return errors.VideoLive()
+    if "age" in said.split() or "inappropriate" in said:
+        return errors.VideoAgeRestricted()
+    return errors.VideoUnavailable()

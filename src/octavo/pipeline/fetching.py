@@ -1,0 +1,67 @@
+"""What a link leads to, fetched as it is and told what it is; reading it comes later, in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from octavo.extract.contract import SourceType
+from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.transcript import raw as raw_transcript
+from octavo.fetch import FetchLimits
+from octavo.intake.links import fetch_page, fetch_transcript, video_id
+from octavo.intake.links.errors import PageNotText
+from octavo.model.json import JSON
+from octavo.pipeline.tools import Tools
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is read: where it is, and what is known of it. `source_type` is None where its content has to tell."""
+
+    key: str
+    filename: str
+    content_type: str
+    source_type: SourceType | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RawSource:
+    """`kind` is the kind of artifact that it is kept as."""
+
+    kind: str
+    body: bytes
+    content_type: str
+    source_type: SourceType
+    url: str
+    filename: str = ""
+
+    def about(self) -> dict[str, JSON]:
+        """What the stages after this one need to know, beside the bytes."""
+        names = ("kind", "content_type", "source_type", "url", "filename")
+        return {name: str(getattr(self, name)) for name in names}
+
+
+async def fetch_source(tools: Tools, url: str) -> RawSource:
+    settings = tools.settings
+    limits = FetchLimits(settings.fetch_bytes, settings.fetch_seconds)
+    if video := video_id(url):
+        transcript = await fetch_transcript(tools.fetch, video, limits, base=settings.youtube_url)
+        body = raw_transcript.to_json(transcript)
+        return RawSource("transcript_raw", body, "application/json", SourceType.YOUTUBE, url)
+    page = await fetch_page(tools.fetch, url, limits)
+    filename = unquote(PurePosixPath(urlsplit(page.url).path).name)
+    found = await asyncio.to_thread(detect, page.body[:HEAD_BYTES], filename, page.content_type)
+    if found is SourceType.OTHER:
+        raise PageNotText
+    source_type = SourceType.WEB if found is SourceType.HTML else found
+    return RawSource("page_raw", page.body, page.content_type, source_type, page.url, filename)
+
+
+def as_given(fetched: dict[str, JSON]) -> Given:
+    """What the stage answered, for the next one."""
+    said = {name: str(fetched[name]) for name in ("key", "filename", "content_type", "url")}
+    return Given(**said, source_type=SourceType(str(fetched["source_type"])))

@@ -1,0 +1,80 @@
+"""The files of one revision: written to the bucket by a stage, and kept as rows when the stage is committed."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+from psycopg import AsyncCursor
+from psycopg.rows import TupleRow
+
+from octavo.database import Connection, load_queries
+from octavo.jobs.run import Run
+from octavo.library.changes import SourceGone
+from octavo.model.ids import new_id
+from octavo.model.json import JSON
+from octavo.pipeline.tools import Tools
+
+QUERIES = load_queries("processing")
+
+
+class RevisionFiles:
+    """What is large goes to the bucket; a stage's own answer only says where it is."""
+
+    def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:
+        self._run = run
+        self._tools = run.tools
+        self._document = document
+        self._revision = revision
+        self._unused: list[str] = []
+
+    async def put(self, name: str, body: bytes) -> dict[str, JSON]:
+        """Under a key of this attempt, so that one that lost its lease never writes where another does."""
+        job = self._run.job
+        stored = await self._tools.bucket.put(f"derived/{job.id}/{job.lease_token}/{name}", body)
+        return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
+
+    async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
+        """In the transaction of the stage that made it."""
+        if not isinstance(made, dict):
+            raise TypeError("this stage answers what it stored")
+        place = {"document": self._document, "revision": self._revision, "kind": kind}
+        await self.forget(connection, await connection.execute(QUERIES.delete_artifact, place))
+        await connection.execute(QUERIES.insert_object, {name: made[name] for name in ("key", "bytes", "sha256")})
+        values = {"id": new_id(), "job": self._run.job.id, "key": made["key"], "content_type": content_type}
+        await connection.execute(QUERIES.insert_artifact, place | values)
+
+    async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
+        """Drop the rows of objects that nobody refers to any more."""
+        values = {"keys": [row[0] for row in await cursor.fetchall()]}
+        unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
+        self._unused = [row[0] for row in unused]
+
+    async def remove_unused(self) -> None:
+        """Files that a stage took the place of, after it was committed; after a kill the daily sweep finds them."""
+        unused, self._unused = self._unused, []
+        await self._tools.bucket.delete(unused)
+
+    async def read(self, kind: str, limit: int) -> bytes:
+        """As an earlier attempt left it."""
+        async with self._tools.database.connection() as connection:
+            values = {"document": self._document, "revision": self._revision, "kind": kind}
+            row = await (await connection.execute(QUERIES.artifact_key, values)).fetchone()
+        if row is None:
+            raise SourceGone
+        return await self._tools.bucket.read(row[0], limit=limit)
+
+    @asynccontextmanager
+    async def local_copy(self, key: str) -> AsyncGenerator[Path]:
+        """An object as a file on this machine, for as long as a parser needs it."""
+        with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+            path = Path(folder) / "source"
+            stream = await self._tools.bucket.stream(key)
+            with path.open("wb") as file:
+                async for chunk in stream:
+                    await asyncio.to_thread(file.write, chunk)
+            yield path

@@ -1,0 +1,38 @@
+"""The pages of this version. A new one is a file of its own and a line here."""
+
+from octavo.web.pages import (
+    account,
+    actions,
+    adding,
+    appearance,
+    edit,
+    history,
+    keys,
+    library,
+    notifications,
+    operations,
+    operations_jobs,
+    reader,
+    settings,
+    sign_in,
+    sign_out,
+    sign_up,
+    webhooks,
+)
+
+ROOMS = (settings, account, keys, webhooks, appearance)
+PAGES = (
+    library,
+    reader,
+    edit,
+    history,
+    adding,
+    actions,
+    notifications,
+    *ROOMS,
+    operations_jobs,
+    operations,
+    sign_in,
+    sign_up,
+    sign_out,
+)

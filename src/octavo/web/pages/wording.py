@@ -1,0 +1,91 @@
+"""Numbers, sizes, days and spans of time as people write them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+
+from octavo.jobs.views import Eta
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+SOON = 90
+UNIT = 1024
+EN_DASH = "\N{EN DASH}"
+
+
+def format_number(number: int) -> str:
+    return f"{number:,}"
+
+
+def format_bytes(size: int) -> str:
+    """1.1 MB, 48 MB; a megabyte has 1,024 kilobytes, as limits are set."""
+    amount = float(size)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if amount < UNIT:
+            return f"{amount:.1f} {unit}" if unit != "bytes" and amount < 10 else f"{amount:.0f} {unit}"  # noqa: PLR2004
+        amount /= UNIT
+    return f"{amount:.1f} TB"
+
+
+def format_day(at: datetime, now: datetime) -> str:
+    """Precise while it is fresh: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024"."""
+    passed = (now - at).total_seconds()
+    if passed < MINUTE:
+        return "Just now"
+    if passed < HOUR:
+        return f"{int(passed // MINUTE)} min ago"
+    days = (now.astimezone(at.tzinfo).date() - at.date()).days
+    if days < 2:  # noqa: PLR2004 - days that have a name
+        return ("Today", "Yesterday")[max(days, 0)]
+    return format_date(at.date(), now.date())
+
+
+def format_date(day: date, today: date) -> str:
+    return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
+
+
+def format_eta(eta: Eta | None) -> str | None:
+    """A span, because nobody knows better: 20 to 35 s, 6 to 9 min, or "about 1 min"."""
+    if eta is None:
+        return None
+    low, high = eta.low_seconds, eta.high_seconds
+    if high < SOON:
+        return _span(round(low), max(1, round(high)), "s")
+    if high < SOON * MINUTE:
+        return _span(round(low / MINUTE), max(1, round(high / MINUTE)), "min")
+    return _span(round(low / HOUR), max(1, round(high / HOUR)), "h")
+
+
+def _span(low: int, high: int, unit: str) -> str:
+    return f"{low}{EN_DASH}{high} {unit}" if low < high else f"about {high} {unit}"
+
+
+def format_span(span: timedelta) -> str:
+    """How long something lasted: "14 min", "3 h", "2 days"."""
+    seconds = int(span.total_seconds())
+    if seconds < MINUTE:
+        return f"{seconds} s"
+    if seconds < HOUR:
+        return f"{seconds // MINUTE} min"
+    if seconds < 2 * DAY:
+        return f"{seconds // HOUR} h"
+    return f"{seconds // DAY} days"
+
+
+def format_ago(at: datetime, now: datetime) -> str:
+    return f"{format_span(max(now - at, timedelta()))} ago"
+
+
+def format_moment(at: datetime, now: datetime) -> str:
+    """When something is going to happen: "in 14 min", "tomorrow 02:00", "12 Nov 02:00"; times are UTC."""
+    if at <= now:
+        return "Now"
+    if at - now < timedelta(hours=1):
+        return f"in {format_span(at - now)}"
+    days = (at.date() - now.date()).days
+    if days < 2:  # noqa: PLR2004 - days that have a name
+        return f"{('Today', 'Tomorrow')[days]} {at:%H:%M}"
+    return f"{format_date(at.date(), now.date())} {at:%H:%M}"
+
+
+def count_of(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,73 @@
+// Documents that came in elsewhere wait behind a button, because a list must not move while somebody reads it. Those
+// that this tab brought in are shown at once.
+
+import { all, count, one } from "./dom.js";
+
+// The answer to an upload comes at about the same time as its first event.
+const DOUBT_MS = 1000;
+
+/** @type {Set<string>} */
+const own = new Set();
+/** @type {Map<string, HTMLElement>} */
+const waiting = new Map();
+let newest = 0;
+
+export function startArrivals() {
+  newest = Math.max(0, ...all("#documents time.added").map((time) => Date.parse(time.dateTime)));
+  one("#arrived")?.addEventListener("click", showArrived);
+}
+
+/** @param {string} id */
+export function claim(id) {
+  own.add(id);
+  if (waiting.delete(id)) showNumber();
+}
+
+/** Whether a row that is not in the list belongs at its top. @param {HTMLElement} row */
+export function isArrival(row) {
+  const list = one("#documents");
+  const { dataset } = list;
+  if (own.has(row.dataset.document ?? "") || "narrowed" in dataset || dataset.sort !== "newest" || "later" in dataset) return false;
+  return Date.parse(one("time.added", row).dateTime) > newest;
+}
+
+/** @param {HTMLElement} row */
+export function noteArrival(row) {
+  const id = row.dataset.document ?? "";
+  if (waiting.has(id)) return void waiting.set(id, row);
+  setTimeout(() => {
+    if (own.has(id) || document.getElementById(row.id)) return;
+    waiting.set(id, row);
+    showNumber();
+  }, DOUBT_MS);
+}
+
+/** Put rows on top of the list. @param {...HTMLElement} rows newest first */
+export function insert(...rows) {
+  const list = one("#documents");
+  if (!list) return;
+  one("#empty")?.remove();
+  list.hidden = false;
+  list.prepend(...rows);
+}
+
+function showNumber() {
+  const button = one("#arrived");
+  if (!button) return;
+  button.hidden = waiting.size === 0;
+  button.textContent = `${waiting.size.toLocaleString("en")} new · Show`;
+  button.setAttribute("aria-label", `Show ${count(waiting.size, "new document")}`);
+}
+
+function showArrived() {
+  const rows = [...waiting.values()].sort((a, b) => added(b) - added(a));
+  waiting.clear();
+  showNumber();
+  newest = Math.max(newest, ...rows.map(added));
+  insert(...rows.filter((row) => !document.getElementById(row.id)));
+  document.dispatchEvent(new CustomEvent("rows-shown", { detail: rows.map((row) => row.dataset.document) }));
+  rows[0]?.scrollIntoView({ block: "nearest" });
+}
+
+/** @param {Element} row */
+const added = (row) => Date.parse(one("time.added", row).dateTime);

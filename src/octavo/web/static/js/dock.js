@@ -1,0 +1,181 @@
+// The dock in the rail: each thing that is being sent or worked on has one place in it, from its first byte to its end.
+// Nothing moves by itself: a place that becomes free is taken by the next job, and what is over goes when nothing that
+// is left would move.
+
+import { all, make, one } from "./dom.js";
+import { isInUse } from "./hands.js";
+
+const LEAVE_MS = 6000;
+const ENDS = { complete: "Done", failed: "Failed", dead_letter: "Gave up", cancelled: "Cancelled" };
+
+/** @type {Map<string, string>} how jobs ended */
+const ends = new Map();
+
+const dock = () => one("#dock");
+const items = () => one(".dock-items", dock());
+
+export function startDock() {
+  dock()?.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+    if (event.target instanceof Element && event.target.closest(".dock-ring")) toggle();
+  });
+  addEventListener("pointerdown", ({ target }) => isOpen() && target instanceof Node && !dock().contains(target) && toggle(false));
+}
+
+const isOpen = () => dock()?.hasAttribute("data-open");
+
+/** @param {boolean} [open] */
+function toggle(open = !isOpen()) {
+  dock().toggleAttribute("data-open", open);
+  one(".dock-ring", dock())?.setAttribute("aria-expanded", String(open));
+}
+
+/** Closes it, if it is open over the page. */
+export function closeDock() {
+  const was = isOpen() && one(".dock-ring", dock())?.checkVisibility();
+  if (was) toggle(false);
+  return Boolean(was);
+}
+
+// What this tab sends -----------------------------------------------------------------------------------------------
+
+/** @param {HTMLElement[]} added */
+export function addToDock(added) {
+  if (!items()) dock().append(make("div", { class: "dock-head" }, make("h2", { class: "small" }, "Working now")), make("ul", { class: "dock-items" }));
+  items().prepend(...added);
+  showRing();
+}
+
+/** It was sent; from here on it is the job's place. @param {HTMLElement} item @param {{process_id: string, document_id: string}} outcome */
+export function handOver(item, { process_id, document_id }) {
+  item.id = `dock-${process_id}`;
+  item.dataset.job = process_id;
+  item.dataset.document = document_id;
+  item.dataset.sent = "";
+  if (ends.has(process_id)) end(item);
+}
+
+/** @param {HTMLElement} item */
+export function leaveDock(item) {
+  item.classList.add("done");
+  setTimeout(() => {
+    item.dataset.over = "";
+    sweep();
+  }, LEAVE_MS);
+}
+
+// What the server works on ------------------------------------------------------------------------------------------
+
+/** @param {string} job @param {string} state */
+export function tellDock(job, state) {
+  if (!(state in ENDS)) return void ends.delete(job);
+  ends.set(job, state);
+  const item = document.getElementById(`dock-${job}`);
+  if (item && "sent" in item.dataset) end(item);
+}
+
+/** @param {HTMLElement} now as the server shows it @param {number} active how much there is altogether */
+export function patchDock(now, active) {
+  const place = dock();
+  if (!place) return;
+  const fresh = one(".dock-items", now);
+  if (!items()) {
+    if (!fresh) return;
+    one(".dock-ring", place)?.remove();
+    place.append(...now.childNodes);
+  } else {
+    patchHead(one(".dock-ring", place), one(".dock-ring", now));
+    patchHead(one(".dock-head", place), one(".dock-head", now));
+    patchItems(fresh ? [...fresh.children] : [], active);
+  }
+  if (!active) {
+    delete one(".dock-ring", place)?.dataset.count;
+    one(".dock-head a", place)?.remove();
+  }
+  showRing();
+}
+
+/** @param {any} part @param {any} now */
+function patchHead(part, now) {
+  if (!now || !part || part.innerHTML === now.innerHTML) return;
+  part.replaceChildren(...now.childNodes);
+  for (const name of ["aria-label", "data-count"]) if (now.hasAttribute(name)) part.setAttribute(name, now.getAttribute(name));
+}
+
+/** @param {any[]} fresh @param {number} active */
+function patchItems(fresh, active) {
+  const wanted = new Map(fresh.map((item) => [item.id, item]));
+  const free = [];
+  for (const item of /** @type {any[]} */ ([...items().children])) {
+    const now = wanted.get(item.id);
+    wanted.delete(item.id);
+    if (now) fill(item, now);
+    else if (item.dataset.job && (!active || !("sent" in item.dataset))) free.push(item);
+  }
+  for (const now of wanted.values()) {
+    const place = free.find((item) => !isInUse(item) && !item.matches(":hover, :focus-within"));
+    if (place) free.splice(free.indexOf(place), 1)[0].replaceWith(now);
+    else if (items().scrollHeight > items().clientHeight) items().append(now);
+    else items().prepend(now);
+  }
+  for (const item of free) end(item);
+  showFirst();
+}
+
+/** Its inside only, so that what is being pointed at stays the same. @param {HTMLElement} item @param {HTMLElement} now */
+function fill(item, now) {
+  if (isInUse(item) || item.innerHTML === now.innerHTML) return;
+  item.className = now.className;
+  delete item.dataset.over;
+  // A button that has the focus stays, and only what tells how far it is changes.
+  if (item.contains(document.activeElement)) for (const part of ["progress", ".what"]) one(part, item)?.replaceWith(one(part, now));
+  else item.replaceChildren(...now.childNodes);
+}
+
+/** Over: it says how, and goes after a while. @param {HTMLElement} item */
+function end(item) {
+  if (item.classList.contains("done")) return;
+  const how = /** @type {keyof typeof ENDS} */ (ends.get(item.dataset.job ?? "") ?? "complete");
+  item.className = `dock-item${how === "failed" || how === "dead_letter" ? " failed" : ""}`;
+  one(".what", item)?.replaceChildren(make("span", { class: "cut" }, ENDS[how]));
+  const bar = one("progress", item);
+  if (bar) bar.value = how === "complete" ? bar.max : bar.value;
+  for (const button of all("form, .top > button", item)) button.remove();
+  leaveDock(item);
+}
+
+/** Of a long list the first that is still going on is shown. */
+function showFirst() {
+  const place = items();
+  if (!place || place.matches(":hover, :focus-within") || place.scrollHeight <= place.clientHeight) return;
+  const first = one(".dock-item:not(.done)", place);
+  if (first) place.scrollTop = first.offsetTop;
+}
+
+/** The dock stands on the ground: what is over goes from the top, and all of a long list at once. */
+export function sweep() {
+  const place = items();
+  if (!place) return;
+  if (place.matches(":hover")) return void setTimeout(sweep, 1000);
+  const open = all(".dock-item:not([data-over])", place);
+  if (open.every((item) => item.classList.contains("failed"))) for (const item of all("[data-over]", place)) item.remove();
+  else if (place.scrollHeight <= place.clientHeight) while (place.firstElementChild.hasAttribute("data-over")) place.firstElementChild.remove();
+  if (!place.childElementCount) for (const part of all(":scope > .dock-head, :scope > .dock-items", dock())) part.remove();
+  showRing();
+}
+
+/** On a slim rail the ring stands for all of it. */
+export function showRing() {
+  const place = dock();
+  if (!items()) {
+    one(".dock-ring", place)?.remove();
+    return toggle(false);
+  }
+  let ring = one(".dock-ring", place);
+  if (!ring) {
+    ring = make("button", { class: "dock-ring", type: "button", "aria-expanded": "false" }, make("span", { class: "number" }));
+    place.prepend(ring);
+  }
+  const number = Math.max(all(".dock-item:not(.done)", place).length, Number(ring.dataset.count ?? 0));
+  one(".number", ring).textContent = String(number);
+  ring.setAttribute("aria-label", `${number} working now`);
+}

@@ -1,0 +1,121 @@
+// Keys: everywhere, and in the list. Single letters can be switched off, and mean themselves in fields.
+
+import { all, isField, make, one } from "./dom.js";
+import { openDialog } from "./dialog.js";
+import { closeDock } from "./dock.js";
+import { openBox } from "./paste.js";
+import { openPalette } from "./palette.js";
+import { clearSelection, toggle } from "./select.js";
+
+const PLACES = { l: "/library", n: "/notifications", o: "/operations", s: "/settings" };
+const SECOND_MS = 1500;
+const HELP = [
+  ["Ctrl K", "Find a document, a page or an action"],
+  ["/", "Find in the library"],
+  ["n", "Add a link, text or file"],
+  ["g l", "Library"],
+  ["g n", "Notifications"],
+  ["g s", "Settings"],
+  ["j  k", "Next or previous document"],
+  ["Enter", "Open it"],
+  ["x", "Select it; with Shift, all up to it"],
+  ["r", "Do what its button says"],
+  ["Esc", "Close what is open, clear the selection"],
+  ["?", "This list"],
+];
+
+let went = -SECOND_MS;
+
+export function startKeys() {
+  addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.isComposing) return;
+    if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      return openPalette();
+    }
+    if (one("dialog[open]")) return;
+    if (event.key === "Escape") return escape(event);
+    if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || areOff()) return;
+    if (press(event)) event.preventDefault();
+  });
+}
+
+const areOff = () => document.cookie.split("; ").includes("octavo_keys=off");
+
+/** The top layer only. @param {KeyboardEvent} event */
+function escape(event) {
+  const menu = one("details.menu[open]");
+  if (menu) {
+    menu.removeAttribute("open");
+    one("summary", menu).focus();
+  } else if (!closeDock() && !clearSelection() && isField(event.target)) {
+    /** @type {HTMLElement} */ (event.target).blur();
+  }
+}
+
+/** @param {KeyboardEvent} event @returns {boolean} whether it meant something */
+function press(event) {
+  const now = performance.now();
+  const place = PLACES[/** @type {keyof typeof PLACES} */ (event.key)];
+  if (now - went < SECOND_MS && place) {
+    location.assign(place);
+    return true;
+  }
+  went = event.key === "g" ? now : -SECOND_MS;
+  const act = KEYS[event.key];
+  return act ? act(event) !== false : event.key === "g";
+}
+
+/** @type {Record<string, (event: KeyboardEvent) => unknown>} */
+const KEYS = {
+  "?": showHelp,
+  "/": () => (one("#find") ? one("#find").focus() : openPalette()),
+  n: () => (document.body.hasAttribute("data-read-only") ? false : one("#paste") ? one("#paste").focus() : openBox()),
+  j: () => move(1),
+  k: () => move(-1),
+  Enter: (event) => (event.target === document.body || /** @type {Element} */ (event.target).matches(".row") ? open() : false),
+  x: () => pick(false),
+  X: () => pick(true),
+  r: () => current() && one(".verb :is(button, a)", current())?.click(),
+};
+
+// The list ----------------------------------------------------------------------------------------------------------
+
+const rows = () => all("#documents > .row[data-document]");
+
+/** The row that keys act on: where the focus is, or where it was. */
+function current() {
+  return document.activeElement?.closest(".row") ?? one(".row.current");
+}
+
+/** @param {number} by */
+function move(by) {
+  const every = rows();
+  if (!every.length) return false;
+  const at = every.indexOf(current());
+  const next = every[at < 0 ? (by > 0 ? 0 : every.length - 1) : Math.min(every.length - 1, Math.max(0, at + by))];
+  for (const row of all(".row.current")) row.classList.remove("current");
+  next.classList.add("current");
+  const title = one(".title", next);
+  title.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function open() {
+  const row = current();
+  if (!row) return false;
+  one(".title", row).click();
+}
+
+/** @param {boolean} withRange */
+function pick(withRange) {
+  const row = current();
+  if (!row || !one("#bulk")) return false;
+  toggle(row, withRange);
+}
+
+function showHelp() {
+  const lines = HELP.map(([keys, meaning]) => make("div", {}, make("dt", {}, ...keys.split(/ +/).flatMap((key) => [make("kbd", {}, key), " "])), make("dd", {}, meaning)));
+  const close = make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, "Close");
+  const dialog = openDialog("Keys", [make("h2", {}, "Keys"), make("dl", { class: "keys" }, ...lines), make("div", { class: "buttons" }, close)]);
+}

@@ -1,0 +1,196 @@
+// What happens on the server, told to this tab: one stream for all tabs of a browser, polling where none holds.
+//
+// The tab that has the lock reads for all of them and passes everything on. When nothing is worked on any more the
+// stream is closed; whoever does something in any tab, or comes back to the window, wakes it.
+
+import { one } from "./dom.js";
+
+const ADDRESS = "/api/v1/events";
+const POLL_MS = 5000;
+const STREAM_AGAIN_MS = 60_000;
+const SETTLE_MS = 1500;
+const MOST_ERRORS = 2;
+const WORDS = { live: "Live", reconnecting: "Reconnecting", polling: "Polling", off: "Up to date" };
+
+/** @typedef {{id: number, kind: string, process_id: string, document_id: string | null, state_after: string | null}} Happening */
+
+/** @type {Set<(event: Happening) => void>} */
+const listeners = new Set();
+/** @type {Set<() => void>} */
+const losers = new Set();
+/** @type {EventSource | null} */
+let stream = null;
+let cursor = "";
+let errors = 0;
+let leading = false;
+let wanted = false;
+let polling = 0;
+let again = 0;
+let settling = 0;
+/** @type {BroadcastChannel | null} */
+let channel = null;
+
+/** @param {(event: Happening) => void} listener */
+export const onEvent = (listener) => listeners.add(listener);
+
+/** When too much was missed: everything is to be asked for anew. @param {() => void} listener */
+export const onLost = (listener) => losers.add(listener);
+
+export function startLive() {
+  const { owner, cursor: start, active } = document.body.dataset;
+  cursor = start ?? "";
+  channel = new BroadcastChannel(`octavo-${owner}`);
+  channel.addEventListener("message", ({ data }) => hear(data));
+  addEventListener("focus", () => wake());
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (event) => event.persisted && wake());
+  lead(`octavo-live-${owner}`);
+  if (Number(active)) wake();
+  else catchUp();
+}
+
+/** Something is about to happen, here or in another tab. */
+export function wake() {
+  channel?.postMessage({ type: "wake" });
+  open();
+}
+
+/** How much is being worked on; with nothing left the stream rests. @param {number} active */
+export function settle(active) {
+  clearTimeout(settling);
+  if (active) open();
+  else settling = setTimeout(rest, SETTLE_MS);
+}
+
+/** @param {string} name */
+async function lead(name) {
+  // Without locks (an insecure address) every tab reads for itself.
+  if (!navigator.locks) return void (leading = true);
+  await navigator.locks.request(name, () => {
+    leading = true;
+    if (wanted) open();
+    return new Promise(() => {}); // until this tab is gone
+  });
+}
+
+/** @param {any} message */
+function hear(message) {
+  if (message.type === "wake") open();
+  else if (leading) return;
+  else if (message.type === "event") take(message.event, message.cursor);
+  else if (message.type === "state") show(message.state);
+  else if (message.type === "lost") losers.forEach((tell) => tell());
+}
+
+/** @param {Happening} event @param {string} place */
+function take(event, place) {
+  if (place) cursor = place;
+  clearTimeout(settling);
+  if (leading) channel?.postMessage({ type: "event", event, cursor });
+  listeners.forEach((tell) => tell(event));
+}
+
+// The stream ------------------------------------------------------------------------------------------------------
+
+function open() {
+  clearTimeout(settling);
+  wanted = true;
+  if (!leading || stream || polling) return;
+  connect();
+}
+
+function connect() {
+  stream?.close();
+  const opened = new EventSource(`${ADDRESS}?after=${cursor}`);
+  stream = opened;
+  opened.addEventListener("hello", (event) => {
+    errors = 0;
+    cursor = event.lastEventId || cursor;
+    stopPolling();
+    show("live");
+  });
+  opened.addEventListener("message", (event) => take(JSON.parse(event.data), event.lastEventId));
+  opened.addEventListener("error", () => fail(opened));
+}
+
+/** The browser tries again by itself, unless the server refused. @param {EventSource} failed */
+function fail(failed) {
+  if (failed !== stream) return;
+  errors += 1;
+  if (polling) return dropStream(); // the try once a minute
+  if (errors < MOST_ERRORS && failed.readyState !== EventSource.CLOSED) return show("reconnecting");
+  dropStream();
+  show("polling");
+  poll();
+}
+
+function dropStream() {
+  stream?.close();
+  stream = null;
+}
+
+/** Nothing is left to be told. */
+function rest() {
+  wanted = false;
+  if (!leading) return;
+  dropStream();
+  stopPolling();
+  errors = 0;
+  show("off");
+}
+
+function close() {
+  dropStream();
+  stopPolling();
+}
+
+// Polling ---------------------------------------------------------------------------------------------------------
+
+async function poll() {
+  clearTimeout(polling);
+  polling = setTimeout(poll, POLL_MS);
+  if (!again) again = setInterval(connect, STREAM_AGAIN_MS);
+  const state = await catchUp();
+  if (polling) show(state);
+}
+
+function stopPolling() {
+  clearTimeout(polling);
+  clearInterval(again);
+  polling = again = 0;
+}
+
+/** All that happened since. @returns {Promise<"polling" | "reconnecting">} */
+async function catchUp() {
+  try {
+    const answer = await fetch(`${ADDRESS}?format=json&after=${cursor}`, { headers: { accept: "application/json" } });
+    if (answer.status === 410) return lose();
+    if (!answer.ok) return "reconnecting";
+    const page = await answer.json();
+    for (const event of page.items) take(event, "");
+    cursor = page.cursor;
+    if (page.items.length) open();
+    return "polling";
+  } catch {
+    return "reconnecting";
+  }
+}
+
+/** Too far behind: begin where the server is now. */
+async function lose() {
+  const answer = await fetch(`${ADDRESS}?format=json`, { headers: { accept: "application/json" } });
+  if (answer.ok) cursor = (await answer.json()).cursor;
+  losers.forEach((tell) => tell());
+  if (leading) channel?.postMessage({ type: "lost" });
+  return /** @type {const} */ ("polling");
+}
+
+/** @param {keyof typeof WORDS} state */
+function show(state) {
+  if (leading) channel?.postMessage({ type: "state", state });
+  const place = one("#live");
+  if (!place || place.dataset.state === state) return;
+  place.dataset.state = state;
+  place.title = WORDS[state];
+  one(".word", place).textContent = WORDS[state];
+}

@@ -1,0 +1,33 @@
+// Makes pages lively. Everything works without it; each module has one job.
+
+import { startArrivals } from "./arrivals.js";
+import { startDock } from "./dock.js";
+import { one } from "./dom.js";
+import { startDropping } from "./drop.js";
+import { startHands } from "./hands.js";
+import { startKeys } from "./keys.js";
+import { startLive } from "./live.js";
+import { startNotifying } from "./notify.js";
+import { startPasting } from "./paste.js";
+import { startPatching } from "./patch.js";
+import { startSelecting } from "./select.js";
+import { startUploads } from "./upload.js";
+import { startVerbs } from "./verbs.js";
+
+startHands();
+startArrivals();
+startDock();
+startPatching();
+startLive();
+startNotifying();
+startUploads();
+startDropping();
+startPasting();
+startVerbs();
+startSelecting();
+startKeys();
+
+one("[data-add]")?.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+  event.preventDefault();
+  one("#paste").focus();
+});

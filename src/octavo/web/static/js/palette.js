@@ -1,0 +1,134 @@
+// Ctrl K: pages, actions and documents by their first letters; a combobox as ARIA describes it.
+
+import { all, icon, make, one } from "./dom.js";
+import { ask } from "./ask.js";
+import { openDialog } from "./dialog.js";
+
+const ASK_MS = 150;
+const MOST = 8;
+
+/** @typedef {{label: string, hint: string, glyph: string, go: () => void}} Choice */
+
+/** @type {HTMLDialogElement | null} */
+let dialog = null;
+
+export function openPalette() {
+  if (dialog) return dialog.close();
+  const options = make("ul", { id: "palette-options", role: "listbox", "aria-label": "Matches" });
+  const input = /** @type {HTMLInputElement} */ (
+    make("input", {
+      class: "input",
+      type: "search",
+      role: "combobox",
+      "aria-expanded": "true",
+      "aria-controls": "palette-options",
+      "aria-autocomplete": "list",
+      "aria-label": "Find a document, a page or an action",
+      placeholder: "Find a document, a page or an action",
+      autocomplete: "off",
+      spellcheck: "false",
+      autofocus: true,
+    })
+  );
+  dialog = openDialog("Find", [make("div", { class: "with-icon" }, icon("search"), input), options], { class: "dialog palette" });
+  dialog.addEventListener("close", () => (dialog = null));
+  const search = new Search(input, options);
+  input.addEventListener("input", () => search.look());
+  input.addEventListener("keydown", (event) => search.press(event));
+  search.look();
+}
+
+class Search {
+  /** @type {Choice[]} */
+  choices = [];
+  at = 0;
+  timer = 0;
+  asked = 0;
+
+  /** @param {HTMLInputElement} input @param {HTMLElement} options */
+  constructor(input, options) {
+    this.input = input;
+    this.options = options;
+    this.fixed = fixedChoices();
+  }
+
+  look() {
+    const wanted = this.input.value.trim().toLowerCase();
+    const known = this.fixed.filter(({ label }) => label.toLowerCase().includes(wanted));
+    this.show(known);
+    clearTimeout(this.timer);
+    if (wanted) this.timer = setTimeout(() => this.find(known), ASK_MS);
+  }
+
+  /** @param {Choice[]} known */
+  async find(known) {
+    const number = ++this.asked;
+    const query = new URLSearchParams({ q: this.input.value.trim(), limit: String(MOST) });
+    const page = await ask(`/api/v1/documents?${query}`).catch(() => ({ items: [] }));
+    if (number !== this.asked || !this.input.isConnected) return;
+    const found = page.items.map((/** @type {any} */ item) => ({
+      label: item.title,
+      hint: "Document",
+      glyph: "library",
+      go: () => location.assign(`/documents/${item.id}`),
+    }));
+    this.show([...known, ...found]);
+  }
+
+  /** @param {Choice[]} choices */
+  show(choices) {
+    this.choices = choices;
+    const lines = choices.map(({ label, hint, glyph }, index) =>
+      make(
+        "li",
+        { role: "option", id: `palette-${index}`, "aria-selected": "false", click: () => this.choose(index), pointermove: () => this.select(index) },
+        icon(glyph),
+        make("span", { class: "cut" }, label),
+        make("span", { class: "quiet small" }, hint),
+      ),
+    );
+    this.options.replaceChildren(...(lines.length ? lines : [make("li", { class: "quiet none", role: "presentation" }, "Nothing matches")]));
+    this.select(0);
+  }
+
+  /** @param {number} index */
+  select(index) {
+    this.at = index;
+    const lines = all('[role="option"]', this.options);
+    lines.forEach((line, number) => line.setAttribute("aria-selected", String(number === index)));
+    lines[index]?.scrollIntoView({ block: "nearest" });
+    this.input.setAttribute("aria-activedescendant", lines[index]?.id ?? "");
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && this.choices.length) this.select((this.at + step + this.choices.length) % this.choices.length);
+    else if (event.key === "Enter") this.choose(this.at);
+    else if (event.key === "Escape") dialog?.close(); // the browser would only empty the field
+    else return;
+    event.preventDefault();
+  }
+
+  /** @param {number} index */
+  choose(index) {
+    const choice = this.choices[index];
+    if (!choice) return;
+    dialog?.close();
+    choice.go();
+  }
+}
+
+/** The pages of the rail, and what can be done on any of them. @returns {Choice[]} */
+function fixedChoices() {
+  const pages = all(".rail .place").map((link) => ({
+    label: link.title || link.textContent.trim(),
+    hint: "Page",
+    glyph: one("use", link)?.getAttribute("href").split("#")[1] ?? "library",
+    go: () => location.assign(link.href),
+  }));
+  const trash = { label: "Trash", hint: "Page", glyph: "trash", go: () => location.assign("/trash") };
+  const actions = one("#files") ? [{ label: "Add files", hint: "Action", glyph: "upload", go: () => one("#files").click() }] : [];
+  const paste = one("#paste") ? [{ label: "Add a link or text", hint: "Action", glyph: "link", go: () => one("#paste").focus() }] : [];
+  return [...actions, ...paste, ...pages, trash];
+}

@@ -1,0 +1,99 @@
+// Paste anywhere: files are sent, a link or a text fills the box and waits for Enter. What is pasted into a field stays
+// there.
+
+import { canWrite, isField, make, one } from "./dom.js";
+import { ask } from "./ask.js";
+import { claim, insert } from "./arrivals.js";
+import { openDialog } from "./dialog.js";
+import { wake } from "./live.js";
+import { fetchRows, refresh, rowOf } from "./patch.js";
+import { complain, toast } from "./toast.js";
+import { upload } from "./upload.js";
+
+// Longer than this it is sent as a file, which may be as long as any.
+const MOST_CHARACTERS = 200_000;
+
+export function startPasting() {
+  if (!canWrite()) return;
+  addEventListener("paste", (event) => {
+    if (isField(event.target) || !event.clipboardData) return;
+    const files = [...event.clipboardData.files];
+    const text = event.clipboardData.getData("text/plain").trim();
+    if (files.length) upload(files);
+    else if (text) offer(text);
+    else return;
+    event.preventDefault();
+  });
+  const form = one("form.paste");
+  if (form) listen(form);
+}
+
+/** @param {string} text */
+function offer(text) {
+  const box = one("#paste") ?? openBox();
+  box.value = text;
+  box.focus();
+  box.setSelectionRange(text.length, text.length);
+}
+
+/** On pages without the box. */
+export function openBox() {
+  const box = make("textarea", { class: "input", name: "text", rows: 3, "aria-label": "Web link, YouTube link or text" });
+  const form = make("form", { method: "post", action: "/actions/add", class: "stack" }, box);
+  form.append(make("div", { class: "buttons" }, make("button", { class: "button primary" }, "Add")));
+  const dialog = openDialog("Add a link or text", [make("h2", {}, "Add a link or text"), form]);
+  form.addEventListener("added", () => dialog.close());
+  listen(form);
+  return /** @type {HTMLTextAreaElement} */ (box);
+}
+
+/** @param {HTMLFormElement | any} form */
+function listen(form) {
+  const box = one("textarea", form);
+  box.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (box.value.trim()) form.requestSubmit();
+  });
+  form.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    send(form, box);
+  });
+}
+
+/** @param {HTMLFormElement} form @param {HTMLTextAreaElement} box */
+async function send(form, box) {
+  const text = box.value;
+  if (!text.trim() || box.readOnly) return;
+  if (text.length > MOST_CHARACTERS) {
+    upload([new File([text], "Pasted text.txt", { type: "text/plain" })]);
+    box.value = "";
+    return;
+  }
+  box.readOnly = true; // a second Enter waits for the first
+  try {
+    const [outcome] = await ask(form.action, { method: "POST", body: new URLSearchParams({ text }) });
+    box.value = "";
+    form.dispatchEvent(new Event("added"));
+    await welcome([outcome]);
+  } catch (error) {
+    complain(error);
+  } finally {
+    box.readOnly = false;
+  }
+}
+
+/** Show what this tab brought in. @param {import("./transfer.js").Outcome[]} outcomes */
+export async function welcome(outcomes) {
+  wake();
+  const fresh = outcomes.filter((outcome) => outcome.state !== "deduplicated").map((outcome) => outcome.document_id);
+  fresh.forEach(claim);
+  for (const twin of outcomes.filter((outcome) => outcome.state === "deduplicated")) {
+    toast("Already here", { verb: "Open it", href: `/documents/${twin.duplicate_of}` });
+  }
+  if (fresh.length && one("#documents")) {
+    const rows = await fetchRows(fresh);
+    insert(...[...rows.values()].filter((row) => !rowOf(row.dataset.document ?? "")));
+  } else if (fresh.length) toast("Added", { verb: "Open the library", href: "/library" });
+  refresh(...fresh);
+}

@@ -1,0 +1,215 @@
+// Brings the page up to date without moving anything: an event names a document, its row is asked for anew, and only
+// the parts that say how it is are exchanged. Order, scroll, focus, selection and open menus stay.
+
+import { all, count, one, parse } from "./dom.js";
+import { fetchPiece } from "./ask.js";
+import { patchDock, tellDock } from "./dock.js";
+import { isInUse } from "./hands.js";
+import { onEvent, onLost, settle } from "./live.js";
+import { isArrival, noteArrival } from "./arrivals.js";
+import { announce } from "./toast.js";
+
+const BATCH_MS = 250;
+const HIDDEN_MS = 5000;
+// Progress makes no events, and waiting in line is also about what others do.
+const LOOK_MS = 2000;
+const MOST = 100;
+const LATER_MS = 700;
+const PARTS = [".picture", ".title", ".about", ".size", ".added", ".state", ".verb", ".menu > .items"];
+const FLAGS = ["attention", "failed", "working"];
+const ENDS = { complete: "is ready", failed: "failed", dead_letter: "failed" };
+
+/** @type {Set<string>} documents that changed */
+const changed = new Set();
+/** @type {Map<string, string>} documents that ended, and how, to be read aloud with their new titles */
+const ended = new Map();
+let frameChanged = false;
+let timer = 0;
+let busy = false;
+let active = 0;
+let frameAt = "0-0";
+
+export const list = () => one("#documents");
+/** @param {string} id */
+export const rowOf = (id) => document.getElementById(`d-${id}`);
+
+export function startPatching() {
+  onEvent((event) => {
+    frameChanged = true;
+    if (event.state_after) tellDock(event.process_id, event.state_after);
+    if (event.document_id) {
+      changed.add(event.document_id);
+      if (event.state_after && event.state_after in ENDS) ended.set(event.document_id, event.state_after);
+    }
+    plan();
+  });
+  onLost(refreshAll);
+  active = Number(document.body.dataset.active ?? 0);
+  setInterval(look, LOOK_MS);
+  document.addEventListener("visibilitychange", () => !document.hidden && refreshAll());
+}
+
+/** Ask for these documents soon. @param {...string} ids */
+export function refresh(...ids) {
+  for (const id of ids) changed.add(id);
+  frameChanged = true;
+  plan();
+}
+
+export function refreshAll() {
+  refresh(...all("#documents > [data-document]").map((row) => row.dataset.document));
+}
+
+/** What is being worked on moves without events. */
+function look() {
+  if (!active || document.hidden || busy) return;
+  refresh(...all('#documents > [data-status="pending"]').filter(isInSight).map((row) => row.dataset.document));
+}
+
+/** @param {Element} row */
+function isInSight(row) {
+  const { top, bottom } = row.getBoundingClientRect();
+  return bottom > -200 && top < innerHeight + 200;
+}
+
+function plan() {
+  if (!timer) timer = setTimeout(flush, document.hidden ? HIDDEN_MS : BATCH_MS);
+}
+
+async function flush() {
+  timer = 0;
+  if (busy) return plan();
+  busy = true;
+  const ids = [...changed].slice(0, MOST);
+  const withFrame = frameChanged;
+  frameChanged = false;
+  for (const id of ids) changed.delete(id);
+  try {
+    const wanted = list() ? ids : [];
+    await Promise.all([wanted.length ? patchRows(wanted) : null, withFrame ? patchFrame() : null]);
+    sayEnds(ids);
+  } catch {
+    // The server does not answer: asked again with whatever happens next.
+    for (const id of ids) changed.add(id);
+    setTimeout(plan, LOOK_MS);
+  } finally {
+    busy = false;
+  }
+  if (changed.size) plan();
+}
+
+// Rows ------------------------------------------------------------------------------------------------------------
+
+/** Rows as they are now, by their documents. @param {string[]} ids @returns {Promise<Map<string, HTMLElement>>} */
+export async function fetchRows(ids) {
+  const query = new URLSearchParams(ids.map((id) => ["id", id]));
+  query.set("view", list()?.dataset.view ?? "");
+  const rows = all(".row", parse(await fetchPiece(`/fragments/rows?${query}`)));
+  return new Map(rows.map((row) => [row.dataset.document, document.adoptNode(row)]));
+}
+
+/** @param {string[]} ids */
+async function patchRows(ids) {
+  const fresh = await fetchRows(ids);
+  for (const id of ids) {
+    const row = rowOf(id);
+    const now = fresh.get(id);
+    if (row && now) patchRow(row, now);
+    else if (row) leave(row);
+    else if (now && isArrival(now)) noteArrival(now);
+  }
+}
+
+/** @param {HTMLElement} row @param {HTMLElement} now */
+export function patchRow(row, now) {
+  if (isOlder(now.dataset.at, row.dataset.at)) return;
+  let whole = true;
+  for (const part of PARTS) whole = patchPart(one(part, row), one(part, now)) && whole;
+  for (const flag of FLAGS) row.classList.toggle(flag, now.classList.contains(flag));
+  for (const name of ["process", "status", "revision", "tab", "at"]) row.dataset[name] = now.dataset[name] ?? "";
+  const tab = list()?.dataset.status;
+  row.classList.toggle("leaving", Boolean(tab) && now.dataset.tab !== tab);
+  if (!whole) setTimeout(refresh, LATER_MS, row.dataset.document);
+}
+
+/** Whether it is as it should be now. @param {any} part @param {any} now */
+function patchPart(part, now) {
+  if (!part || !now) return true;
+  if (part.className !== now.className) part.className = now.className;
+  if (part.innerHTML === now.innerHTML) return true;
+  if (isInUse(part)) return false;
+  // Who stands on a button that goes away stands on its row then, where a second Enter does nothing.
+  const focused = part.contains(document.activeElement) && part !== document.activeElement;
+  part.replaceChildren(...now.childNodes);
+  if (focused) {
+    const row = part.closest(".row");
+    row.tabIndex = -1;
+    row.focus({ preventScroll: true });
+  }
+  return true;
+}
+
+/** It is gone; its place closes when nobody is there. @param {HTMLElement} row */
+export function leave(row) {
+  row.classList.add("leaving");
+  const go = () => {
+    if (list()?.matches(":hover, :focus-within")) return setTimeout(go, 500);
+    row.remove();
+    document.dispatchEvent(new CustomEvent("rows-changed"));
+  };
+  setTimeout(go, 400);
+}
+
+/** @param {string | undefined} left @param {string | undefined} right places among the events */
+export function isOlder(left, right) {
+  const [a, b] = [left, right].map((place) => (place || "0-0").split("-").map(BigInt));
+  return a[0] === b[0] ? a[1] < b[1] : a[0] < b[0];
+}
+
+// Around them -----------------------------------------------------------------------------------------------------
+
+async function patchFrame() {
+  const pieces = parse(await fetchPiece("/fragments/frame"));
+  const numbers = one("[data-counts]", pieces)?.dataset;
+  if (!numbers || isOlder(numbers.at, frameAt)) return;
+  frameAt = numbers.at;
+  active = Number(numbers.active);
+  patchDock(one("#dock", pieces), active);
+  for (const tab of all("[data-tab] > .count")) {
+    const number = Number(numbers[tab.parentElement.dataset.tab] ?? 0);
+    tab.textContent = number.toLocaleString("en");
+    tab.classList.toggle("warn", tab.parentElement.dataset.tab === "needs_you" && number > 0);
+    tab.classList.toggle("bad", tab.parentElement.dataset.tab === "failed" && number > 0);
+  }
+  setNumber("library", Number(numbers.everything));
+  const head = one('[data-count-of="library-head"]');
+  if (head) head.textContent = count(Number(numbers.everything), "document");
+  setBadge("notifications", Number(numbers.unread));
+  setBadge("operations", Number(numbers.dead_letters));
+  settle(active);
+}
+
+/** @param {string} name @param {number} number */
+function setNumber(name, number) {
+  const place = one(`[data-count-of="${name}"]`);
+  if (place) place.textContent = number ? number.toLocaleString("en") : "";
+}
+
+/** @param {string} name @param {number} number */
+function setBadge(name, number) {
+  const place = one(`[data-badge-of="${name}"]`);
+  if (!place) return;
+  place.hidden = !number;
+  if (place.firstChild?.nodeType === Node.TEXT_NODE) place.firstChild.data = String(number);
+  else place.prepend(String(number));
+}
+
+/** @param {string[]} ids */
+function sayEnds(ids) {
+  for (const id of ids) {
+    const how = ended.get(id);
+    ended.delete(id);
+    const title = rowOf(id) && one(".title", rowOf(id))?.textContent;
+    if (how && title) announce(`${title} ${ENDS[/** @type {keyof typeof ENDS} */ (how)]}.`);
+  }
+}

@@ -1,0 +1,61 @@
+// Short messages at the edge: done goes after 5 s, undo after 8 s, an error stays. And what is read aloud.
+
+import { icon, make, one } from "./dom.js";
+
+const DONE_MS = 5000;
+const UNDO_MS = 8000;
+const MOST = 3;
+const ALOUD_MS = 5000;
+
+/**
+ * @param {string | Node} text
+ * @param {{tone?: "ok" | "bad", verb?: string, act?: () => void, ms?: number, href?: string}} [options]
+ */
+export function toast(text, { tone = "ok", verb, act, ms, href } = {}) {
+  const place = one("#toasts");
+  const close = () => note.remove();
+  const action = verb && (href ? make("a", { href }, verb) : make("button", { type: "button", click: () => (close(), act?.()) }, verb));
+  const note = make(
+    "div",
+    { class: `toast ${tone}` },
+    icon(tone === "bad" ? "error" : "check"),
+    make("span", { class: "text" }, text),
+    action || null,
+    make("button", { type: "button", "aria-label": "Close", click: close }, icon("close")),
+  );
+  place.append(note);
+  while (place.children.length > MOST) place.firstElementChild.remove();
+  const wait = ms ?? (tone === "bad" ? 0 : DONE_MS);
+  if (wait) leaveAfter(note, wait);
+}
+
+/** @param {string} text @param {() => void} act */
+export const undoable = (text, act) => toast(text, { verb: "Undo", act, ms: UNDO_MS });
+
+/** @param {any} error */
+export const complain = (error) => toast(error.cause ?? String(error), { tone: "bad" });
+
+/** Not while somebody is about to use it. @param {HTMLElement} note @param {number} ms */
+function leaveAfter(note, ms) {
+  setTimeout(() => (note.matches(":hover, :focus-within") ? leaveAfter(note, 1000) : note.remove()), ms);
+}
+
+// Read aloud ------------------------------------------------------------------------------------------------------
+
+/** @type {string[]} */
+let waiting = [];
+let last = -ALOUD_MS;
+let timer = 0;
+
+/** Only how things ended, and at most one sentence in five seconds. @param {string} text */
+export function announce(text) {
+  waiting.push(text);
+  if (!timer) timer = setTimeout(speak, Math.max(250, last + ALOUD_MS - performance.now()));
+}
+
+function speak() {
+  one("#announcements").textContent = waiting.length > 3 ? `${waiting.length} documents have changed.` : waiting.join(" ");
+  waiting = [];
+  timer = 0;
+  last = performance.now();
+}

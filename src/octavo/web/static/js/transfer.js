@@ -1,0 +1,76 @@
+// One file on its way: sent as it is in one request, which tells how far it is.
+
+import { OFFLINE, Refused, refusal } from "./ask.js";
+
+const ADDRESS = "/api/v1/documents";
+
+/** @typedef {{document_id: string, process_id: string, state: string, duplicate_of: string | null}} Outcome */
+/** @typedef {"waiting" | "sending" | "done" | "twin" | "failed" | "cancelled"} State */
+
+export class Transfer extends EventTarget {
+  /** @param {File} file */
+  constructor(file) {
+    super();
+    this.file = file;
+    /** @type {State} */
+    this.state = "waiting";
+    this.sent = 0;
+    /** @type {Outcome | null} */
+    this.outcome = null;
+    /** @type {Refused | null} */
+    this.error = null;
+    /** @type {XMLHttpRequest | null} */
+    this.request = null;
+    this.policy = "reuse";
+  }
+
+  get isOpen() {
+    return this.state === "waiting" || this.state === "sending";
+  }
+
+  /** @param {State} state */
+  become(state) {
+    this.state = state;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {Refused} error */
+  fail(error) {
+    this.error = error;
+    this.become("failed");
+  }
+
+  cancel() {
+    if (!this.isOpen) return;
+    this.become("cancelled");
+    this.request?.abort();
+  }
+
+  /** Resolves when it is over, well or badly. @returns {Promise<void>} */
+  send() {
+    return new Promise((resolve) => {
+      const request = (this.request = new XMLHttpRequest());
+      request.open("POST", `${ADDRESS}?duplicates=${this.policy}`);
+      request.setRequestHeader("x-upload-filename", encodeURIComponent(this.file.name));
+      request.setRequestHeader("content-type", this.file.type || "application/octet-stream");
+      request.setRequestHeader("accept", "application/json");
+      request.upload.addEventListener("progress", ({ loaded }) => {
+        this.sent = loaded;
+        if (this.state === "sending") this.become("sending");
+      });
+      request.addEventListener("load", () => this.#answer(request));
+      request.addEventListener("error", () => this.fail(new Refused(OFFLINE)));
+      request.addEventListener("loadend", () => resolve());
+      this.sent = 0;
+      this.become("sending");
+      request.send(this.file);
+    });
+  }
+
+  /** @param {XMLHttpRequest} request */
+  #answer(request) {
+    if (request.status < 200 || request.status > 299) return this.fail(refusal(request.status, request.responseText));
+    this.outcome = /** @type {Outcome} */ (JSON.parse(request.responseText));
+    this.become(this.outcome.state === "deduplicated" ? "twin" : "done");
+  }
+}

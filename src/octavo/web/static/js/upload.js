@@ -1,0 +1,250 @@
+// Files on their way: each has its place in the dock and in the list at once, three are sent together, and one that
+// fails stops nothing.
+
+import { bytes, canWrite, icon, make, one } from "./dom.js";
+import { Refused } from "./ask.js";
+import { claim, insert } from "./arrivals.js";
+import { addToDock, handOver, leaveDock, showRing, sweep } from "./dock.js";
+import { wake } from "./live.js";
+import { fetchRows, list, refresh } from "./patch.js";
+import { Transfer } from "./transfer.js";
+import { announce, toast } from "./toast.js";
+
+const TOGETHER = 3;
+
+/** @type {Transfer[]} in the order they were given */
+let transfers = [];
+/** @type {WeakMap<Transfer, {item: HTMLElement, row: HTMLElement | null}>} */
+const places = new WeakMap();
+
+export function startUploads() {
+  const input = one("#files");
+  if (!input) return;
+  input.multiple = true;
+  input.addEventListener("change", () => {
+    upload([...input.files]);
+    input.value = "";
+  });
+  addEventListener("beforeunload", (event) => transfers.some((one) => one.isOpen) && event.preventDefault());
+}
+
+/** @param {File[]} files */
+export function upload(files) {
+  if (!files.length) return;
+  if (!canWrite()) return toast("You may read here, but not add anything.", { tone: "bad" });
+  const added = files.map((file) => new Transfer(file));
+  transfers.push(...added);
+  const made = added.map(givePlace);
+  addToDock(made.map(({ item }) => item));
+  const rows = made.map(({ row }) => row).filter((row) => row !== null);
+  if (rows.length) insert(...rows.reverse());
+  for (const transfer of added) check(transfer);
+  wake();
+  for (let lane = 0; lane < TOGETHER; lane++) next();
+}
+
+/** What is certain to be refused is not sent; what is not certain, the server decides. @param {Transfer} transfer */
+function check(transfer) {
+  const most = Number(document.body.dataset.uploadBytes);
+  const { size } = transfer.file;
+  if (most && size > most) {
+    transfer.fail(new Refused({ detail: `It has ${bytes(size)}; at most ${bytes(most)} are allowed.`, code: "TOO_LARGE" }));
+  }
+}
+
+async function next() {
+  const transfer = transfers.find((one) => one.state === "waiting");
+  if (!transfer || transfers.filter((one) => one.state === "sending").length >= TOGETHER) return;
+  await transfer.send();
+  next();
+}
+
+// What is shown of it -----------------------------------------------------------------------------------------------
+
+/** Its place in the dock, and a row where there is a list that it belongs into. @param {Transfer} transfer */
+function givePlace(transfer) {
+  const { dataset } = list() ?? {};
+  const fits = dataset && !("narrowed" in dataset) && dataset.sort === "newest" && !("later" in dataset);
+  const place = { item: make("li", { class: "dock-item working" }), row: fits ? make("li", { class: "row working sending" }) : null };
+  places.set(transfer, place);
+  transfer.addEventListener("change", () => show(transfer));
+  transfer.addEventListener("change", () => follow(transfer));
+  show(transfer);
+  return place;
+}
+
+/** @param {Transfer} transfer */
+function show(transfer) {
+  const place = places.get(transfer);
+  if (!place) return;
+  if (!update(transfer, place.item)) drawItem(transfer, place.item);
+  if (place.row?.isConnected === false && transfer.sent) return; // somebody took the list away
+  if (place.row && !update(transfer, place.row)) drawRow(transfer, place.row);
+}
+
+/** While it is sent only the numbers change. @param {Transfer} transfer @param {HTMLElement} element */
+function update(transfer, element) {
+  const bar = one("progress", element);
+  if (transfer.state !== "sending" || element.dataset.state !== "sending" || !bar) return false;
+  bar.value = transfer.sent;
+  one(".far", element).textContent = share(transfer);
+  return true;
+}
+
+/** @param {Transfer} transfer */
+const share = ({ sent, file }) => (file.size ? `${Math.floor((100 * sent) / file.size)} %` : "");
+
+/** @param {Transfer} transfer */
+function words(transfer) {
+  if (transfer.state === "waiting") return "Waiting to be sent";
+  if (transfer.state === "sending") return "Sending";
+  if (transfer.state === "twin") return "Already here";
+  if (transfer.state === "cancelled") return "Cancelled";
+  return transfer.error ? transfer.error.cause : "Waiting";
+}
+
+/** @param {Transfer} transfer */
+function bar(transfer) {
+  return make("progress", { max: transfer.file.size || 1, value: transfer.state === "sending" ? transfer.sent : 0, "aria-label": transfer.file.name });
+}
+
+/** @param {Transfer} transfer @param {HTMLElement} item */
+function drawItem(transfer, item) {
+  const { name } = transfer.file;
+  const button = (/** @type {string} */ glyph, /** @type {string} */ label, /** @type {() => void} */ click) =>
+    make("button", { class: "button plain tiny", type: "button", "aria-label": `${label} ${name}`, title: label, click }, icon(glyph));
+  const failed = transfer.state === "failed";
+  item.dataset.state = transfer.state;
+  item.className = `dock-item ${failed ? "failed" : "working"}`;
+  item.replaceChildren(
+    make(
+      "div",
+      { class: "top" },
+      make("span", { class: "name cut" }, name),
+      failed && transfer.error?.code !== "TOO_LARGE" ? button("again", "Try again", () => again(transfer)) : null,
+      transfer.isOpen ? button("close", "Cancel", () => transfer.cancel()) : failed ? button("close", "Remove", () => forget(transfer)) : null,
+    ),
+    failed ? make("span", { class: "hush" }, "Not added") : bar(transfer),
+    make("div", { class: "what" }, make("span", { class: failed ? "" : "cut" }, words(transfer)), make("span", { class: "quiet numbers far" }, transfer.state === "sending" ? share(transfer) : "")),
+  );
+}
+
+/** @param {Transfer} transfer @param {HTMLElement} row */
+function drawRow(transfer, row) {
+  const { file, state, error, outcome } = transfer;
+  const failed = state === "failed";
+  row.dataset.state = state;
+  row.className = `row sending${failed ? " failed" : transfer.isOpen ? " working" : ""}`;
+  const title = make("span", { class: "title cut" }, file.name);
+  const chip = (/** @type {string} */ tone, /** @type {string} */ glyph, /** @type {string} */ word, /** @type {string} */ line) => [
+    make("span", { class: `chip ${tone}` }, icon(glyph), word),
+    make("span", { class: "cause small" }, line),
+  ];
+  const states = {
+    waiting: () => chip("", "clock", "Waiting", "To be sent"),
+    failed: () => chip("bad", "error", "Not added", error?.cause ?? ""),
+    twin: () => chip("", "twins", "Already here", "Same file as another document"),
+    cancelled: () => chip("", "close", "Cancelled", "Stopped by you"),
+    sending: () => [make("div", { class: "bar-line" }, make("span", {}, "Sending"), make("span", { class: "quiet numbers far" }, share(transfer))), bar(transfer)],
+    done: () => chip("", "clock", "Waiting", ""),
+  };
+  const verb = (/** @type {string} */ label, /** @type {() => void} */ click, plain = "") => make("button", { class: `button${plain}`, type: "button", click }, label);
+  const verbs = {
+    waiting: () => [verb("Cancel", () => transfer.cancel(), " plain")],
+    sending: () => [verb("Cancel", () => transfer.cancel(), " plain")],
+    failed: () => (error?.status || error?.code ? [verb("Choose another", () => (forget(transfer), one("#files").click()))] : [verb("Try again", () => again(transfer))]),
+    twin: () => [make("a", { class: "button", href: `/documents/${outcome?.duplicate_of}` }, "Open it"), verb("Keep both", () => keepBoth(transfer), " plain")],
+    cancelled: () => [verb("Start again", () => again(transfer))],
+    done: () => [],
+  };
+  row.replaceChildren(
+    make("span", { class: "pick" }),
+    make("span", { class: "picture", "aria-hidden": "true" }, ending(file.name)),
+    make("div", { class: "what" }, title, make("div", { class: "about cut" }, transfer.isOpen || state === "done" ? make("span", { class: "skeleton" }) : "")),
+    make("div", { class: "size" }, make("span", { class: "numbers" }, "—"), make("span", { class: "small quiet" }, bytes(file.size))),
+    make("span", { class: "added" }, "Just now"),
+    make("div", { class: "state" }, ...states[state]()),
+    make("div", { class: "verb" }, ...verbs[state]()),
+    make("span", { class: "menu" }),
+  );
+}
+
+/** @param {string} name */
+const ending = (name) => (name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "").toUpperCase().slice(0, 5);
+
+// How it goes on ----------------------------------------------------------------------------------------------------
+
+/** @param {Transfer} transfer */
+function follow(transfer) {
+  if (transfer.isOpen) return;
+  const item = places.get(transfer)?.item;
+  if (item && transfer.state === "done" && transfer.outcome) handOver(item, transfer.outcome);
+  else if (item && transfer.state !== "failed") leaveDock(item);
+  if (transfer.state === "done") settleRow(transfer);
+  if (transfer.state === "twin") tellTwin(transfer);
+  if (transfer.state === "failed") announce(`${transfer.file.name} was not added.`);
+  if (transfer.state !== "failed") transfers = transfers.filter((one) => one !== transfer);
+  showRing();
+}
+
+/** The row that stood for the file becomes the document's. @param {Transfer} transfer */
+async function settleRow(transfer) {
+  const place = places.get(transfer);
+  const id = transfer.outcome?.document_id;
+  if (!id) return;
+  claim(id);
+  if (place?.row) {
+    place.row.id = `d-${id}`; // from here on it is patched like any other
+    place.row.dataset.document = id;
+    place.row.dataset.status = "pending";
+  }
+  settled.push(id);
+  if (settled.length === 1) setTimeout(exchangeRows, 100);
+}
+
+/** @type {string[]} */
+let settled = [];
+
+async function exchangeRows() {
+  const ids = settled.splice(0);
+  if (!list()) return refresh(...ids);
+  try {
+    const rows = await fetchRows(ids.slice(0, 100));
+    for (const [id, row] of rows) document.querySelector(`#d-${CSS.escape(id)}.sending`)?.replaceWith(row);
+  } finally {
+    refresh(...ids);
+  }
+}
+
+/** @param {Transfer} transfer */
+function tellTwin(transfer) {
+  const href = `/documents/${transfer.outcome?.duplicate_of}`;
+  toast(`Already here: ${transfer.file.name}`, { verb: "Open it", href });
+}
+
+/** @param {Transfer} transfer */
+function again(transfer) {
+  const place = places.get(transfer);
+  if (place && !place.item.isConnected) addToDock([(place.item = make("li", { class: "dock-item" }))]);
+  if (!transfers.includes(transfer)) transfers.push(transfer);
+  transfer.error = null;
+  transfer.sent = 0;
+  transfer.become("waiting");
+  wake();
+  next();
+}
+
+/** @param {Transfer} transfer */
+function keepBoth(transfer) {
+  transfer.policy = "new";
+  again(transfer);
+}
+
+/** @param {Transfer} transfer */
+function forget(transfer) {
+  transfers = transfers.filter((one) => one !== transfer);
+  const place = places.get(transfer);
+  place?.item.remove();
+  place?.row?.remove();
+  sweep();
+}

@@ -1,0 +1,117 @@
+// Buttons that change something: their forms are sent without leaving the page. A pressed verb reads "Asked…" until
+// what it brought about is shown.
+
+import { icon, make, one } from "./dom.js";
+import { ask } from "./ask.js";
+import { confirm } from "./dialog.js";
+import { wake } from "./live.js";
+import { list, refresh, rowOf } from "./patch.js";
+import { welcome } from "./paste.js";
+import { complain, undoable } from "./toast.js";
+
+const STARTS = new Set(["retry", "restart", "resume", "classify"]);
+// An event brings the news; without one the row is asked for anyway.
+const LOOK_MS = 1500;
+
+export function startVerbs() {
+  document.addEventListener("submit", (event) => {
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    if (form.matches("form[data-verb], form[data-asks]")) {
+      event.preventDefault();
+      press(form);
+    }
+  });
+  // A menu closes when something else is used.
+  document.addEventListener("click", ({ target }) => {
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      if (target instanceof Node && (!menu.contains(target) || (target instanceof Element && target.closest(".items")))) menu.removeAttribute("open");
+    }
+  });
+}
+
+/** @param {HTMLFormElement} form */
+async function press(form) {
+  const button = /** @type {HTMLButtonElement} */ (one("button", form));
+  if (button.getAttribute("aria-disabled") === "true") return;
+  const { verb = "", asks } = form.dataset;
+  const row = /** @type {HTMLElement | null} */ (form.closest("[data-document]"));
+  const label = button.textContent?.trim() ?? "";
+  if (asks && !(await confirm(question(verb, asks, label)))) return;
+  const before = mark(button);
+  const data = new URLSearchParams(/** @type {any} */ (new FormData(form)));
+  if (asks) data.set("sure", "true");
+  wake();
+  try {
+    const answer = await ask(form.action, { method: "POST", body: data });
+    await finish(verb, row, answer);
+  } catch (error) {
+    before();
+    complain(error);
+  }
+}
+
+/** @param {string} verb @param {string} thing @param {string} label */
+function question(verb, thing, label) {
+  if (verb === "discard") return { title: `Discard “${thing}”?`, text: "Nothing more is tried with it. The file is kept, and it can be started again.", verb: label };
+  return { title: `${label}?`, text: `“${thing}” is deleted and cannot be brought back.`, verb: label };
+}
+
+/** @param {HTMLButtonElement} button @returns {() => void} makes it as it was */
+function mark(button) {
+  const content = [...button.childNodes];
+  const isGlyph = !button.textContent?.trim();
+  button.setAttribute("aria-disabled", "true");
+  if (!isGlyph && !button.closest(".menu")) {
+    button.style.minWidth = `${button.offsetWidth}px`;
+    button.replaceChildren("Asked…");
+  }
+  return () => {
+    button.removeAttribute("aria-disabled");
+    button.replaceChildren(...content);
+  };
+}
+
+/** @param {string} verb @param {HTMLElement | null} place @param {any} answer */
+async function finish(verb, place, answer) {
+  if (verb === "samples") return welcome(answer);
+  const id = place?.dataset.document ?? "";
+  if (!list()) return location.reload();
+  if (verb === "trash" && id) return takeAway(id);
+  if (STARTS.has(verb) && rowOf(id)) showStart(/** @type {HTMLElement} */ (rowOf(id)));
+  setTimeout(refresh, LOOK_MS, id);
+}
+
+/** It begins anew, and looks so at once. @param {HTMLElement} row */
+export function showStart(row) {
+  row.classList.remove("failed", "attention");
+  one(".about", row).replaceChildren(make("span", { class: "skeleton" }));
+  one(".state", row).replaceChildren(make("span", { class: "chip" }, icon("clock"), "Waiting"));
+}
+
+/** @param {string} id */
+function takeAway(id) {
+  const row = rowOf(id);
+  const title = (row && one(".title", row)?.textContent) || "The document";
+  const back = removeRow(row);
+  undoable(`${title} is in the trash.`, () => restore([id], back));
+}
+
+/** @param {HTMLElement | null} row @returns {() => void} puts it back where it was */
+export function removeRow(row) {
+  const after = row?.nextElementSibling ?? null;
+  row?.remove();
+  document.dispatchEvent(new CustomEvent("rows-changed"));
+  return () => row && list()?.insertBefore(row, after?.isConnected ? after : null);
+}
+
+/** @param {string[]} ids @param {() => void} back */
+export async function restore(ids, back) {
+  wake();
+  try {
+    for (const id of ids) await ask(`/actions/documents/${id}/restore`, { method: "POST" });
+    back();
+    refresh(...ids);
+  } catch (error) {
+    complain(error);
+  }
+}

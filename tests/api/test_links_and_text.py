@@ -1,0 +1,148 @@
+"""Links and text come in through the same door as files, and what cannot be taken is refused at once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.dumps import dump
+from tests.support.sites import canary
+from tests.support.visitors import House, house_on, refused
+from tests.support.youtube import WATCH
+
+DOCUMENTS = "/api/v1/documents"
+PAGE = "https://example.org/rivers/one"
+
+
+@pytest.fixture
+async def house(database_info: str, folder: Path) -> AsyncIterator[House]:
+    async with house_on(database_info, folder, upload_bytes=5000) as house:
+        yield house
+
+
+@pytest.fixture
+async def browser(house: House) -> httpx.AsyncClient:
+    browser = await house.browser()
+    await browser.get("/api/v1/session")
+    return browser
+
+
+async def give(browser: httpx.AsyncClient, **given: object) -> httpx.Response:
+    return await browser.post(DOCUMENTS, json=given)
+
+
+async def shown(browser: httpx.AsyncClient, answer: httpx.Response) -> dict[str, Any]:
+    assert answer.status_code == 202, answer.text
+    assert {"document_id", "process_id", "state"} <= answer.json().keys()
+    return (await browser.get(f"{DOCUMENTS}/{answer.json()['document_id']}")).raise_for_status().json()
+
+
+async def test_a_link_is_taken_at_once_and_fetched_later(browser: httpx.AsyncClient) -> None:
+    document = await shown(browser, await give(browser, url="https://Example.org/rivers/one?utm_source=x#a"))
+    assert (document["status"], document["source_type"], document["source_url"]) == ("pending", "web", PAGE)
+    assert document["title"] == "example.org - one"
+    again = await give(browser, url=PAGE)
+    assert (again.json()["state"], again.json()["document_id"]) == ("deduplicated", document["id"])
+    refused(await give(browser, url=PAGE, duplicates="reject"), 409, "DUPLICATE")
+    twin = await give(browser, url=PAGE, duplicates="new", title="My copy")
+    assert twin.json()["duplicate_of"] == document["id"]
+    assert (await shown(browser, twin))["title"] == "My copy"
+
+
+@pytest.mark.parametrize("field", ["url", "youtube_url"])
+async def test_a_video_is_a_video_whichever_way_it_is_given(browser: httpx.AsyncClient, field: str) -> None:
+    document = await shown(browser, await give(browser, **{field: "https://youtu.be/dQw4w9WgXcQ?t=3"}))
+    assert (document["source_type"], document["source_url"]) == ("youtube", WATCH)
+
+
+async def test_text_keeps_its_title_and_where_it_is_from(browser: httpx.AsyncClient) -> None:
+    document = await shown(browser, await give(browser, text="Some words.", title="Paste", source="A talk in Rome"))
+    assert (document["title"], document["source_type"], document["source_url"]) == ("Paste", "paste", None)
+    assert document["metadata"] == {"source": "A talk in Rome"}
+    source = await browser.get(f"{DOCUMENTS}/{document['id']}/source")
+    assert source.content == b"Some words."
+    linked = await shown(browser, await give(browser, text="Other words.", source=PAGE))
+    assert (linked["title"], linked["source_url"]) == ("Other words", PAGE)
+
+
+async def test_a_json_file_with_a_name_stays_a_file(browser: httpx.AsyncClient) -> None:
+    headers = {"content-type": "application/json", "x-upload-filename": "link.json"}
+    answer = await browser.post(DOCUMENTS, content=b'{"url": "https://example.org/"}', headers=headers)
+    document = await shown(browser, answer)
+    assert (document["filename"], document["source_type"], document["source_url"]) == ("link.json", "text", None)
+
+
+async def test_a_file_that_calls_itself_a_link_is_none(browser: httpx.AsyncClient) -> None:
+    headers = {"content-type": "text/uri-list", "x-upload-filename": "a.txt"}
+    with canary() as inner:
+        body = f"http://127.0.0.1:{inner.port}/\r\n".encode()
+        document = await shown(browser, await browser.post(DOCUMENTS, content=body, headers=headers))
+        assert (document["source_type"], document["source_url"]) == ("text", None)
+        assert inner.visits() == 0
+
+
+REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
+    "a file of the system": ({"url": "file:///etc/passwd"}, 422, "BAD_URL"),
+    "no address": ({"url": "example.org"}, 422, "BAD_URL"),
+    "a password": ({"url": "https://a:b@example.org/"}, 422, "BAD_URL"),
+    "too long": ({"url": "https://example.org/" + "a" * 2000}, 422, "BAD_URL"),
+    "loopback": ({"url": "http://127.0.0.1/"}, 422, "FETCH_REFUSED"),
+    "loopback as a number": ({"url": "http://2130706433/"}, 422, "FETCH_REFUSED"),
+    "loopback in hex": ({"url": "http://0x7f.1/"}, 422, "FETCH_REFUSED"),
+    "loopback in IPv6": ({"url": "http://[::ffff:127.0.0.1]/"}, 422, "FETCH_REFUSED"),
+    "metadata of a cloud": ({"url": "http://169.254.169.254/"}, 422, "FETCH_REFUSED"),
+    "no video": ({"youtube_url": "https://example.org/"}, 422, "BAD_URL"),
+    "an inner video": ({"youtube_url": "http://127.0.0.1/watch?v=dQw4w9WgXcQ"}, 422, "BAD_URL"),
+    "no words": ({"text": " \n"}, 422, "EMPTY"),
+    "more words than allowed": ({"text": "word " * 1001}, 413, "TOO_LARGE"),
+    "far more words": ({"text": "word " * 100_000}, 413, "TOO_LARGE"),
+    "nothing": ({}, 422, "VALIDATION"),
+    "only nulls": ({"url": None}, 422, "VALIDATION"),
+    "two things": ({"url": PAGE, "text": "x"}, 422, "VALIDATION"),
+    "something else": ({"text": "x", "filename": "y"}, 422, "VALIDATION"),
+    "a source for a link": ({"url": PAGE, "source": "x"}, 422, "VALIDATION"),
+    "a number": ({"url": 4}, 422, "VALIDATION"),
+    "a list": ({"text": ["x"]}, 422, "VALIDATION"),
+    "a strange title": ({"text": "x", "title": "a\u0000b"}, 422, "VALIDATION"),
+    "a strange policy": ({"text": "x", "duplicates": "maybe"}, 422, "VALIDATION"),
+}
+
+
+@pytest.mark.parametrize(("given", "status", "code"), REFUSED.values(), ids=REFUSED.keys())
+async def test_what_cannot_be_taken_is_refused_and_leaves_nothing(
+    house: House, browser: httpx.AsyncClient, given: dict[str, Any], status: int, code: str
+) -> None:
+    before = await dump(house)
+    refused(await give(browser, **given), status, code)
+    assert await dump(house) == before
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b'"https://example.org/"', b"null", b'{"url": "\\ud800"}', b"[" * 5000, b'{"text": "\xff"}'],
+    ids=["nothing", "half", "a list", "a text", "null", "half a character", "depth", "no UTF-8"],
+)
+async def test_broken_json_is_refused(browser: httpx.AsyncClient, body: bytes) -> None:
+    answer = await browser.post(DOCUMENTS, content=body, headers={"content-type": "application/json"})
+    refused(answer, 422, "VALIDATION")
+
+
+async def test_a_strangers_link_is_not_there(house: House, browser: httpx.AsyncClient) -> None:
+    document = (await give(browser, url=PAGE)).json()["document_id"]
+    stranger = await house.browser()
+    refused(await stranger.get(f"{DOCUMENTS}/{document}"), 404, "NOT_FOUND")
+    refused(await stranger.get(f"{DOCUMENTS}/{document}/source"), 404, "NOT_FOUND")
+    assert (await give(stranger, url=PAGE)).json()["state"] == "uploaded"
+
+
+async def test_openapi_describes_all_that_can_be_sent(browser: httpx.AsyncClient) -> None:
+    route = (await browser.get("/api/openapi.json")).json()["paths"][DOCUMENTS]["post"]
+    forms = route["requestBody"]["content"]
+    assert forms.keys() == {"multipart/form-data", "application/json", "application/octet-stream"}
+    required = [kind["required"] for kind in forms["application/json"]["schema"]["oneOf"]]
+    assert required == [["url"], ["youtube_url"], ["text"]]
+    assert {"duplicates", "title", "sha256"} <= {one["name"] for one in route["parameters"]}

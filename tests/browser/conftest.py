@@ -1,0 +1,76 @@
+"""A running installation and a Chromium for each process of tests; a browser profile and an owner for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, TypeAlias
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.support.browser import Place, Stage, Visitor
+from tests.support.instance import instance_in
+from tests.support.postgres import open_folder
+
+MANY = 1_000_000
+OpenBrowser: TypeAlias = Callable[..., Visitor]
+
+
+@pytest.fixture(scope="session")
+def place() -> Iterator[Place]:
+    limits = {"requests_per_minute": MANY, "requests_per_minute_anonymous": MANY}
+    with open_folder() as folder, instance_in(folder, **limits, upload_bytes=5_000_000) as instance:
+        instance.start()
+        place = Place(instance)
+        yield place
+        place.end()
+
+
+@pytest.fixture(scope="session")
+def stage() -> Iterator[Stage]:
+    stage = Stage()
+    yield stage
+    stage.end()
+
+
+@pytest.fixture
+def browser(stage: Stage) -> Iterator[Browser]:
+    with stage.shown() as browser:
+        yield browser
+
+
+@pytest.fixture
+def open_browser(place: Place, browser: Browser) -> Iterator[OpenBrowser]:
+    """A browser with a session of the test's choice, or none; `size`, `scheme`, `scripts` as the test needs them."""
+    with ExitStack() as stack:
+
+        def open_one(session: str | None = None, **options: Any) -> Visitor:  # noqa: ANN401 - as for a context
+            opened = Visitor(place, browser, session, **options)
+            stack.callback(opened.end)
+            return opened
+
+        yield open_one
+
+
+@pytest.fixture
+def visitor(open_browser: OpenBrowser) -> Visitor:
+    """Somebody without an account who was never here."""
+    return open_browser()
+
+
+@pytest.fixture
+def member(place: Place, open_browser: OpenBrowser) -> Visitor:
+    """Somebody with an account and nothing in it."""
+    return open_browser(place.sign_up())
+
+
+@pytest.fixture
+def admin(place: Place, open_browser: OpenBrowser) -> Visitor:
+    """Who owns this machine; shared by all tests of this process."""
+    return open_browser(place.admin())
+
+
+@pytest.fixture
+def page(member: Visitor) -> Page:
+    return member.page

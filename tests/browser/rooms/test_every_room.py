@@ -1,0 +1,75 @@
+"""Every room and each of its states: readable for everyone, at any width, light and dark, nothing from outside."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import OpenBrowser
+from tests.browser.rooms.work import fill_rooms, make_dead_letters
+from tests.support.browser import DESKTOP, PHONE, Place, check_axe, no_sideways_scroll
+
+SMALL = (320, 700)
+LOOKS = [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")]
+MISSING = "00000000-0000-7000-8000-000000000000"
+NOBODYS = [
+    "/sign-in",
+    "/sign-up",
+    "/sign-in?token=guess",
+    "/nowhere",
+    "/settings/account",
+    "/settings/keys",
+    "/sign-out",
+]
+EMPTY = ["/settings/account", "/settings/keys", "/settings/webhooks", "/settings/appearance", "/notifications"]
+look = pytest.mark.parametrize(("size", "scheme"), LOOKS, ids=[f"{size[0]}-{scheme}" for size, scheme in LOOKS])
+
+
+@look
+def test_pages_for_somebody_new(open_browser: OpenBrowser, size: tuple[int, int], scheme: str) -> None:
+    visitor = open_browser(size=size, scheme=scheme)
+    visitor.watch.expect("404", "403")
+    visitor.open("/library")
+    for path in NOBODYS:
+        visitor.goto(path)
+        check_axe(visitor.page)
+        no_sideways_scroll(visitor.page)
+
+
+@look
+def test_empty_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, int], scheme: str) -> None:
+    member = open_browser(place.sign_up(), size=size, scheme=scheme)
+    for path in EMPTY:
+        check_axe(member.open(path))
+        no_sideways_scroll(member.page)
+
+
+@look
+def test_full_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, int], scheme: str) -> None:
+    member = open_browser(place.sign_up(), size=size, scheme=scheme)
+    member.open("/settings/account")
+    hook = fill_rooms(member)
+    key = member.ask("GET", "/keys")["items"][0]["id"]
+    for path in [*EMPTY, f"/settings/webhooks/{hook}", f"/settings/keys/{key}/revoke"]:
+        check_axe(member.open(path))
+        no_sideways_scroll(member.page)
+
+
+@look
+def test_operations(place: Place, open_browser: OpenBrowser, size: tuple[int, int], scheme: str) -> None:
+    admin = open_browser(place.admin(), size=size, scheme=scheme)
+    (letter,) = make_dead_letters(place, 1)
+    for path in ["/operations", "/operations/jobs", "/operations/jobs?status=complete", f"/operations/jobs/{letter}"]:
+        check_axe(admin.open(path))
+        no_sideways_scroll(admin.page)
+
+
+def test_nothing_is_wider_than_a_small_phone(place: Place, open_browser: OpenBrowser) -> None:
+    member = open_browser(place.sign_up(), size=SMALL)
+    member.open("/settings/account")
+    hook = fill_rooms(member)
+    for path in [*EMPTY, f"/settings/webhooks/{hook}", "/sign-in", "/sign-up"]:
+        no_sideways_scroll(member.open(path))
+    (letter,) = make_dead_letters(place, 1)
+    admin = open_browser(place.admin(), size=SMALL)
+    for path in ["/operations", "/operations/jobs", f"/operations/jobs/{letter}"]:
+        no_sideways_scroll(admin.open(path))

@@ -1,0 +1,158 @@
+"""Owners are told inside the application, once, what is ready and what went wrong with their documents."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from octavo.deliver.forgetting import forget_notifications, forget_tries
+from octavo.deliver.notifications import (
+    NotAnError,
+    Notification,
+    list_notifications,
+    mark_all_read,
+    mark_read,
+    resolve,
+)
+from octavo.jobs.run import ClaimedJob
+from octavo.model.errors import ErrorClass, NotFound
+from tests.support.deliveries import PostOffice
+from tests.support.engine import Engine
+from tests.support.library import Desk
+
+PROCESS = ["process_document"]
+
+
+async def shown(desk: Desk, owner: UUID, *, unread: bool = False) -> list[Notification]:
+    async with desk.database.connection() as connection:
+        return (await list_notifications(connection, owner, unread=unread, cursor=None, limit=100)).items
+
+
+def claim(engine: Engine) -> ClaimedJob:
+    return engine.claim_one(kinds=PROCESS)
+
+
+async def test_a_document_that_is_ready_is_told_with_its_title(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    made = await desk.add(owner, b"text", given={"title": "Annual report"})
+    engine.complete(claim(engine))
+    await office.relay()
+    await office.relay()
+    (told,) = await shown(desk, owner)
+    assert (told.type, told.level, told.document_id) == ("document.completed", "news", made.document_id)
+    assert told.sentence == "“Annual report” is ready."
+    assert told.link == f"/documents/{made.document_id}"
+    assert await shown(desk, engine.add_owner()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "told_as"), [(ErrorClass.UNSUPPORTED, "document.failed"), (ErrorClass.TRANSIENT, "job.dead_letter")]
+)
+async def test_a_failure_is_told_with_its_code(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID, error: ErrorClass, told_as: str
+) -> None:
+    await desk.add(owner, b"text", given={"title": "Scan"})
+    engine.run("UPDATE jobs SET max_attempts = 1")
+    engine.fail(claim(engine), error)
+    await office.relay()
+    (told,) = await shown(desk, owner)
+    assert (told.type, told.level, told.error_code) == (told_as, "error", error.upper())
+    assert told.sentence.startswith("“Scan” ")
+
+
+async def test_a_twin_that_is_complete_at_once_is_told_too(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    await desk.add(owner, b"text")
+    engine.complete(claim(engine))
+    await desk.add(owner, b"text", duplicates="new")
+    await office.relay()
+    assert [one.type for one in await shown(desk, owner)] == ["document.completed"] * 2
+
+
+async def test_nothing_of_a_title_is_in_an_event(desk: Desk, office: PostOffice, engine: Engine, owner: UUID) -> None:
+    await desk.add(owner, b"text", given={"title": "A very secret title"})
+    engine.complete(claim(engine))
+    await office.relay()
+    assert engine.rows("SELECT id FROM events e WHERE e::text LIKE '%%secret title%%'") == []
+
+
+async def test_reading_and_resolving_are_kept_with_who_and_when(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    person = uuid4()
+    engine.run("INSERT INTO users (id, email, password_hash, owner_id) VALUES (%s, 'a@x', '', %s)", person, owner)
+    for body in (b"good", b"bad"):
+        await desk.add(owner, body)
+    engine.complete(claim(engine))
+    engine.fail(claim(engine), ErrorClass.UNSUPPORTED)
+    await office.relay()
+    bad, good = sorted(await shown(desk, owner), key=lambda one: one.level)
+    async with desk.database.transaction() as connection:
+        assert (await list_notifications(connection, owner, unread=True, cursor=None, limit=1)).unread == 2
+        first = await mark_read(connection, owner, good.id)
+        assert first.read_at
+        assert (await mark_read(connection, owner, good.id)).read_at == first.read_at
+        solved = await resolve(connection, owner, person, bad.id)
+        assert (solved.resolved_by, solved.read_at is not None, solved.resolved_at is not None) == (person, True, True)
+        assert (await resolve(connection, owner, None, bad.id)) == solved
+        assert await mark_all_read(connection, owner) == 0
+        stranger = engine.add_owner()
+        for refused in (mark_read(connection, stranger, good.id), resolve(connection, stranger, None, bad.id)):
+            with pytest.raises(NotFound):
+                await refused
+    async with desk.database.connection() as connection:
+        with pytest.raises(NotAnError):
+            await resolve(connection, owner, person, good.id)
+    assert await shown(desk, owner, unread=True) == []
+
+
+async def test_a_purged_document_takes_its_notifications_along(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    made = await desk.add(owner, b"text", given={"title": "Gone"})
+    engine.complete(claim(engine))
+    await office.relay()
+    engine.run("DELETE FROM documents WHERE id = %s", made.document_id)
+    assert await shown(desk, owner) == []
+
+
+async def test_what_a_visitor_was_told_comes_along_at_sign_in(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    """Also what happened to the visitor's documents and was not relayed before."""
+    visitor = uuid4()
+    engine.run("INSERT INTO owners (id, kind) VALUES (%s, 'anonymous')", visitor)
+    for body in (b"told before", b"told after"):
+        await desk.add(visitor, body)
+        engine.complete(claim(engine))
+        if body == b"told before":
+            await office.relay()
+    engine.one("SELECT merge_owner(%s, %s)", visitor, owner)
+    await office.relay()
+    assert len(await shown(desk, owner)) == 2
+
+
+async def test_what_is_old_is_forgotten_and_unsolved_errors_are_not(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    for body in (b"1", b"2", b"3"):
+        await desk.add(owner, body)
+        engine.complete(claim(engine))
+    await desk.add(owner, b"4")
+    engine.fail(claim(engine), ErrorClass.UNSUPPORTED)
+    await office.relay()
+    news = [one.id for one in await shown(desk, owner) if one.level == "news"]
+    engine.run("UPDATE notifications SET read_at = now() - interval '91 days' WHERE id <> ALL (%s)", news[:2])
+    engine.run("UPDATE notifications SET read_at = now() - interval '89 days' WHERE id = %s", news[0])
+    assert await forget_notifications(desk.database) == 1
+    subscriber = office.subscribe(owner)
+    for days in (91, 89):
+        engine.run(
+            "INSERT INTO deliveries (id, subscriber_id, job_id, attempt, type, status, seconds, at) VALUES"
+            " (gen_random_uuid(), %s, gen_random_uuid(), 1, 'x', 'delivered', 0, now() - make_interval(days => %s))",
+            *(subscriber, days),
+        )
+    assert await forget_tries(desk.database) == 1

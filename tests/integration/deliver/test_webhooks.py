@@ -1,0 +1,191 @@
+"""A receiver that fails, hangs and breaks off gets every event at least once, in order, with a good signature."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+
+from octavo.deliver.subscribers import send_test
+from octavo.fetch import GuardedClient
+from octavo.owners import Caller
+from tests.support.deliveries import Answer, PostOffice, Received, delivering, receiver
+from tests.support.engine import Engine
+
+FAILURES: dict[str, list[Answer]] = {
+    "errors": [500, 503, 502],
+    "silence": ["hang"],
+    "broken off": ["cut", "cut"],
+    "asks for patience": [(429, {"retry-after": "1"}), (503, {"retry-after": "2"})],
+    "all of it": [500, "hang", "cut", (429, {"retry-after": "1"}), 408, 425, 500, "cut", "hang", 504],
+}
+
+
+def live(engine: Engine, owner: UUID, jobs: int = 3) -> list[UUID]:
+    """Jobs with five events each."""
+    made = engine.put(owner, count=jobs)
+    for job in engine.claim(slots=jobs):
+        for stage in ("one", "two"):
+            engine.finish_stage(job, stage)
+        engine.complete(job)
+    return made
+
+
+def check_order(received: Sequence[Received]) -> None:
+    """What is repeated is repeated before the next comes."""
+    lines: defaultdict[str, list[int]] = defaultdict(list)
+    for one in received:
+        lines[one.json["data"]["process_id"]].append(one.json["data"]["id"])
+    for line in lines.values():
+        assert line == sorted(line)
+
+
+@pytest.mark.parametrize("script", FAILURES.values(), ids=list(FAILURES))
+async def test_every_event_comes_at_least_once_in_order_and_signed(
+    office: PostOffice, engine: Engine, owner: UUID, script: list[Answer]
+) -> None:
+    with receiver(*script) as there:
+        subscriber = office.subscribe(owner, there.url)
+        live(engine, owner)
+        async with delivering(office, fetch_allow=there.allowed, delivery_seconds=0.5):
+            await office.until_delivered()
+        events = engine.rows("SELECT e.id FROM events e JOIN jobs j ON j.id = e.process_id WHERE j.kind = 'demo'")
+        assert set(there.ids()) == {f"evt_{row['id']}" for row in events}
+        assert len(there.received) >= len(events) + len(script)
+        check_order(there.received)
+        for one in there.received:
+            one.verify(office.secret(subscriber))
+    outcomes = [status for status, _, _ in office.tries(subscriber)]
+    assert outcomes.count("delivered") == len(events)
+    assert len(script) <= outcomes.count("failed") == len(there.received) - len(events)
+
+
+async def test_an_event_is_told_with_its_fields_and_nothing_of_the_document(
+    office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    with receiver() as there:
+        subscriber = office.subscribe(owner, there.url, ["job.completed"])
+        (process,) = live(engine, owner, 1)
+        async with delivering(office, fetch_allow=there.allowed):
+            await office.until_delivered()
+        (one,) = there.received
+    (event,) = engine.rows("SELECT * FROM events WHERE process_id = %s AND kind = 'complete'", process)
+    at = event["at"].isoformat()
+    assert one.json["type"] == "job.completed"
+    assert one.json["timestamp"].startswith(at[:19])
+    assert one.json["data"] == {
+        "id": event["id"],
+        "at": one.json["timestamp"],
+        "kind": "complete",
+        "process_id": str(process),
+        "document_id": None,
+        "state_after": "complete",
+        "detail": {"attempt": 1},
+    }
+    assert one.headers["content-type"] == "application/json"
+    assert office.tries(subscriber) == [("delivered", 200, None)]
+
+
+async def test_an_event_arrives_within_two_seconds(office: PostOffice, engine: Engine, owner: UUID) -> None:
+    """Of real time, with the pauses that a relay makes, beside a long line of other jobs of the same owner."""
+    with receiver() as there:
+        office.subscribe(owner, there.url, ["job.completed"])
+        async with delivering(office, fetch_allow=there.allowed):
+            engine.put(owner, count=200)
+            engine.complete(engine.claim_one())
+            happened = time.monotonic()
+            await office.until(lambda: there.received, "it arrives", seconds=2)
+            assert time.monotonic() - happened < 2
+            await office.until_delivered()
+
+
+async def test_one_that_is_gone_is_stopped_and_what_waits_for_it_is_dropped(
+    office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    with receiver(410) as there:
+        subscriber = office.subscribe(owner, there.url)
+        live(engine, owner, 1)
+        async with delivering(office, fetch_allow=there.allowed):
+            await office.until_delivered()
+            live(engine, owner, 1)
+            await office.until_delivered()
+        assert len(there.received) == 1
+    (row,) = engine.rows("SELECT active, stopped_because FROM subscribers WHERE id = %s", subscriber)
+    assert (row["active"], row["stopped_because"]) == (False, "RECEIVER_GONE")
+    assert office.tries(subscriber) == [("failed", 410, "RECEIVER_GONE")]
+
+
+@pytest.mark.parametrize("status", [302, 400, 401, 404])
+async def test_what_is_refused_is_not_tried_again_and_holds_up_nobody(
+    office: PostOffice, engine: Engine, owner: UUID, status: int
+) -> None:
+    with receiver((status, {"location": "http://127.0.0.1:1/"})) as there:
+        subscriber = office.subscribe(owner, there.url, ["job.created", "job.completed"])
+        live(engine, owner, 1)
+        async with delivering(office, fetch_allow=there.allowed):
+            await office.until_delivered()
+        assert len(set(there.ids())) == len(there.received) == 2
+    assert office.tries(subscriber) == [("failed", status, "RECEIVER_REFUSED"), ("delivered", 200, None)]
+    assert engine.one("SELECT count(*) FROM jobs WHERE kind = 'deliver' AND status = 'failed'") == 1
+
+
+async def test_a_receiver_that_never_recovers_becomes_a_dead_letter(
+    office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    with receiver(*[500] * 12) as there:
+        subscriber = office.subscribe(owner, there.url, ["job.created", "job.completed"])
+        live(engine, owner, 1)
+        async with delivering(office, fetch_allow=there.allowed):
+            await office.until_delivered()
+        check_order(there.received)
+    assert office.tries(subscriber) == [("failed", 500, "RECEIVER_FAILED")] * 12 + [("delivered", 200, None)]
+    (dead,) = engine.rows("SELECT error_code FROM jobs WHERE kind = 'deliver' AND status = 'dead_letter'")
+    assert dead["error_code"] == "RECEIVER_FAILED"
+
+
+async def test_nothing_is_sent_inside_even_when_only_the_name_leads_there(
+    office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        del host, port
+        return ["127.0.0.1"]
+
+    with receiver() as there:
+        subscriber = office.subscribe(owner, f"http://hooks.example.org:{there.port}/hook", ["job.completed"])
+        live(engine, owner, 1)
+        async with delivering(office, GuardedClient(frozenset(), resolve=resolve)):
+            await office.until_delivered()
+        assert there.received == []
+    assert office.tries(subscriber) == [("failed", None, "FETCH_REFUSED")]
+
+
+async def test_a_test_is_sent_at_once_and_signed(office: PostOffice, engine: Engine, owner: UUID) -> None:
+    """Also to one that is stopped, so that it can be seen whether it works again."""
+    with receiver() as there:
+        subscriber = office.subscribe(owner, there.url)
+        engine.run("UPDATE subscribers SET active = false WHERE id = %s", subscriber)
+        async with delivering(office, fetch_allow=there.allowed):
+            async with office.database.transaction() as connection:
+                caller = Caller(owner, "user", None, "owner", "admin", "session")
+                job = await send_test(connection, caller, subscriber)
+            await office.until(lambda: engine.status(job) == "complete", "it is sent")
+        (one,) = there.received
+        one.verify(office.secret(subscriber))
+    assert (one.json["type"], one.id) == ("webhook.test", f"test_{job}")
+    assert office.tries(subscriber) == [("delivered", 200, None)]
+
+
+async def test_a_receiver_that_hangs_takes_two_slots_at_most(office: PostOffice, engine: Engine, owner: UUID) -> None:
+    with receiver(*["hang"] * 10) as silent, receiver() as quick:
+        office.subscribe(owner, silent.url, ["job.completed"])
+        office.subscribe(owner, quick.url, ["job.completed"])
+        live(engine, owner, 10)
+        async with delivering(office, fetch_allow=f"{silent.allowed},{quick.allowed}", delivery_seconds=5):
+            await office.until(lambda: len(quick.received) == 10, "the other one has everything")
+            assert len(silent.received) == 2
+            engine.run("UPDATE subscribers SET active = false")
+            silent.over.set()
+            await office.until_delivered()

@@ -1,0 +1,60 @@
+"""One document of each office format, and a few bombs, through the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from octavo.extract.contract import SourceType
+from octavo.extract.formats import known_processors
+from octavo.extract.steps import extract_in_sandbox
+from octavo.model.errors import BadInput, OctavoError, TooLarge
+from octavo.sandbox import Sandbox
+from tests.support.office import docx, epub, page, paragraph, read, samples
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+SAMPLES = samples()
+KNOWN = known_processors()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox(preload=["octavo.extract.run"]) as started:
+        yield started
+
+
+def kept(folder: Path, data: bytes) -> Path:
+    path = folder / "an object without a name"
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("kind", sorted(SAMPLES))
+async def test_it_is_the_same_as_without(sandbox: Sandbox, tmp_path: Path, kind: SourceType) -> None:
+    extracted = await extract_in_sandbox(sandbox, kept(tmp_path, SAMPLES[kind]), "")
+    assert extracted == read(KNOWN[kind], tmp_path, SAMPLES[kind])
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (docx("", more={"word/document.xml": bytes(100 << 20)}), TooLarge),
+        (epub({"a.xhtml": page("x" * (100 << 20))}), TooLarge),
+        (docx("<w:sdt>" * 100_000), BadInput),
+    ],
+    ids=["docx", "epub", "deep"],
+)
+async def test_bombs_end_with_their_name(
+    sandbox: Sandbox, tmp_path: Path, data: bytes, expected: type[OctavoError]
+) -> None:
+    with pytest.raises(expected):
+        await extract_in_sandbox(sandbox, kept(tmp_path, data), "")
+
+
+async def test_a_long_document_is_within_the_limits(sandbox: Sandbox, tmp_path: Path) -> None:
+    body = "".join(paragraph(f"Paragraph {n} " + "with some words of its own. " * 12) for n in range(20_000))
+    extracted = await extract_in_sandbox(sandbox, kept(tmp_path, docx(body)), "long.docx")
+    assert extracted.word_count > 1_400_000

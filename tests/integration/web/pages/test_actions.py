@@ -1,0 +1,213 @@
+"""The forms behind the buttons: whose they are, where they lead back to, and that asking twice does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from octavo.database import Connection
+from octavo.jobs.worker import sync_kinds
+from octavo.pipeline import known_kinds
+from tests.support.passwords import hash_fast
+from tests.support.visitors import House, house_on
+
+JSON = {"accept": "application/json"}
+PAGE = {"accept": "text/html"}
+
+
+@pytest.fixture
+async def house(database_info: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
+    """With nobody who works on what comes in."""
+    hash_fast(monkeypatch)
+    async with house_on(database_info, folder) as house:
+        async with house.app.state.parts.database.transaction() as connection:
+            await know_kinds(connection)
+        yield house
+
+
+async def know_kinds(connection: Connection) -> None:
+    await sync_kinds(connection, known_kinds())
+
+
+@pytest.fixture
+async def person(house: House) -> httpx.AsyncClient:
+    return await house.person("edith@example.org")
+
+
+async def add(client: httpx.AsyncClient, text: str = "Some words.") -> str:
+    answer = await client.post("/api/v1/documents", content=text, headers={"x-upload-filename": "a.txt"})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["document_id"])
+
+
+async def jobs_of(house: House, document: str) -> list[Any]:
+    return await house.rows("SELECT status, lease_token FROM jobs WHERE document_id = %s", UUID(document))
+
+
+@pytest.mark.parametrize("verb", ["cancel", "retry", "resume", "restart", "classify", "trash", "restore", "replace"])
+async def test_a_strangers_document_is_not_there(house: House, person: httpx.AsyncClient, verb: str) -> None:
+    document = await add(person)
+    stranger = await house.person("tomas@example.org")
+    file = {"files": {"file": ("b.txt", b"Other words.")}} if verb == "replace" else {}
+
+    answer = await stranger.post(f"/actions/documents/{document}/{verb}", headers=JSON, **file)
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+    assert [row[0] for row in await jobs_of(house, document)] == ["queued"]
+
+
+@pytest.mark.parametrize("action", ["retry", "tag", "delete"])
+async def test_many_are_changed_only_if_all_are_ours(house: House, person: httpx.AsyncClient, action: str) -> None:
+    mine = await add(person)
+    theirs = await add(await house.person("tomas@example.org"))
+    fields = {"ids": [mine, theirs], "action": action, "tag": "bog"}
+
+    answer = await person.post("/actions/bulk", data=fields, headers=JSON)
+
+    assert answer.status_code == 404
+    found = (await person.get(f"/api/v1/documents/{mine}")).json()
+    assert (found["deleted_at"], found["tags"]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("back", "leads_to"),
+    [
+        ("/library?status=failed", "/library?status=failed"),
+        ("https://elsewhere.example", "/library"),
+        ("//elsewhere.example", "/library"),
+        ("/\\elsewhere.example", "/library"),
+        ("/a\r\nset-cookie: x=y", "/library"),
+        ("", "/library"),
+    ],
+    ids=["local", "elsewhere", "no-scheme", "backslash", "header", "empty"],
+)
+async def test_a_form_leads_back_to_a_page_of_ours(person: httpx.AsyncClient, back: str, leads_to: str) -> None:
+    document = await add(person)
+
+    answer = await person.post(f"/actions/documents/{document}/cancel", data={"back": back}, headers=PAGE)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, leads_to)
+
+
+async def test_scripts_are_only_told_that_it_is_done(person: httpx.AsyncClient) -> None:
+    answer = await person.post(f"/actions/documents/{await add(person)}/cancel", headers=JSON)
+
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
+@pytest.mark.parametrize("verb", ["cancel", "trash"])
+async def test_asking_twice_is_asking_once(person: httpx.AsyncClient, verb: str) -> None:
+    document = await add(person)
+
+    for _ in range(2):
+        answer = await person.post(f"/actions/documents/{document}/{verb}", headers=PAGE)
+        assert answer.status_code == 303
+
+
+async def test_retry_restart_and_resume_asked_often_make_one_job(house: House, person: httpx.AsyncClient) -> None:
+    document = await add(person)
+    await person.post(f"/actions/documents/{document}/cancel", headers=JSON)
+
+    for verb in ("retry", "retry", "resume", "restart", "retry"):
+        answer = await person.post(f"/actions/documents/{document}/{verb}", headers=JSON)
+        assert answer.status_code == 204, answer.text
+
+    assert [row[0] for row in await jobs_of(house, document)] == ["queued"]
+
+
+async def test_resume_leaves_a_job_alone_that_gets_on(house: House, person: httpx.AsyncClient) -> None:
+    document = await add(person)
+    work = "leased_by = gen_random_uuid(), lease_expires_at = now() + '1 hour', deadline_at = now() + '1 hour'"
+    await house.run(f"UPDATE jobs SET status = 'processing', attempt = 1, started_at = now(), {work}")
+    before = await jobs_of(house, document)
+
+    answer = await person.post(f"/actions/documents/{document}/resume", headers=JSON)
+
+    assert answer.status_code == 204
+    assert await jobs_of(house, document) == before
+    await house.run("UPDATE jobs SET started_at = now() - interval '11 minutes', created_at = now() - interval '1 hour'")
+    await person.post(f"/actions/documents/{document}/resume", headers=JSON)
+    ((status, token),) = await jobs_of(house, document)
+    assert status == "queued"
+    assert token > before[0][1]
+
+
+async def test_what_cannot_be_taken_back_is_asked_first(person: httpx.AsyncClient) -> None:
+    document = await add(person)
+    await person.post(f"/actions/documents/{document}/trash", headers=JSON)
+
+    for path in (f"/actions/documents/{document}/purge", "/actions/trash/empty"):
+        question = await person.post(path, headers=PAGE)
+        assert question.status_code == 200
+        assert "cannot be brought back" in question.text
+    assert (await person.get("/api/v1/documents", params={"trashed": True})).json()["items"]
+
+    answer = await person.post("/actions/trash/empty", data={"sure": "true"}, headers=PAGE)
+
+    assert answer.headers["location"] == "/trash"
+    assert (await person.get("/api/v1/documents", params={"trashed": True})).json()["items"] == []
+
+
+async def test_a_link_becomes_a_page_or_a_video_and_anything_else_a_text(person: httpx.AsyncClient) -> None:
+    given = ["https://example.org/rain", "https://youtu.be/dQw4w9WgXcQ", "See https://example.org for more."]
+    for text in given:
+        answer = await person.post("/actions/add", data={"text": text}, headers=PAGE)
+        assert answer.status_code == 303, answer.text
+
+    kinds = [one["source_type"] for one in (await person.get("/api/v1/documents")).json()["items"]]
+    assert kinds[::-1] == ["web", "youtube", "paste"]
+
+
+@pytest.mark.parametrize("text", ["", "  \n "], ids=["nothing", "blanks"])
+async def test_nothing_is_refused_in_words(person: httpx.AsyncClient, text: str) -> None:
+    answer = await person.post("/actions/add", data={"text": text}, headers=PAGE)
+
+    assert answer.status_code == 422
+    assert "EMPTY" in answer.text
+
+
+async def test_a_file_is_sent_by_a_form(person: httpx.AsyncClient) -> None:
+    answer = await person.post("/actions/upload", files={"file": ("plain.txt", b"Plain words.")}, headers=PAGE)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/library")
+
+    nothing = await person.post("/actions/upload", files={"file": ("", b"")}, headers=JSON)
+    assert nothing.json()["code"] == "NOTHING_CHOSEN"
+    assert [one["filename"] for one in (await person.get("/api/v1/documents")).json()["items"]] == ["plain.txt"]
+
+
+async def test_a_replacement_takes_over_tags_and_the_old_file_goes_to_the_trash(person: httpx.AsyncClient) -> None:
+    old = await add(person)
+    await person.patch(f"/api/v1/documents/{old}", json={"tags": ["bog"], "collection": "Moor"})
+    path = f"/actions/documents/{old}/replace"
+
+    same = await person.post(path, files={"file": ("b.txt", b"Some words.")}, headers=JSON)
+    assert same.json()["code"] == "SAME_FILE"
+    answer = await person.post(path, files={"file": ("b.txt", b"Better words.")}, headers=PAGE)
+
+    assert answer.status_code == 303
+    (new,) = (await person.get("/api/v1/documents")).json()["items"]
+    assert (new["filename"], new["tags"], new["collection"]) == ("b.txt", ["bog"], "Moor")
+    (gone,) = (await person.get("/api/v1/documents", params={"trashed": True})).json()["items"]
+    assert gone["id"] == old
+
+
+async def test_samples_are_added_once(person: httpx.AsyncClient) -> None:
+    for _ in range(2):
+        answer = await person.post("/actions/samples", headers=JSON)
+        assert answer.status_code == 202
+        assert len(answer.json()) == 3
+
+    assert len((await person.get("/api/v1/documents")).json()["items"]) == 3
+
+
+async def test_an_unknown_verb_or_document_is_refused(person: httpx.AsyncClient) -> None:
+    unknown = await person.post(f"/actions/documents/{uuid4()}/explode", headers=JSON)
+    missing = await person.post(f"/actions/documents/{uuid4()}/retry", headers=PAGE)
+
+    assert unknown.status_code == 422
+    assert (missing.status_code, missing.headers["content-type"]) == (404, "text/html; charset=utf-8")

@@ -1,0 +1,350 @@
+"""People with browsers: a real installation, a real Chromium, and what a page must never do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import quote, urlsplit
+from uuid import uuid4
+
+import httpx
+import psutil
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    Playwright,
+    Request,
+    Response,
+    sync_playwright,
+)
+
+from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from tests.support.chromium import ADVICE, find_chromium
+from tests.support.engine import Engine
+from tests.support.instance import Instance
+from tests.support.passwords import PASSWORD
+from tests.support.processes import wait_until
+
+# Everything that talks to somebody else by itself is off.
+QUIET = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+SESSION_COOKIE = "octavo_session"
+TERMINAL = ("completed", "failed")
+SECONDS = 30
+OPEN_TRANSACTIONS = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL"""
+DESKTOP, PHONE = (1440, 900), (390, 844)
+AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+# A refusal is also an error in the console, but who listens to that may miss what happens while a page is loaded.
+REPORT_REFUSALS = """
+document.addEventListener("securitypolicyviolation", (event) =>
+  console.error(`CSP refused ${event.violatedDirective} ${event.blockedURI || event.sample}`));
+"""
+
+
+# The browser -------------------------------------------------------------------------------------------------------
+
+
+class Stage:
+    """One Chromium for all tests of this process.
+
+    Playwright keeps an event loop that counts as running between its calls, and then nobody else in this thread can run
+    one. So it is shown only while a browser test runs.
+    """
+
+    def __init__(self) -> None:
+        found = find_chromium()
+        if found is None:
+            raise RuntimeError(ADVICE)
+        self._playwright: Playwright = sync_playwright().start()
+        self._loop = asyncio._get_running_loop()
+        try:
+            self.browser: Browser = self._playwright.chromium.launch(
+                executable_path=found.path, args=[*QUIET, *found.arguments]
+            )
+        except BaseException:
+            self._playwright.stop()
+            raise
+        asyncio._set_running_loop(None)
+
+    @contextmanager
+    def shown(self) -> Generator[Browser]:
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield self.browser
+        finally:
+            asyncio._set_running_loop(None)
+
+    def end(self) -> None:
+        with self.shown():
+            self.browser.close()
+            self._playwright.stop()
+
+
+# The installation --------------------------------------------------------------------------------------------------
+
+
+class Place:
+    """A running installation that the browsers of a session share; everybody has an owner of their own."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.address = instance.address
+        self._admin: str | None = None
+        self._engine: Engine | None = None
+
+    @property
+    def database(self) -> Engine:
+        """For states that nothing real brings about."""
+        if self._engine is None:
+            self._engine = Engine(EmbeddedPostgres(DataFolder(self.instance.data)).connection_info())
+        return self._engine
+
+    def client(self, session: str | None = None) -> httpx.Client:
+        cookies = {SESSION_COOKIE: session} if session else None
+        return httpx.Client(base_url=self.address, cookies=cookies, timeout=SECONDS, trust_env=False)
+
+    def sign_up(self) -> str:
+        """Somebody new; answers the session."""
+        with self.client() as client:
+            wanted = {"email": f"{uuid4().hex}@example.org", "password": PASSWORD}
+            answer = client.post("/api/v1/account", json=wanted)
+            assert answer.status_code == 201, answer.text
+            return client.cookies[SESSION_COOKIE]
+
+    def admin(self) -> str:
+        """The session of who owns this machine; the link works once."""
+        if self._admin is None:
+            with self.client() as client:
+                client.get(self.instance.sign_in_link())
+                self._admin = client.cookies[SESSION_COOKIE]
+        return self._admin
+
+    @contextmanager
+    def workers_held(self) -> Generator[None]:
+        """What is in line stays there, and what is being worked on stays as it is."""
+        named = self.instance.process_ids()
+        pids = [pid for name, pid in named.items() if name.startswith("worker") and pid]
+        assert pids, named
+        family = [one for pid in pids for one in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]]
+        _signal(family, signal.SIGSTOP)
+        # Somebody who is held inside a transaction would hold back everybody's events with it.
+        while self.database.one(OPEN_TRANSACTIONS):
+            _signal(family, signal.SIGCONT)
+            time.sleep(0.02)
+            _signal(family, signal.SIGSTOP)
+            time.sleep(0.05)
+        try:
+            yield
+        finally:
+            _signal(family, signal.SIGCONT)
+
+    def end(self) -> None:
+        if self._engine:
+            self._engine.connection.close()
+
+
+def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    for one in processes:
+        if one.is_running():
+            os.kill(one.pid, number)
+
+
+# Somebody with a browser -------------------------------------------------------------------------------------------
+
+
+@dataclass  # without slots: playwright leaves notes on whose methods it calls
+class Watch:
+    """What pages did that they must not do."""
+
+    address: str
+    wrong: list[str] = field(default_factory=list[str])
+    expected: list[str] = field(default_factory=list[str])
+    requests: list[Request] = field(default_factory=list[Request])
+
+    def follow(self, page: Page) -> None:
+        page.on("console", self._hear)
+        page.on("pageerror", self._fail)
+        page.on("request", self._send)
+
+    def expect(self, *parts: str) -> None:
+        """Words of complaints that belong to the test."""
+        self.expected += parts
+
+    def check(self) -> None:
+        left = [one for one in self.wrong if not any(part in one for part in self.expected)]
+        assert left == [], "\n".join(left)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.wrong.append(f"console: {message.text} {message.location.get('url', '')}")
+
+    def _fail(self, error: Error) -> None:
+        self.wrong.append(f"script: {error.message} {error.stack or ''}")
+
+    def _send(self, request: Request) -> None:
+        self.requests.append(request)
+        scheme = urlsplit(request.url).scheme
+        if scheme not in {"data", "blob"} and not request.url.startswith(f"{self.address}/"):
+            self.wrong.append(f"outside: {request.url}")
+
+
+class Visitor:
+    """A browser with a fresh profile, the API of the same owner, and a watch over both."""
+
+    def __init__(self, place: Place, browser: Browser, session: str | None = None, **options: Any) -> None:  # noqa: ANN401
+        self.place = place
+        self.watch = Watch(place.address)
+        size = options.pop("size", DESKTOP)
+        self.context: BrowserContext = browser.new_context(
+            base_url=place.address,
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=options.pop("scheme", "light"),
+            java_script_enabled=options.pop("scripts", True),
+            reduced_motion="reduce",
+            **options,
+        )
+        self.context.add_init_script(REPORT_REFUSALS)
+        self.context.on("page", self.watch.follow)
+        if session:
+            self.context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": place.address}])
+        self.page: Page = self.context.new_page()
+        self.api = place.client(session)
+        self._others: list[Visitor] = []
+
+    @property
+    def session(self) -> str:
+        """The cookie; somebody who came without one got it with the first page."""
+        for cookie in self.context.cookies(self.place.address):
+            if cookie.get("name") == SESSION_COOKIE:
+                return cookie.get("value", "")
+        raise AssertionError("this browser has no session yet")
+
+    def open(self, path: str) -> Page:
+        answer = self.page.goto(path)
+        assert answer is not None
+        assert answer.ok, f"{path}: {answer.status}"
+        self._act_for_page()
+        return self.page
+
+    def goto(self, path: str) -> Response:
+        """Whatever the answer is."""
+        answer = self.page.goto(path)
+        assert answer is not None
+        return answer
+
+    def _act_for_page(self) -> None:
+        if SESSION_COOKIE not in self.api.cookies:
+            self.api.cookies.set(SESSION_COOKIE, self.session)
+
+    def twin(self, **options: Any) -> Visitor:  # noqa: ANN401 - as for a context
+        """Another browser of the same owner."""
+        browser = self.context.browser
+        assert browser
+        other = Visitor(self.place, browser, self.session, **options)
+        self._others.append(other)
+        return other
+
+    def end(self, *, check: bool = True) -> None:
+        for other in self._others:
+            other.end(check=check)
+        self.api.close()
+        self.context.close()
+        if check:
+            self.watch.check()
+
+    # By the API ------------------------------------------------------------------------------------------------------
+
+    def ask(self, method: str, path: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - as httpx takes it
+        answer = self.api.request(method, f"/api/v1{path}", **more)
+        assert answer.is_success, f"{answer.status_code} {answer.text}"
+        return cast("dict[str, Any]", answer.json()) if answer.content else {}
+
+    def upload(self, filename: str, content: bytes | str, **fields: str) -> str:
+        """Add a file; answers the document's id."""
+        body = content.encode() if isinstance(content, str) else content
+        headers = {"x-upload-filename": quote(filename), "content-type": "application/octet-stream"}
+        return str(self.ask("POST", "/documents", content=body, headers=headers, params=fields)["document_id"])
+
+    def document(self, document: str) -> dict[str, Any]:
+        return self.ask("GET", f"/documents/{document}")
+
+    def documents(self) -> list[dict[str, Any]]:
+        return self.ask("GET", "/documents", params={"limit": 200})["items"]
+
+    def wait_for(self, document: str, *statuses: str, seconds: float = SECONDS) -> dict[str, Any]:
+        """Until it is in one of these states; without any, until it is done, well or badly."""
+        wanted = statuses or TERMINAL
+        found: dict[str, Any] = {}
+
+        def is_there() -> bool:
+            found.update(self.document(document))
+            return found["status"] in wanted
+
+        wait_until(is_there, seconds, f"document {document} is {' or '.join(wanted)}; it is {found.get('status')}")
+        return found
+
+    def wait_for_all(self, documents: Iterable[str], seconds: float = 2 * SECONDS) -> None:
+        for document in documents:
+            self.wait_for(document, seconds=seconds)
+
+    def add(self, filename: str, content: bytes | str, **fields: str) -> str:
+        """Upload, and wait until it is done."""
+        document = self.upload(filename, content, **fields)
+        self.wait_for(document)
+        return document
+
+
+# What holds on every page ------------------------------------------------------------------------------------------
+
+
+def check_axe(page: Page, *, beside: Iterable[str] = ()) -> None:
+    """No violation of WCAG A and AA that can be found without a person; `beside` are rules that do not count."""
+    page.evaluate(AXE_SCRIPT)  # by the debugger, which the page's policy does not bind
+    rules = {name: {"enabled": False} for name in beside}
+    options = json.dumps({"runOnly": {"type": "tag", "values": AXE_RULES}, "rules": rules})
+    found: list[Mapping[str, Any]] = page.evaluate(
+        f"axe.run(document, {options}).then((results) => results.violations)"
+    )
+    said = [f"{one['id']}: {one['help']}\n    {node['html']}\n    {node['failureSummary']}"
+            for one in found for node in one["nodes"]]  # fmt: skip
+    assert not found, f"{page.url}\n" + "\n".join(said)
+
+
+def no_sideways_scroll(page: Page) -> None:
+    wide: list[str] = page.evaluate(
+        """() => document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] :
+          [...document.body.querySelectorAll("*")]
+            .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
+            .map((one) => one.outerHTML.slice(0, 120)).slice(0, 8)"""
+    )
+    assert wide == [], f"{page.url} is wider than the window: {wide}"
+
+
+def until(page: Page, condition: Callable[[], object], what: str, seconds: float = SECONDS) -> float:
+    """Wait while the page goes on living; answers how long it took."""
+    begun = time.monotonic()
+    while not condition():
+        if time.monotonic() - begun > seconds:
+            raise AssertionError(f"not within {seconds:.0f} s: {what}")
+        page.wait_for_timeout(20)
+    return time.monotonic() - begun

@@ -1,0 +1,59 @@
+"""A real worker in the test's own process, for as long as a test wants, and what came of its work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from octavo.fetch import GuardedClient
+from octavo.intake import Intake, NewUpload
+from octavo.jobs.faults import FaultPlan
+from octavo.jobs.worker import Worker, WorkerLimits
+from octavo.library.documents import Document, show_document
+from octavo.library.files import find_file
+from octavo.model.settings import Settings
+from octavo.pipeline import Tools, detect_source, known_kinds
+from octavo.sandbox import Sandbox
+from tests.support.library import LIMITS, Desk
+
+
+@asynccontextmanager
+async def working(
+    desk: Desk,
+    sandbox: Sandbox,
+    folder: Path,
+    fetch: GuardedClient | None = None,
+    **settings: Any,  # noqa: ANN401
+) -> AsyncGenerator[None]:
+    tools = Tools(Settings(data_dir=folder, **settings), desk.database, desk.bucket, sandbox, fetch or GuardedClient())
+    stopping = asyncio.Event()
+    worker = Worker(desk.database, known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
+    task = asyncio.create_task(worker.run(stopping))
+    try:
+        yield
+    finally:
+        stopping.set()
+        await task
+        await tools.fetch.aclose()
+
+
+async def finished(desk: Desk, owner: UUID, document: UUID) -> Document:
+    async with asyncio.timeout(30), desk.database.connection() as connection:
+        while (shown := await show_document(connection, owner, document)).status == "pending":  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        return shown
+
+
+async def text_of(desk: Desk, owner: UUID, document: UUID, kind: str = "markdown") -> str:
+    async with desk.database.connection() as connection:
+        file = await find_file(connection, owner, document, kind)
+    return (await desk.bucket.read(file.key)).decode()
+
+
+async def add(desk: Desk, owner: UUID, name: str, body: bytes, **more: Any) -> UUID:  # noqa: ANN401
+    intake = Intake(desk.database, desk.bucket, detect_source)
+    return (await intake.take(owner, NewUpload(name, **more), body, LIMITS)).document_id

@@ -1,0 +1,88 @@
+"""What people are told: a sentence, a title that cannot do anything, and a link."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from octavo.deliver.messages import (
+    DEFAULT_EVENTS,
+    ERRORS,
+    EVENT_TYPES,
+    NEWS,
+    TEST,
+    TITLE_CHARACTERS,
+    describe,
+    plain,
+)
+from octavo.deliver.slack import make_text
+
+DOCUMENT = UUID("00000000-0000-7000-8000-000000000001")
+
+
+@pytest.mark.parametrize(
+    ("event_type", "more", "sentence"),
+    [
+        ("document.completed", {"title": "Annual report"}, "“Annual report” is ready."),
+        ("document.completed", {"document_id": DOCUMENT}, "A document is ready."),
+        ("document.failed", {"title": "Scan", "error_code": "NOT_PDF"}, "“Scan” could not be processed (NOT_PDF)."),
+        ("job.failed", {"error_code": "TIMEOUT"}, "A job failed (TIMEOUT)."),
+        ("job.dead_letter", {}, "A job was tried several times and given up."),
+        ("document.downloaded", {"title": "Scan"}, "“Scan”: downloaded."),
+        (TEST, {}, "This is a test: deliveries to this address work."),
+    ],
+)
+def test_an_event_is_told_in_a_sentence(event_type: str, more: dict[str, object], sentence: str) -> None:
+    message = describe(event_type, **more)  # pyright: ignore[reportArgumentType]
+    assert message.sentence == sentence
+    assert message.title == f"Octavo: {sentence.rstrip('.')}"
+
+
+def test_a_link_leads_to_the_document_where_the_address_of_the_installation_is_known() -> None:
+    told = describe("document.completed", document_id=DOCUMENT, public_url="https://docs.example.org/")
+    assert told.link == f"https://docs.example.org/documents/{DOCUMENT}"
+    assert describe("job.failed", public_url="https://docs.example.org").link == "https://docs.example.org/"
+    assert describe("document.completed", document_id=DOCUMENT).link is None
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("two\r\nBcc: all@example.org", "two Bcc: all@example.org"),
+        ("tab\tnull\x00bell\x07", "tab null bell"),
+        ("line\u2028paragraph\u2029", "line paragraph"),
+        ("turned \u202eexe.fdp", "turned exe.fdp"),
+        ("  wide   spaces ", "wide spaces"),
+        ("lone \udc80 surrogate", "lone surrogate"),
+    ],
+    ids=["newline", "controls", "separators", "direction", "spaces", "surrogate"],
+)
+def test_a_title_is_one_plain_line(title: str, shown: str) -> None:
+    assert plain(title) == shown
+    assert shown in describe("document.completed", title=title).sentence
+
+
+def test_a_long_title_is_cut() -> None:
+    cut = plain("word " * 100)
+    assert len(cut) <= TITLE_CHARACTERS
+    assert cut.endswith("…")
+
+
+def test_a_title_of_nothing_is_no_title() -> None:
+    assert describe("document.completed", title=" \n", document_id=DOCUMENT).sentence == "A document is ready."
+
+
+def test_braces_in_a_title_are_only_braces() -> None:
+    assert describe("document.completed", title="{thing} {0}").sentence == "“{thing} {0}” is ready."
+
+
+def test_a_title_calls_nobody_in_a_chat() -> None:
+    message = describe("document.completed", title="<!channel> <https://evil.example|here> & more")
+    assert make_text(message) == "“&lt;!channel&gt; &lt;https://evil.example|here&gt; &amp; more” is ready."
+
+
+def test_what_is_told_by_itself_is_among_what_can_be_asked_for() -> None:
+    assert set(DEFAULT_EVENTS) == set(NEWS) | set(ERRORS)
+    assert set(DEFAULT_EVENTS) <= set(EVENT_TYPES)
+    assert len(set(EVENT_TYPES)) == len(EVENT_TYPES)

@@ -1,0 +1,170 @@
+"""Books: the chapters in the order of the spine, with the hierarchy of their table of contents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from octavo.extract.formats.epub import PROCESSOR
+from octavo.model.errors import BadInput, Empty, Encrypted
+from tests.support.office import archive, epub, markdown, page, read
+
+CHAPTERS = {
+    "b.xhtml": page("<h1>Part One</h1><p>Text one.</p>"),
+    "a.xhtml": page('<h1 id="c1">Chapter 1</h1><p>Text two.</p><h2>Detail</h2><p>More.</p><h1 id="c2">Chapter 2</h1>'),
+}
+TOC = (
+    '<li><a href="b.xhtml">Part One</a><ol><li><a href="a.xhtml#c1">Chapter 1</a></li>'
+    '<li><a href="a.xhtml#c2">Chapter 2</a></li></ol></li>'
+)
+POINT = "<navPoint><navLabel><text>{}</text></navLabel><content src='{}'/>{}</navPoint>"
+
+
+def test_chapters_come_in_the_order_of_the_spine_and_as_deep_as_the_contents_say(tmp_path: Path) -> None:
+    extracted = read(PROCESSOR, tmp_path, epub(CHAPTERS, toc=TOC))
+    assert extracted.markdown == (
+        "# Part One\n\nText one.\n\n## Chapter 1\n\nText two.\n\n### Detail\n\nMore.\n\n## Chapter 2"
+    )
+    assert [(entry.level, entry.title) for entry in extracted.outline] == [
+        (1, "Part One"),
+        (2, "Chapter 1"),
+        (2, "Chapter 2"),
+    ]
+    for entry in extracted.outline:
+        assert extracted.markdown[entry.start :].lstrip("# ").startswith(entry.title)
+    assert extracted.pages == ()
+
+
+def test_the_old_table_of_contents_does_as_well(tmp_path: Path) -> None:
+    ncx = POINT.format("Part One", "b.xhtml", POINT.format("Chapter 1", "a.xhtml#c1", ""))
+    outline = read(PROCESSOR, tmp_path, epub(CHAPTERS, ncx=ncx)).outline
+    assert [(entry.level, entry.title) for entry in outline] == [(1, "Part One"), (2, "Chapter 1")]
+
+
+def test_without_any_the_headings_are_the_outline(tmp_path: Path) -> None:
+    outline = read(PROCESSOR, tmp_path, epub(CHAPTERS)).outline
+    assert [entry.title for entry in outline] == ["Part One", "Chapter 1", "Detail", "Chapter 2"]
+
+
+def test_a_paragraph_that_the_contents_name_is_a_heading(tmp_path: Path) -> None:
+    chapter = page('<p class="big" id="x">The <b>Storm</b></p><p>It rained.</p>')
+    data = epub({"a.xhtml": chapter}, toc='<li><a href="a.xhtml#x">The Storm</a></li>')
+    assert markdown(PROCESSOR, tmp_path, data) == "# The **Storm**\n\nIt rained."
+
+
+def test_printed_pages_are_told_by_their_labels(tmp_path: Path) -> None:
+    chapter = page(
+        '<p>Cover.</p><p>Begin <span id="p9"/>nine goes on.</p><p id="p10">Ten.</p><ul id="p11"><li>Eleven</li></ul>'
+    )
+    pages = "".join(f'<li><a href="a.xhtml#p{n}">{label}</a></li>' for n, label in ((9, "ix"), (10, "10"), (11, "11")))
+    extracted = read(
+        PROCESSOR, tmp_path, epub({"a.xhtml": chapter}, toc='<li><a href="a.xhtml">A</a></li>', pages=pages)
+    )
+    assert extracted.markdown == "Cover.\n\nBegin nine goes on.\n\nTen.\n\n- Eleven"
+    found = [(one.number, one.label, extracted.markdown[one.start : one.end].strip()) for one in extracted.pages]
+    assert found[0] == (1, "ix", "nine goes on.")
+    assert [one[:2] for one in found] == [(1, "ix"), (2, "10"), (3, "11")]
+    assert found[2][2].endswith("Eleven")
+    assert [block.page for block in extracted.blocks] == [None, None, 2, 2] or extracted.blocks[2].page == 2
+
+
+def test_links_stay_where_they_leave_the_book(tmp_path: Path) -> None:
+    chapter = page(
+        '<p>See <a href="b.xhtml#x">there</a>, <a href="https://x.org">the [web]</a> and a note'
+        '<a epub:type="noteref" href="#n1">1</a>.</p><aside epub:type="footnote" id="n1"><p>The note.</p></aside>'
+    )
+    assert markdown(PROCESSOR, tmp_path, epub({"a.xhtml": chapter})) == (
+        "See there, [the \\[web\\]](https://x.org) and a note[1].\n\nThe note."
+    )
+
+
+def test_pictures_are_what_they_say_of_themselves_and_scripts_are_gone(tmp_path: Path) -> None:
+    chapter = page(
+        '<p>A<img src="a.png" alt="A map"/>B<img src="b.png" alt=""/></p><script>alert(1)</script><style>p {}</style>'
+        '<svg xmlns="http://www.w3.org/2000/svg"><text>drawn words</text></svg>'
+    )
+    assert markdown(PROCESSOR, tmp_path, epub({"a.xhtml": chapter})) == "A[Image: A map]B\n\ndrawn words"
+
+
+def test_text_that_looks_like_markup_stays_text(tmp_path: Path) -> None:
+    chapter = page("<p>2 * 3 *4* &lt;b&gt; C:\\* &amp;amp; _x_</p><p># no heading</p><pre>a * b\n  &lt;c&gt;</pre>")
+    assert markdown(PROCESSOR, tmp_path, epub({"a.xhtml": chapter})) == (
+        "2 * 3 \\*4\\* \\<b> C:\\\\\\* \\&amp; \\_x\\_\n\n\\# no heading\n\n```\na * b\n  <c>\n```"
+    )
+
+
+def test_names_of_characters_are_known_and_careless_markup_is_read(tmp_path: Path) -> None:
+    chapters = {
+        "a.xhtml": page("<p>caf&eacute;&nbsp;&mdash; x</p>"),
+        "b.xhtml": "<html><body><p>One<p>Two &copy;<br></body>",
+    }
+    assert markdown(PROCESSOR, tmp_path, epub(chapters)) == "café — x\n\nOne\n\nTwo ©"
+
+
+@pytest.mark.parametrize("tag", ["div", "span", "blockquote"])
+@pytest.mark.parametrize("depth", [300, 1500, 50_000])
+def test_no_depth_hides_the_text(tmp_path: Path, tag: str, depth: int) -> None:
+    deep = f"<{tag}>" * depth + "<b>deep</b> words that must not be lost &amp; found" + f"</{tag}>" * depth
+    chapters = {"a.xhtml": page(f"<h2>Head</h2><p>before</p>{deep}<p>after</p>"), "b.xhtml": page("<p>next</p>")}
+    text = markdown(PROCESSOR, tmp_path, epub(chapters)).replace("*", "").replace("> ", "").replace(">", "").split()
+    assert " ".join(text) == "## Head before deep words that must not be lost & found after next"
+
+
+def test_what_it_says_of_itself(tmp_path: Path) -> None:
+    about = read(PROCESSOR, tmp_path, epub(CHAPTERS)).metadata
+    assert (about.title, about.author, about.date, about.language) == (
+        "A Book",
+        "Ann Author, Ben Author",
+        "1999-05",
+        "en-GB",
+    )
+    assert about.extra["publisher"] == "A Press"
+
+
+ENCRYPTION = (
+    '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><EncryptedData '
+    'xmlns="http://www.w3.org/2001/04/xmlenc#"><EncryptionMethod Algorithm="{}"/></EncryptedData></encryption>'
+)
+
+
+def test_a_book_locked_by_its_shop_is_told_from_one_with_locked_fonts(tmp_path: Path) -> None:
+    fonts = {"META-INF/encryption.xml": ENCRYPTION.format("http://www.idpf.org/2008/embedding")}
+    assert "Text one." in markdown(PROCESSOR, tmp_path, epub(CHAPTERS, more=fonts))
+    locked = {"META-INF/encryption.xml": ENCRYPTION.format("http://www.w3.org/2001/04/xmlenc#aes128-cbc")}
+    with pytest.raises(Encrypted, match="DRM"):
+        read(PROCESSOR, tmp_path, epub(CHAPTERS, more=locked))
+
+
+def test_a_damaged_table_of_contents_costs_only_itself(tmp_path: Path) -> None:
+    data = epub(CHAPTERS, ncx="x", more={"OEBPS/toc.ncx": "<ncx><navMap>"})
+    assert [entry.title for entry in read(PROCESSOR, tmp_path, data).outline][0] == "Part One"
+
+
+def test_a_missing_chapter_costs_only_itself(tmp_path: Path) -> None:
+    data = epub({"gone.xhtml": "", **CHAPTERS}, toc=TOC)
+    assert markdown(PROCESSOR, tmp_path, data).startswith("# Part One")
+
+
+def test_a_loop_of_contents_ends(tmp_path: Path) -> None:
+    ncx = "<navPoint>" * 200 + POINT.format("Deep", "a.xhtml", "") + "</navPoint>" * 200
+    assert read(PROCESSOR, tmp_path, epub(CHAPTERS, ncx=ncx)).outline
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        archive({"mimetype": "application/epub+zip"}),
+        epub(CHAPTERS, more={"OEBPS/book.opf": "<package/>"}),
+        epub(CHAPTERS, more={"OEBPS/book.opf": "<package"}),
+    ],
+    ids=["no list", "no spine", "cut"],
+)
+def test_damage_is_told(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(BadInput, match="damaged"):
+        read(PROCESSOR, tmp_path, data)
+
+
+def test_pictures_only_are_empty(tmp_path: Path) -> None:
+    with pytest.raises(Empty):
+        read(PROCESSOR, tmp_path, epub({"a.xhtml": page('<img src="a.png"/>')}))

@@ -1,0 +1,100 @@
+"""OpenDocument texts, as LibreOffice writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from octavo.extract.formats.odt import PROCESSOR
+from octavo.model.errors import BadInput, Empty, Encrypted
+from tests.support.office import markdown, odt, read
+
+STYLES = """
+<style:style style:name="T1" style:family="text"><style:text-properties fo:font-weight="bold"/></style:style>
+<style:style style:name="T2" style:family="text"><style:text-properties fo:font-style="italic"/></style:style>
+<style:style style:name="P1" style:family="paragraph" style:parent-style-name="Title"/>
+<style:style style:name="P2" style:family="paragraph" style:parent-style-name="Preformatted_20_Text"/>
+<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1"/>
+<text:list-level-style-bullet text:level="2"/></text:list-style>
+"""
+
+
+def p(words: str, style: str = "") -> str:
+    return f'<text:p text:style-name="{style}">{words}</text:p>'
+
+
+def test_title_headings_and_looks(tmp_path: Path) -> None:
+    body = p("The Paper", "P1") + '<text:h text:outline-level="2">Part</text:h>'
+    body += p(
+        'A <text:span text:style-name="T1">bold</text:span><text:s text:c="3"/><text:span text:style-name="T2">word</text:span>'
+    )
+    body += p('<text:a xlink:href="https://x.org">link</text:a><text:line-break/>next<text:tab/>x') + p("x = 1", "P2")
+    assert markdown(PROCESSOR, tmp_path, odt(body, styles=STYLES)) == (
+        "# The Paper\n\n### Part\n\nA **bold** *word*\n\n[link](https://x.org)  \nnext x\n\n```\nx = 1\n```"
+    )
+
+
+def test_lists_nest_and_count(tmp_path: Path) -> None:
+    inner = f"<text:list><text:list-item>{p('b')}</text:list-item></text:list>"
+    body = (
+        f'<text:list text:style-name="L1"><text:list-item>{p("a")}{inner}</text:list-item>'
+        f'<text:list-item text:start-value="5">{p("c")}</text:list-item></text:list>'
+        f"<text:list><text:list-item>{p('plain')}</text:list-item></text:list>"
+    )
+    assert markdown(PROCESSOR, tmp_path, odt(body, styles=STYLES)) == "1. a\n   - b\n\n5) c\n\n- plain"
+
+
+def test_tables_with_merged_and_repeated_cells(tmp_path: Path) -> None:
+    def cell(words: str, attributes: str = "") -> str:
+        return f"<table:table-cell {attributes}>{p(words) if words else ''}</table:table-cell>"
+
+    covered = "<table:covered-table-cell/>"
+    rows = [
+        cell("Head", 'table:number-columns-spanned="2"') + covered + cell("Last"),
+        cell("down", 'table:number-rows-spanned="2"') + cell("x", 'table:number-columns-repeated="2"'),
+        covered + cell("y") + cell("z") + cell("", 'table:number-columns-repeated="1000000"'),
+    ]
+    body = "<table:table>" + "".join(f"<table:table-row>{row}</table:table-row>" for row in rows) + "</table:table>"
+    assert markdown(PROCESSOR, tmp_path, odt(body)) == (
+        "| Head | Head | Last |\n| --- | --- | --- |\n| down | x | x |\n| down | y | z |"
+    )
+
+
+def test_notes_changes_comments_and_boxes(tmp_path: Path) -> None:
+    note = f"<text:note><text:note-citation>7</text:note-citation><text:note-body>{p('The note.')}</text:note-body></text:note>"
+    body = f"<text:tracked-changes>{p('deleted')}</text:tracked-changes>"
+    body += p(f"Text{note}<office:annotation>{p('comment')}</office:annotation> goes on.")
+    body += p(f"<draw:frame><draw:text-box>{p('boxed')}</draw:text-box></draw:frame>")
+    body += p("<draw:frame><draw:image/><svg:desc>A tower</svg:desc></draw:frame>")
+    body += f"<text:section>{p('in a section')}</text:section>"
+    assert markdown(PROCESSOR, tmp_path, odt(body)) == (
+        "Text[^1] goes on.\n\nboxed\n\n[Image: A tower]\n\nin a section\n\n[^1]: The note."
+    )
+
+
+def test_pages_are_only_told_where_the_program_counted_the_same(tmp_path: Path) -> None:
+    body = p("One <text:soft-page-break/>two") + "<text:soft-page-break/>" + p("three")
+    extracted = read(PROCESSOR, tmp_path, odt(body, meta='<meta:document-statistic meta:page-count="3"/>'))
+    assert [extracted.markdown[page.start : page.end].strip() for page in extracted.pages] == ["One", "two", "three"]
+    assert read(PROCESSOR, tmp_path, odt(body, meta='<meta:document-statistic meta:page-count="9"/>')).pages == ()
+
+
+def test_what_it_says_of_itself(tmp_path: Path) -> None:
+    meta = "<dc:title>T</dc:title><meta:initial-creator>Ann</meta:initial-creator><dc:creator>Bob</dc:creator>"
+    meta += "<meta:creation-date>2020-01-02T03:04:05</meta:creation-date><dc:language>de-DE</dc:language>"
+    about = read(PROCESSOR, tmp_path, odt(p("Text"), meta=meta)).metadata
+    assert (about.title, about.author, about.date, about.language) == ("T", "Ann", "2020-01-02", "de-DE")
+
+
+def test_a_password_is_told(tmp_path: Path) -> None:
+    manifest = '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>'
+    with pytest.raises(Encrypted):
+        read(PROCESSOR, tmp_path, odt("", more={"META-INF/manifest.xml": manifest, "content.xml": b"\x01\x02"}))
+
+
+def test_no_words_are_empty_and_damage_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Empty):
+        read(PROCESSOR, tmp_path, odt(p("")))
+    with pytest.raises(BadInput, match="damaged"):
+        read(PROCESSOR, tmp_path, odt("", more={"content.xml": "<office"}))

@@ -1,0 +1,92 @@
+"""Presentations: a page for each slide, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from octavo.extract.formats.pptx import PROCESSOR
+from octavo.model.errors import BadInput, Empty
+from tests.support.office import OOXML, P, markdown, pptx, read, relations, shape, slide
+
+
+def bullet(words: str, depth: int = 0, mark: str = "") -> str:
+    return f'<a:p><a:pPr lvl="{depth}">{mark}</a:pPr><a:r><a:t>{words}</a:t></a:r></a:p>'
+
+
+def test_each_slide_is_a_page(tmp_path: Path) -> None:
+    slides = [slide(shape("ctrTitle", "The Talk")), slide(""), slide(shape(None, "Words.") + shape("title", "Second"))]
+    extracted = read(PROCESSOR, tmp_path, pptx(slides))
+    assert extracted.markdown == "# The Talk\n\n## Second\n\nWords."
+    texts = [extracted.markdown[page.start : page.end] for page in extracted.pages]
+    assert texts == ["# The Talk", "", "## Second\n\nWords."]
+    assert [page.number for page in extracted.pages] == [1, 2, 3]
+    assert [block.page for block in extracted.blocks] == [1, 3, 3]
+    assert extracted.pages_with_text == 2
+
+
+def test_texts_of_a_placeholder_are_a_list_by_level(tmp_path: Path) -> None:
+    body = shape("", bullet("a"), bullet("b", 1), bullet("c"), bullet("no bullet", 0, "<a:buNone/>"))
+    assert markdown(PROCESSOR, tmp_path, pptx([slide(body)])) == "- a\n  - b\n- c\n\nno bullet"
+
+
+def test_a_single_line_is_no_list_and_numbers_count(tmp_path: Path) -> None:
+    number = '<a:buAutoNum type="arabicPeriod"/>'
+    shapes = shape("body", "Alone") + shape(
+        None, bullet("x", 0, number), bullet("y", 0, number), bullet("z", 0, "<a:buChar/>")
+    )
+    assert markdown(PROCESSOR, tmp_path, pptx([slide(shapes)])) == "Alone\n\n1. x\n2. y\n\n- z"
+
+
+def test_tables_groups_and_pictures(tmp_path: Path) -> None:
+    def cell(words: str, attributes: str = "") -> str:
+        return f"<a:tc {attributes}><a:txBody><a:p><a:r><a:t>{words}</a:t></a:r></a:p></a:txBody></a:tc>"
+
+    rows = [
+        [cell("Head", 'gridSpan="2"'), cell("", 'hMerge="1"')],
+        [cell("down", 'rowSpan="2"'), cell("1")],
+        [cell("", 'vMerge="1"'), cell("2")],
+    ]
+    tbl = "".join(f"<a:tr>{''.join(row)}</a:tr>" for row in rows)
+    table = (
+        f"<p:graphicFrame><a:graphic><a:graphicData><a:tbl>{tbl}</a:tbl></a:graphicData></a:graphic></p:graphicFrame>"
+    )
+    picture = '<p:pic><p:nvPicPr><p:cNvPr id="1" name="x" descr="A tower"/></p:nvPicPr></p:pic>'
+    group = f"<p:grpSp>{shape(None, 'in a group')}</p:grpSp>"
+    assert markdown(PROCESSOR, tmp_path, pptx([slide(table + picture + group)])) == (
+        "| Head | Head |\n| --- | --- |\n| down | 1 |\n| down | 2 |\n\n[Image: A tower]\n\nin a group"
+    )
+
+
+def test_what_the_speaker_wanted_to_say_is_a_quote(tmp_path: Path) -> None:
+    notes = f"<p:notes {P}><p:cSld><p:spTree>{shape('sldNum', '1')}{shape('body', 'Smile.', 'Wave.')}</p:spTree></p:cSld></p:notes>"
+    more = {
+        "ppt/slides/_rels/slide1.xml.rels": relations({"r1": ("notesSlide", "../notesSlides/n.xml")}),
+        "ppt/notesSlides/n.xml": notes,
+    }
+    data = pptx([slide(shape("title", "Hello") + shape("ftr", "Footer"))], more)
+    assert markdown(PROCESSOR, tmp_path, data) == "# Hello\n\n> Notes: Smile.\n>\n> Wave."
+
+
+def test_diagrams_and_links(tmp_path: Path) -> None:
+    frame = (
+        f'<p:graphicFrame><a:graphic><a:graphicData><d:relIds xmlns:d="{OOXML}/drawingml/2006/diagram" r:dm="r1"/>'
+        "</a:graphicData></a:graphic></p:graphicFrame>"
+    )
+    link = '<a:p><a:r><a:rPr b="1"><a:hlinkClick r:id="r2"/></a:rPr><a:t>web</a:t></a:r></a:p>'
+    more = {
+        "ppt/slides/_rels/slide1.xml.rels": relations(
+            {"r1": ("diagramData", "../diagrams/d.xml"), "r2": ("hyperlink", "https://x.org")}
+        ),
+        "ppt/diagrams/d.xml": f"<x {P}><a:p><a:r><a:t>step one</a:t></a:r></a:p><a:p><a:r><a:t>step two</a:t></a:r></a:p></x>",
+    }
+    data = pptx([slide(frame + shape(None, link))], more)
+    assert markdown(PROCESSOR, tmp_path, data) == "- step one\n- step two\n\n[**web**](https://x.org)"
+
+
+def test_no_words_are_empty_and_damage_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Empty):
+        read(PROCESSOR, tmp_path, pptx([slide("")]))
+    with pytest.raises(BadInput, match="damaged"):
+        read(PROCESSOR, tmp_path, pptx(["<p:sld"]))

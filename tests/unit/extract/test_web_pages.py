@@ -1,0 +1,110 @@
+"""Of a web page the article is kept, and what is around it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from octavo.extract.contract import BlockKind, SourceType
+from octavo.extract.formats import web
+from octavo.extract.registry import Hints
+from octavo.model.errors import Empty, Paywalled
+
+SENTENCE = "The river rises in the hills and goes down to the sea in many turns. "
+ARTICLE = f"""<!doctype html>
+<html lang="en-GB"><head><title>The River - A Site</title>
+<meta name="author" content="Ann Author"><meta property="article:published_time" content="2024-03-05T10:00:00Z">
+<meta property="og:title" content="The River"><meta property="og:site_name" content="A Site"></head>
+<body><nav><ul><li><a href="/">Home</a></li><li><a href="/shop">Buy our things</a></li></ul></nav>
+<main><article><h1>The River</h1><p>{SENTENCE * 6}</p><h2>Its <em>mouth</em></h2>
+<p>{SENTENCE * 4} See <a href="/map">the map</a>.</p>
+<table><tr><th>Year</th><th>Metres</th></tr><tr><td>1999</td><td>12</td></tr></table>
+<ul><li>Fish live in it.</li><li>Boats go on it.</li></ul></article></main>
+<footer>Cookies, imprint, newsletter.</footer><script>track()</script></body></html>"""
+
+
+def test_an_article_keeps_its_structure_and_loses_what_is_around_it() -> None:
+    extracted = web.from_html(ARTICLE, "https://example.org/river", SourceType.WEB)
+    text = extracted.markdown
+    assert extracted.source_type is SourceType.WEB
+    assert text.count(SENTENCE.strip()) == 10
+    assert "[the map](https://example.org/map)" in text
+    assert "| 1999 | 12 |" in text
+    assert "- Fish live in it." in text
+    for gone in ("Buy our things", "newsletter", "track()"):
+        assert gone not in text
+    assert [(entry.level, entry.title) for entry in extracted.outline][-1] == (2, "Its mouth")
+    assert {BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.TABLE, BlockKind.LIST} <= {
+        block.kind for block in extracted.blocks
+    }
+
+
+def test_a_page_says_who_wrote_it_and_when() -> None:
+    about = web.from_html(ARTICLE).metadata
+    assert (about.title, about.author, about.date, about.language) == ("The River", "Ann Author", "2024-03-05", "en")
+    assert about.extra["site"] == "A Site"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<html><body></body></html>",
+        "<html><body><div id='root'></div><script>app()</script></body></html>",
+        "<html></html>",
+        "<p></p>",
+    ],
+    ids=["no body", "made by a program", "nothing", "an empty paragraph"],
+)
+def test_a_page_without_an_article_says_what_to_do(html: str) -> None:
+    with pytest.raises(Empty, match="paste it"):
+        web.from_html(html)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        '<script type="application/ld+json">{"@type": "NewsArticle", "isAccessibleForFree": false}</script>',
+        '<script type="application/ld+json">{"isAccessibleForFree":"False"}</script>',
+        '<meta property="article:content_tier" content="locked">',
+    ],
+    ids=["schema", "schema in words", "tier"],
+)
+def test_a_page_that_hides_its_text_is_told_from_a_short_one(mark: str) -> None:
+    teaser = f"<html><head>{mark}</head><body><article><p>{SENTENCE * 3}</p></article></body></html>"
+    with pytest.raises(Paywalled, match=r"web\.archive\.org.*archive\.today.*paste"):
+        web.from_html(teaser)
+    paragraphs = "".join(f"<p>In part {number} it is told that {SENTENCE * 4}</p>" for number in range(12))
+    whole = f"<html><head>{mark}</head><body><article>{paragraphs}</article></body></html>"
+    assert web.from_html(whole).word_count > web.TEASER_WORDS
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content_type", "head"),
+    [
+        ("utf-8", "text/html; charset=utf-8", ""),
+        ("iso-8859-1", 'text/html; charset="ISO-8859-1"', ""),
+        ("cp1252", "text/html; charset=iso-8859-1", ""),
+        ("windows-1251", "text/html", '<meta charset="windows-1251">'),
+        ("shift_jis", "text/html", '<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS">'),
+        ("utf-8", "text/html; charset=no-such-thing", ""),
+        ("utf-8-sig", "text/html; charset=iso-8859-1", ""),
+        ("utf-16", "text/html", ""),
+    ],
+    ids=["said", "said, quoted", "called Latin", "written", "written long", "unknown", "marked", "wide"],
+)
+def test_letters_are_read_as_they_were_meant(encoding: str, content_type: str, head: str) -> None:
+    letters = {"windows-1251": "\u043f\u0440\u0438\u0432\u0435\u0442", "shift_jis": "\u6771\u4eac"}
+    letter = letters.get(encoding, "\u201cna\u00efve\u201d" if encoding != "iso-8859-1" else "na\u00efve")
+    page = f"<html><head>{head}</head><body><p>{letter}</p></body></html>"
+    assert letter in web.to_text(page.encode(encoding), content_type)
+
+
+def test_deep_nesting_and_broken_markup_end_well(tmp_path: Path) -> None:
+    for number, html in enumerate(("<div>" * 20_000 + "deep", "<p>a<b>" * 2_000, "<" * 50_000, "<!--" * 5_000)):
+        file = tmp_path / f"{number}.html"
+        file.write_text(f"<html><body>{html}")
+        try:
+            web.extract(file, Hints(SourceType.HTML))
+        except Empty:
+            continue

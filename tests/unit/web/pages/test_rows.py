@@ -1,0 +1,22 @@
+"""A row says of a document what fits in a line."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.web.pages.rows import plain_words
+
+
+@pytest.mark.parametrize(
+    ("markdown", "words"),
+    [
+        ("# The Slow Water\n\nPeat *holds* `rain` for [years](https://example.org).", "Peat holds rain for years."),
+        ("> quoted\n\n- one\n- two", "quoted one two"),
+        ("---\n\n![a bog](x.png) and <b>moss</b>", "a bog and moss"),
+        ("| a | b |\n|---|---|\n", "| a | b |"),
+        ("", ""),
+    ],
+    ids=["title and emphasis", "quote and list", "picture and tag", "table", "nothing"],
+)
+def test_an_opening_is_plain_words_without_the_title(markdown: str, words: str) -> None:
+    assert plain_words(markdown, "The Slow Water") == words
