@@ -7,14 +7,15 @@ from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import Place, Stage, Visitor
+from tests.support.browser import PAGE_MS, Place, Stage, Visitor
 from tests.support.instance import instance_in
 from tests.support.postgres import open_folder
 
 MANY = 1_000_000
 OpenBrowser: TypeAlias = Callable[..., Visitor]
+expect.set_options(timeout=PAGE_MS)
 
 
 @pytest.fixture(scope="session")

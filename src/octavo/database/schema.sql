@@ -830,6 +830,17 @@ DECLARE
     freed_subscribers uuid[];
     freed_processes uuid[];
 BEGIN
+    -- Most of the time there is nothing, and that is found out without a trace. In the order of indexes, as below.
+    SELECT * INTO seen FROM relay;
+    PERFORM FROM events e
+    WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY e.xid, e.id LIMIT 1;
+    IF NOT FOUND THEN
+        PERFORM FROM outgoing WHERE ended ORDER BY place LIMIT 1;
+        IF NOT FOUND THEN
+            RETURN 0;
+        END IF;
+    END IF;
     SELECT * INTO seen FROM relay FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN 0;

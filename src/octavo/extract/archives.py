@@ -25,6 +25,9 @@ _EPUB_FILE = b"META-INF/container.xml"
 _OPEN_DOCUMENT_FILE = b"META-INF/manifest.xml"
 _OFFICE_FILES = frozenset({b"[Content_Types].xml", b"_rels/.rels", b"docProps/app.xml", b"docProps/core.xml"})
 
+_CONTAINER = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_LOCKED = "EncryptedPackage".encode("utf-16-le")
+
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _LABELS = {
     ".docx": SourceType.DOCX,
@@ -59,6 +62,13 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     elif _OPEN_DOCUMENT_FILE in entries or mimetype:
         labels = _OPEN_DOCUMENT_LABELS
     return labels.get(suffix) or labels.get(media_type) or SourceType.OTHER
+
+
+def locked_type(head: bytes, suffix: str, media_type: str) -> SourceType | None:
+    """Of a document that an office program encrypted, which makes a container of another kind of it."""
+    if not head.startswith(_CONTAINER) or _LOCKED not in head:
+        return None
+    return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:

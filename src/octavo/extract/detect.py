@@ -9,7 +9,7 @@ from typing import cast
 
 import filetype
 
-from octavo.extract.archives import zipped_type
+from octavo.extract.archives import locked_type, zipped_type
 from octavo.extract.contract import SourceType
 from octavo.extract.decode import encoding_of
 from octavo.extract.text_kinds import text_kind
@@ -53,6 +53,8 @@ def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceTyp
         return SourceType.PDF
     if head.lstrip().startswith(b"{\\rtf"):
         return SourceType.RTF
+    if locked := locked_type(head, suffix, media_type):
+        return locked
     text = readable_text(head)
     if text is not None:
         return text_kind(text, suffix, media_type)

@@ -99,7 +99,7 @@ class Archive:
                     if min(most, self._left) < 0:
                         raise TooLarge("What is packed in the file is much larger than the file itself.")
                     yield piece
-        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
             raise BadInput(f"{DAMAGED}a part of it cannot be unpacked.") from error
         except OSError as error:
             if error.errno != errno.EINVAL:  # a place before the beginning of the file
@@ -123,7 +123,7 @@ def _refuse_others(file: BinaryIO) -> None:
     if file.read(len(_OLE)) == _OLE:
         file.seek(0)
         if _OLE_PASSWORD in file.read(64 * MEBIBYTE):
-            raise Encrypted("Octavo cannot open encrypted files of this type yet: save it without a password.")
+            raise Encrypted("For this type of file that is not possible yet: save it without a password.")
         raise NotSupported("It was written by an office program of before 2007. Save it in a newer format.")
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_SEARCHED))
@@ -142,7 +142,7 @@ def _plain(name: str) -> str:
 
 def _is_file(info: zipfile.ZipInfo) -> bool:
     """Neither a folder nor a link to somewhere else."""
-    return not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16)
+    return info.filename[-1:] not in {"", "/"} and not stat.S_ISLNK(info.external_attr >> 16)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from octavo.storage import Bucket, open_bucket
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
 # What a child of the sandbox would otherwise import anew for every document.
-PRELOAD = ("octavo.extract.run", "octavo.enrich.run", "trafilatura")
+PRELOAD = ("octavo.extract.run", "octavo.extract.pdf.run", "octavo.enrich.run", "trafilatura")
 
 
 def embedded_server(settings: Settings) -> EmbeddedPostgres | None:

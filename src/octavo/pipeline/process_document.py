@@ -137,6 +137,8 @@ class Processing:
         if not isinstance(made, dict):
             raise TypeError("this stage answers what it stored")
         await self.files.keep(connection, str(made["kind"]), made, str(made["content_type"]))
+        values = {"document": self._source.id, "source_type": made["source_type"]}
+        await connection.execute(QUERIES.set_source_type, values)
 
     def use_fetched(self, made: JSON) -> None:
         """From here on it is as if that had been brought in."""

@@ -190,6 +190,16 @@ def test_there_are_enough_of_them() -> None:
     assert sum(map(len, TEXTS.values())) + len(LABELS) >= 100
 
 
+def test_the_alarm_rings(member: Visitor) -> None:
+    """What would have got through is noticed: by what is on the page, and by the page's own policy."""
+    member.watch.expect("CSP refused", "Content Security Policy", "outside:", "Failed to load resource")
+    page = member.open(f"/documents/{member.add('a.md', '# A')}")
+    for text in (PICTURES["tag"], PICTURES["tag srcset"], LINKS["user info"]):
+        page.evaluate("(html) => document.querySelector('.window').insertAdjacentHTML('beforeend', html)", text)
+    assert len(page.evaluate(ASKED)) >= 3
+    until(page, lambda: member.watch.wrong, "the policy refused it")
+
+
 @pytest.mark.parametrize("kind", TEXTS)
 def test_a_hostile_text_does_nothing(member: Visitor, kind: str) -> None:
     documents = [member.upload(f"{name}.md", f"{text}\n\nThe end.") for name, text in TEXTS[kind].items()]

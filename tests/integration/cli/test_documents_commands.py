@@ -472,3 +472,48 @@ def test_stopping_ends_cleanly_and_tells_what_was_done(console: Console, key: st
     assert process.returncode == 130
     assert "Traceback" not in stdout + stderr
     assert stderr.splitlines()[-1].startswith("Stopped. ")
+
+
+# Links and text ----------------------------------------------------------------------------------------------------
+
+
+def test_links_are_added_as_an_option_and_as_plain_arguments(console: Console) -> None:
+    page, other = f"https://example.org/{uuid4()}", f"https://example.org/{uuid4()}"
+    file = write("beside.md")
+    found = console.read("add", str(file), page, "--url", other, "--url", page)
+    assert (found["added"], found["existing"], found["refused"]) == (3, 1, 0)
+    assert {item["path"] for item in found["items"]} == {str(file), page, other}
+    urls = {one["source_url"] for one in console.read("ls", "--limit", "3")["items"]}
+    assert urls == {page, other, None}
+
+
+def test_a_link_that_leads_inside_is_refused_like_a_bad_file(console: Console) -> None:
+    good = f"https://example.org/{uuid4()}"
+    found = console.read("add", "http://127.0.0.1:1/", good, code=1)
+    assert (found["added"], found["refused"]) == (1, 1)
+    (refused,) = [item for item in found["items"] if item["state"] == "refused"]
+    assert (refused["path"], refused["error"]["code"]) == ("http://127.0.0.1:1/", "FETCH_REFUSED")
+
+
+def test_text_is_added_with_its_title_and_source(console: Console) -> None:
+    words = f"Some words about {uuid4()}."
+    found = console.read("add", "--text", words, "--title", "Rivers", "--source", "A talk in Rome")
+    shown = console.read("show", found["items"][0]["document_id"])
+    assert (shown["title"], shown["source_type"]) == ("Rivers", "paste")
+    assert shown["metadata"] == {"source": "A talk in Rome"}
+    piped = console.read("add", "--text", "-", stdin=f"Piped words {uuid4()}.".encode())
+    assert console.read("show", piped["items"][0]["document_id"])["source_type"] == "paste"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add"], "nothing to add"),
+        (["add", "--source", "x", "https://example.org/"], "--source belongs to --text"),
+        (["add", "--title", "x", "https://example.org/", "--text", "y"], "--title is for one document"),
+        (["add", "-", "--name", "a.md", "--text", "-"], "Standard input can be read once"),
+    ],
+    ids=["nothing", "source", "title", "standard input"],
+)
+def test_what_does_not_go_together_is_refused_in_one_line(console: Console, arguments: list[str], said: str) -> None:
+    assert said in console.refuse(*arguments)

@@ -55,6 +55,6 @@ async def test_bombs_end_with_their_name(
 
 
 async def test_a_long_document_is_within_the_limits(sandbox: Sandbox, tmp_path: Path) -> None:
-    body = "".join(paragraph(f"Paragraph {n} " + "with some words of its own. " * 12) for n in range(20_000))
+    body = "".join(paragraph(f"Paragraph {n} " + "with some words of its own. " * 12) for n in range(5000))
     extracted = await extract_in_sandbox(sandbox, kept(tmp_path, docx(body)), "long.docx")
-    assert extracted.word_count > 1_400_000
+    assert extracted.word_count > 300_000

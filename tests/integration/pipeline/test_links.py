@@ -20,6 +20,7 @@ from octavo.library.files import File, find_file
 from octavo.ops.instance import PRELOAD
 from octavo.sandbox import Sandbox
 from tests.support.library import LIMITS, Desk
+from tests.support.pdf import Pdf, Words
 from tests.support.sites import Answer, Site, canary, page, redirect, running_site
 from tests.support.working import finished, text_of, working
 from tests.support.youtube import WATCH, player, stand_in, timed_text, track
@@ -154,18 +155,17 @@ async def test_the_source_of_what_was_not_fetched_is_the_link(library: Library, 
     [
         (Answer(body=b"# Notes\n\nSome **words** in [it](https://e.org/).\n"), "markdown", "full"),
         (Answer(body=b"Just some words.\n", headers={"Content-Type": "text/plain"}), "text", "full"),
-        (Answer(body=b"%PDF-1.7\n1 0 obj\n", headers={"Content-Type": "text/html"}), "pdf", None),
+        (Answer(body=Pdf([[Words("Some words.")]]).write(), headers={"Content-Type": "text/html"}), "pdf", "full"),
     ],
     ids=["markdown", "text", "pdf"],
 )
 async def test_what_a_link_leads_to_is_taken_for_what_it_is(
-    library: Library, site: Site, answer: Answer, source_type: str, quality: str | None
+    library: Library, site: Site, answer: Answer, source_type: str, quality: str
 ) -> None:
     site.routes["/notes"] = answer
     shown = await library.process(library.link("/notes"))
     assert (shown.source_type, shown.source_url) == (source_type, f"{site.url}/notes")
-    if quality:
-        assert (shown.status, shown.quality) == ("completed", quality)
+    assert (shown.status, shown.quality) == ("completed", quality)
     assert (await library.source(shown.id))[1] == answer.body
 
 

@@ -9,7 +9,7 @@ import pytest
 from octavo.extract.contract import BlockKind
 from octavo.extract.formats.docx import PROCESSOR
 from octavo.model.errors import BadInput, Empty
-from tests.support.office import W, archive, core, docx, markdown, numbered, paragraph, read, relations
+from tests.support.office import OOXML, W, archive, core, docx, markdown, numbered, paragraph, read, relations
 
 HEADINGS = """
 <w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style>
@@ -22,11 +22,14 @@ DECIMAL = '<w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."
 LISTS = f"""
 <w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0">{DECIMAL}</w:lvl>
   <w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%2)"/></w:lvl>
-  <w:lvl w:ilvl="2"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2.%3"/></w:lvl></w:abstractNum>
-<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val="·"/></w:lvl></w:abstractNum>
+  <w:lvl w:ilvl="2"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2.%3"/></w:lvl>
+</w:abstractNum>
+<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val="·"/></w:lvl>
+</w:abstractNum>
 <w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>
 <w:num w:numId="2"><w:abstractNumId w:val="1"/></w:num>
-<w:num w:numId="3"><w:abstractNumId w:val="0"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride></w:num>
+<w:num w:numId="3"><w:abstractNumId w:val="0"/>
+  <w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride></w:num>
 """
 
 
@@ -94,7 +97,8 @@ def test_lists_count_as_word_does(tmp_path: Path) -> None:
     )
     body += item("g", 1) + paragraph("More") + item("h", 3) + item("i", 3) + item("bullet", 2)
     assert markdown(PROCESSOR, tmp_path, docx(body, numbering=LISTS)) == (
-        "1. a\n   - (a) b\n   - (b) c\n     - 1.b.1 d\n2. e\n   - (a) f\n\nText\n\n3. g\n\nMore\n\n1. h\n2. i\n\n- bullet"
+        "1. a\n   - (a) b\n   - (b) c\n     - 1.b.1 d\n2. e\n   - (a) f\n\nText\n\n"
+        "3. g\n\nMore\n\n1. h\n2. i\n\n- bullet"
     )
 
 
@@ -205,7 +209,7 @@ def test_code_is_known_by_its_style_or_its_font(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("counted", "pages"), [(2, 2), (7, 0)], ids=["agreed", "doubtful"])
 def test_pages_are_only_told_where_word_counted_the_same(tmp_path: Path, counted: int, pages: int) -> None:
-    app = f'<Properties xmlns="http://schemas.openxmlformats.org/officeDocument/2006/extended-properties"><Pages>{counted}</Pages></Properties>'
+    app = f'<Properties xmlns="{OOXML}/officeDocument/2006/extended-properties"><Pages>{counted}</Pages></Properties>'
     body = p(text("On the first, "), run("<w:lastRenderedPageBreak/><w:t># on the second</w:t>")) + paragraph("Second")
     extracted = read(PROCESSOR, tmp_path, docx(body, more={"docProps/app.xml": app}))
     assert extracted.markdown == "On the first, # on the second\n\nSecond"
@@ -217,10 +221,11 @@ def test_pages_are_only_told_where_word_counted_the_same(tmp_path: Path, counted
 
 def test_the_strict_edition_is_read_too(tmp_path: Path) -> None:
     strict = "http://purl.oclc.org/ooxml/wordprocessingml/main"
+    body = "<d:p><d:r><d:t>Strict</d:t></d:r></d:p>"
     data = archive(
         {
             "_rels/.rels": relations({"r1": ("officeDocument", "word/document.xml")}),
-            "word/document.xml": f'<d:document xmlns:d="{strict}"><d:body><d:p><d:r><d:t>Strict</d:t></d:r></d:p></d:body></d:document>',
+            "word/document.xml": f'<d:document xmlns:d="{strict}"><d:body>{body}</d:body></d:document>',
         }
     )
     assert markdown(PROCESSOR, tmp_path, data) == "Strict"
@@ -252,7 +257,8 @@ def test_blocks_are_where_they_say(tmp_path: Path) -> None:
 
 def test_a_billion_laughs_are_refused_at_once(tmp_path: Path) -> None:
     levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
-    bomb = f'<!DOCTYPE w [<!ENTITY l0 "lol">{levels}]><w:document {W}><w:body><w:p><w:r><w:t>&l9;</w:t></w:r></w:p></w:body></w:document>'
+    body = f"<w:document {W}><w:body>{paragraph('&l9;')}</w:body></w:document>"
+    bomb = f'<!DOCTYPE w [<!ENTITY l0 "lol">{levels}]>{body}'
     with pytest.raises(BadInput, match=r"entities|damaged"):
         read(PROCESSOR, tmp_path, docx("", more={"word/document.xml": bomb}))
 
@@ -260,7 +266,8 @@ def test_a_billion_laughs_are_refused_at_once(tmp_path: Path) -> None:
 def test_files_of_the_machine_stay_there(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
-    thief = f'<!DOCTYPE w [<!ENTITY s SYSTEM "{secret}">]><w:document {W}><w:body><w:p><w:r><w:t>&s;</w:t></w:r></w:p></w:body></w:document>'
+    body = f"<w:document {W}><w:body>{paragraph('&s;')}</w:body></w:document>"
+    thief = f'<!DOCTYPE w [<!ENTITY s SYSTEM "{secret}">]>{body}'
     with pytest.raises(BadInput):
         read(PROCESSOR, tmp_path, docx("", more={"word/document.xml": thief}))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def test_a_mail_in_a_mail_is_read(tmp_path: Path) -> None:
 
 
 def test_flowing_text_flows(tmp_path: Path) -> None:
-    raw = b"From: a@b.c\nMessage-ID: <1>\nContent-Type: text/plain; format=flowed\n\nOne line \ngoes on \nhere.\nNew one.\n"
+    raw = b"From: a@b.c\nContent-Type: text/plain; format=flowed\n\nOne line \ngoes on \nhere.\nNew one.\n"
     assert markdown(PROCESSOR, tmp_path, raw).endswith("One line goes on here.  \nNew one.")
 
 
@@ -85,7 +86,7 @@ def test_flowing_text_flows(tmp_path: Path) -> None:
     [
         b"From: =?utf-8?q?K=C3=B6ln?= <a@b.c>\nSubject: =?iso-8859-1?q?K=F6ln?=\n\nK\xf6ln liegt am Rhein.\n",
         b"From: K\xc3\xb6ln <a@b.c>\nSubject: K\xc3\xb6ln\nContent-Type: text/plain; charset=no-such\n\nK\xc3\xb6ln\n",
-        b"From: =?utf-8?b?S8O2bG4=?= <a@b.c>\nSubject: =?no-such?q?K=C3=B6ln?=\nContent-Type: text/plain; charset=utf-8\n\nK\xc3\xb6ln",
+        b"From: =?utf-8?b?S8O2bG4=?= <a@b.c>\nSubject: =?no-such?q?K=C3=B6ln?=\n\nK\xc3\xb6ln",
     ],
     ids=["latin", "raw", "unknown"],
 )
@@ -116,7 +117,5 @@ def test_damage_is_read_or_named(tmp_path_factory: pytest.TempPathFactory, noise
     message = mail()
     message.add_attachment(b"x", maintype="a", subtype="b", filename="n.txt")
     data = message.as_bytes()
-    try:
+    with suppress(OctavoError):
         read(PROCESSOR, tmp_path_factory.mktemp("mail"), data[:place] + noise + data[place:])
-    except OctavoError:
-        pass

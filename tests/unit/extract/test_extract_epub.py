@@ -66,7 +66,7 @@ def test_printed_pages_are_told_by_their_labels(tmp_path: Path) -> None:
     assert found[0] == (1, "ix", "nine goes on.")
     assert [one[:2] for one in found] == [(1, "ix"), (2, "10"), (3, "11")]
     assert found[2][2].endswith("Eleven")
-    assert [block.page for block in extracted.blocks] == [None, None, 2, 2] or extracted.blocks[2].page == 2
+    assert [block.page for block in extracted.blocks][:3] == [None, None, 2]  # a block belongs to where it begins
 
 
 def test_links_stay_where_they_leave_the_book(tmp_path: Path) -> None:
@@ -77,6 +77,12 @@ def test_links_stay_where_they_leave_the_book(tmp_path: Path) -> None:
     assert markdown(PROCESSOR, tmp_path, epub({"a.xhtml": chapter})) == (
         "See there, [the \\[web\\]](https://x.org) and a note[1].\n\nThe note."
     )
+
+
+def test_brackets_before_parentheses_are_no_link(tmp_path: Path) -> None:
+    chapter = page("<p>Text<sup>[2]</sup>(https://x.org) and <b>[x]</b>: y</p>")
+    text = markdown(PROCESSOR, tmp_path, epub({"a.xhtml": chapter}))
+    assert text == "Text[2]\\(https://x.org) and **[x]**\\: y"
 
 
 def test_pictures_are_what_they_say_of_themselves_and_scripts_are_gone(tmp_path: Path) -> None:
@@ -138,7 +144,7 @@ def test_a_book_locked_by_its_shop_is_told_from_one_with_locked_fonts(tmp_path: 
 
 def test_a_damaged_table_of_contents_costs_only_itself(tmp_path: Path) -> None:
     data = epub(CHAPTERS, ncx="x", more={"OEBPS/toc.ncx": "<ncx><navMap>"})
-    assert [entry.title for entry in read(PROCESSOR, tmp_path, data).outline][0] == "Part One"
+    assert read(PROCESSOR, tmp_path, data).outline[0].title == "Part One"
 
 
 def test_a_missing_chapter_costs_only_itself(tmp_path: Path) -> None:

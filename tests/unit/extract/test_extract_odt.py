@@ -8,7 +8,7 @@ import pytest
 
 from octavo.extract.formats.odt import PROCESSOR
 from octavo.model.errors import BadInput, Empty, Encrypted
-from tests.support.office import markdown, odt, read
+from tests.support.office import ODF, markdown, odt, read
 
 STYLES = """
 <style:style style:name="T1" style:family="text"><style:text-properties fo:font-weight="bold"/></style:style>
@@ -27,7 +27,8 @@ def p(words: str, style: str = "") -> str:
 def test_title_headings_and_looks(tmp_path: Path) -> None:
     body = p("The Paper", "P1") + '<text:h text:outline-level="2">Part</text:h>'
     body += p(
-        'A <text:span text:style-name="T1">bold</text:span><text:s text:c="3"/><text:span text:style-name="T2">word</text:span>'
+        'A <text:span text:style-name="T1">bold</text:span><text:s text:c="3"/>'
+        '<text:span text:style-name="T2">word</text:span>'
     )
     body += p('<text:a xlink:href="https://x.org">link</text:a><text:line-break/>next<text:tab/>x') + p("x = 1", "P2")
     assert markdown(PROCESSOR, tmp_path, odt(body, styles=STYLES)) == (
@@ -62,7 +63,8 @@ def test_tables_with_merged_and_repeated_cells(tmp_path: Path) -> None:
 
 
 def test_notes_changes_comments_and_boxes(tmp_path: Path) -> None:
-    note = f"<text:note><text:note-citation>7</text:note-citation><text:note-body>{p('The note.')}</text:note-body></text:note>"
+    inside = f"<text:note-citation>7</text:note-citation><text:note-body>{p('The note.')}</text:note-body>"
+    note = f"<text:note>{inside}</text:note>"
     body = f"<text:tracked-changes>{p('deleted')}</text:tracked-changes>"
     body += p(f"Text{note}<office:annotation>{p('comment')}</office:annotation> goes on.")
     body += p(f"<draw:frame><draw:text-box>{p('boxed')}</draw:text-box></draw:frame>")
@@ -88,7 +90,8 @@ def test_what_it_says_of_itself(tmp_path: Path) -> None:
 
 
 def test_a_password_is_told(tmp_path: Path) -> None:
-    manifest = '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>'
+    locked = "<m:file-entry><m:encryption-data/></m:file-entry>"
+    manifest = f'<m:manifest xmlns:m="{ODF}:manifest:1.0">{locked}</m:manifest>'
     with pytest.raises(Encrypted):
         read(PROCESSOR, tmp_path, odt("", more={"META-INF/manifest.xml": manifest, "content.xml": b"\x01\x02"}))
 

@@ -60,7 +60,8 @@ def test_tables_groups_and_pictures(tmp_path: Path) -> None:
 
 
 def test_what_the_speaker_wanted_to_say_is_a_quote(tmp_path: Path) -> None:
-    notes = f"<p:notes {P}><p:cSld><p:spTree>{shape('sldNum', '1')}{shape('body', 'Smile.', 'Wave.')}</p:spTree></p:cSld></p:notes>"
+    shapes = shape("sldNum", "1") + shape("body", "Smile.", "Wave.")
+    notes = f"<p:notes {P}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:notes>"
     more = {
         "ppt/slides/_rels/slide1.xml.rels": relations({"r1": ("notesSlide", "../notesSlides/n.xml")}),
         "ppt/notesSlides/n.xml": notes,
@@ -79,7 +80,7 @@ def test_diagrams_and_links(tmp_path: Path) -> None:
         "ppt/slides/_rels/slide1.xml.rels": relations(
             {"r1": ("diagramData", "../diagrams/d.xml"), "r2": ("hyperlink", "https://x.org")}
         ),
-        "ppt/diagrams/d.xml": f"<x {P}><a:p><a:r><a:t>step one</a:t></a:r></a:p><a:p><a:r><a:t>step two</a:t></a:r></a:p></x>",
+        "ppt/diagrams/d.xml": f"<x {P}>{bullet('step one')}{bullet('step two')}</x>",
     }
     data = pptx([slide(frame + shape(None, link))], more)
     assert markdown(PROCESSOR, tmp_path, data) == "- step one\n- step two\n\n[**web**](https://x.org)"

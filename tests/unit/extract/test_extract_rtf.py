@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,8 @@ def test_pictures_cost_nothing(tmp_path: Path) -> None:
     ids=["character", "open", "code page", "picture"],
 )
 def test_damage_is_read_or_named(tmp_path: Path, data: bytes) -> None:
-    try:
-        read(PROCESSOR, tmp_path, data)
-    except OctavoError as error:
-        assert error.line
+    with suppress(OctavoError):
+        assert read(PROCESSOR, tmp_path, data).word_count
 
 
 def test_no_words_are_empty(tmp_path: Path) -> None:

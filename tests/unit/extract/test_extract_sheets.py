@@ -14,8 +14,7 @@ from octavo.extract.contract import BlockKind, Quality
 from octavo.extract.decode import clean
 from octavo.extract.formats import csv, xlsx
 from octavo.extract.office import grids
-from octavo.model.errors import BadInput, Empty, TooLarge
-from octavo.model.errors import OctavoError
+from octavo.model.errors import BadInput, Empty, OctavoError, TooLarge
 from tests.support.office import cell, core, markdown, read, rows
 from tests.support.office import xlsx as workbook
 
@@ -27,10 +26,11 @@ DATES = '<cellXfs count="3"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="2
 def test_each_sheet_is_a_heading_and_its_tables(tmp_path: Path) -> None:
     first = rows(["Report"], [None], ["Name", "Height"], ["Roter Sand", 28.5], ["a|b *c*", 3.0])
     extracted = read(
-        xlsx.PROCESSOR, tmp_path, workbook({"Towers &amp; more": first, "Blank": "", "Two": rows(["x", "y"])})
+        xlsx.PROCESSOR, tmp_path, workbook({"Towers &amp; more": first, "No": "", "Two": rows(["x", "y"])})
     )
     assert extracted.markdown == (
-        "# Towers & more\n\nReport\n\n| Name | Height |\n| --- | --- |\n| Roter Sand | 28.5 |\n| a\\|b \\*c\\* | 3 |\n\n"
+        "# Towers & more\n\nReport\n\n"
+        "| Name | Height |\n| --- | --- |\n| Roter Sand | 28.5 |\n| a\\|b \\*c\\* | 3 |\n\n"
         "# Two\n\n| x | y |\n| --- | --- |"
     )
     assert [block.kind for block in extracted.blocks if block.kind is BlockKind.TABLE] == [BlockKind.TABLE] * 2

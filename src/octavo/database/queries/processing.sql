@@ -17,6 +17,10 @@ DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND
 INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_type)
 VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
 
+-- name: set_source_type(document, source_type)!
+-- What a link turned out to lead to.
+UPDATE documents SET source_type = :source_type, updated_at = clock_timestamp() WHERE id = :document;
+
 -- name: set_extracted(document, source_type, quality)!
 UPDATE documents SET source_type = :source_type,
                      quality = CASE WHEN revision = 0 THEN :quality ELSE quality END, updated_at = clock_timestamp()

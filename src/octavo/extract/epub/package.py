@@ -91,7 +91,7 @@ def _refuse_protected(archive: Archive) -> None:
     data = archive.find(_ENCRYPTION)
     methods = [one.get("Algorithm") or "" for one in _named(parse(data), "EncryptionMethod")] if data else []
     if any(method not in _FONT_METHODS for method in methods):
-        raise Encrypted("The book is protected by its shop (DRM), and only the shop's own reader can open it.")
+        raise Encrypted("Here the shop has done so (DRM): only its own reader can open the book.")
 
 
 def _metadata(root: Element) -> Metadata:

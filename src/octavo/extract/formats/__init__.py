@@ -10,6 +10,7 @@ from octavo.extract.formats import (
     markdown,
     odt,
     paste,
+    pdf,
     pptx,
     rtf,
     text,
@@ -22,6 +23,6 @@ from octavo.extract.registry import Processors
 
 def known_processors() -> Processors:
     processors = Processors()
-    for processor in (csv, docx, eml, epub, markdown, odt, paste, pptx, rtf, text, transcript, web, xlsx):
+    for processor in (csv, docx, eml, epub, markdown, odt, paste, pdf, pptx, rtf, text, transcript, web, xlsx):
         processors.add(processor.PROCESSOR)
     return processors

@@ -221,22 +221,25 @@ def _replace(element: Element, text: str) -> None:
 
 def _escape_texts(body: Element) -> None:
     codes = links = 0
+    before = ""
     for event, element in etree.iterwalk(body, events=("start", "end")):
         step = 1 if event == "start" else -1
         codes += step * (element.tag in _AS_IT_IS)
         links += step * (element.tag == "a")
-        if codes and event == "start":
+        text = element.text if event == "start" else element.tail if element is not body else None
+        if not text:
             continue
-        if event == "start":
-            element.text = _escaped(element.text, in_link=links > 0)
-        elif element is not body and not codes:
-            element.tail = _escaped(element.tail, in_link=links > 0)
+        if not codes:
+            text = _escaped(text, before, in_link=links > 0)
+            setattr(element, "text" if event == "start" else "tail", text)
+        before = text
 
 
-def _escaped(text: str | None, *, in_link: bool) -> str | None:
-    if not text:
-        return text
+def _escaped(text: str, before: str, *, in_link: bool) -> str:
+    """`before`: the text of the element before it, because both together may look like a link."""
     text = escape_inline(_SPACES.sub(" ", text), _ESCAPE).replace("\\", _BACKSLASH)
+    if before.endswith("]") and text[0] in "(:":
+        text = _ESCAPE + text
     if in_link:
         text = text.replace(f"{_ESCAPE}]", "]").translate(str.maketrans(_BRACKETS))
     return _UNDERLINE.sub(rf"\1{_ESCAPE}\2\3", text) if _UNDERLINE.fullmatch(text) else text

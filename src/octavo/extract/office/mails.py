@@ -11,7 +11,7 @@ from email.header import Header, decode_header
 from email.message import Message
 from email.parser import BytesParser
 from email.utils import getaddresses, parsedate_to_datetime
-from typing import Any
+from typing import Any, cast
 
 from octavo.extract.decode import clean, decode
 from octavo.extract.office.html import body_of, read_html, to_markdown
@@ -117,9 +117,8 @@ def date_of(message: Message) -> str | None:
 
 
 def _parts(part: Message) -> list[Message]:
-    payload: Any = part.get_payload()
-    inside: list[object] = payload if isinstance(payload, list) else []
-    return [one for one in inside if isinstance(one, Message)]
+    payload = cast("object", part.get_payload())
+    return [one for one in cast("list[object]", payload) if isinstance(one, Message)] if part.is_multipart() else []
 
 
 def _is_text(part: Message) -> bool:

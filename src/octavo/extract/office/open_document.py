@@ -115,7 +115,7 @@ def convert(archive: Archive) -> str:
 def _refuse_encrypted(archive: Archive) -> None:
     manifest = archive.find("META-INF/manifest.xml")
     if manifest and any(True for _ in descendants(parse(manifest), "manifest:encryption-data")):
-        raise Encrypted("Octavo cannot open encrypted files of this type yet: save it without a password.")
+        raise Encrypted("For this type of file that is not possible yet: save it without a password.")
 
 
 def read_metadata(archive: Archive) -> Metadata:

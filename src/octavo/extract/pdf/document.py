@@ -40,7 +40,7 @@ def open_document(path: Path, password: str | None = None) -> Generator[Document
     try:
         document = _pdfium.PdfDocument(path, password=password)
     except pypdfium2.PdfiumError as error:
-        raise _named(error, password) from None
+        raise _named(error, path, password) from None
     try:
         opened = Document(document)
         if opened.page_count > MOST_PAGES:
@@ -50,14 +50,22 @@ def open_document(path: Path, password: str | None = None) -> Generator[Document
         document.close()
 
 
-def _named(error: Any, password: str | None) -> Exception:  # noqa: ANN401
+def _named(error: Any, path: Path, password: str | None) -> Exception:  # noqa: ANN401
     if error.err_code == _raw.FPDF_ERR_PASSWORD:
         return Encrypted("The password is wrong." if password else None)
     if error.err_code == _raw.FPDF_ERR_SECURITY:
         return Encrypted("The way in which it is protected is not known.")
-    if error.err_code == _raw.FPDF_ERR_SUCCESS:
+    if _opens(path, password):
         return Empty("The PDF has no pages.")
     return BadInput("The file is damaged: it cannot be opened as a PDF.")
+
+
+def _opens(path: Path, password: str | None) -> bool:
+    """PDFium's last error may be an older one, and the library refuses files without pages like damaged ones."""
+    document = _raw.FPDF_LoadDocument(bytes(path) + b"\0", password and password.encode() + b"\0")
+    if document:
+        _raw.FPDF_CloseDocument(document)
+    return bool(document)
 
 
 class Document:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from math import isfinite
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from octavo.extract.contract import BlockKind, Box, Metadata
 from octavo.model.errors import Defect
 from octavo.model.json import JSON
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
-
-Record = TypeVar("Record")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,8 @@ def batch_to_json(batch: Batch) -> bytes:
 
 
 def batch_from_json(document: bytes) -> Batch:
-    return Batch(tuple(_load(document, _pages())))
+    with _refusing():
+        return Batch(tuple(_page(one) for one in json.loads(document)))
 
 
 def facts_to_json(facts: PdfFacts) -> bytes:
@@ -111,7 +108,15 @@ def facts_to_json(facts: PdfFacts) -> bytes:
 
 
 def facts_from_json(document: bytes) -> PdfFacts:
-    return _load(document, _facts())
+    with _refusing():
+        read = json.loads(document)
+        return PdfFacts(
+            page_count=_is(int, read["page_count"]),
+            bookmarks=tuple(_bookmark(one) for one in read["bookmarks"]),
+            metadata=_metadata(read["metadata"]),
+            encrypted=_is(bool, read["encrypted"]),
+            tagged=_is(bool, read["tagged"]),
+        )
 
 
 def _fields(record: PdfFacts | Bookmark | PageText | PageBlock | Metadata) -> dict[str, JSON]:
@@ -122,26 +127,60 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _load(document: bytes, adapter: TypeAdapter[Record]) -> Record:
-    """Checked, because the sandbox's child wrote it; without the input in the message, which is somebody's text."""
-    from pydantic import ValidationError
+# What a child of the sandbox wrote is checked by hand: there is a process for each step, and importing pydantic takes
+# longer than reading ten pages.
 
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    """Without the reason, which may be somebody's text."""
     try:
-        return adapter.validate_json(document, strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise Defect(f"What was read of a PDF cannot be used. {first['loc']}: {first['msg']}") from None
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise Defect("What was read of a PDF cannot be used.") from None
 
 
-@cache
-def _pages() -> TypeAdapter[list[PageText]]:
-    from pydantic import TypeAdapter
+def _is(kind: type[Value], value: object) -> Value:
+    if type(value) is not kind:
+        raise TypeError
+    return value
 
-    return TypeAdapter(list[PageText])
+
+def _or_none(kind: type[Value], value: object) -> Value | None:
+    return None if value is None else _is(kind, value)
 
 
-@cache
-def _facts() -> TypeAdapter[PdfFacts]:
-    from pydantic import TypeAdapter
+def _page(read: dict[str, Any]) -> PageText:
+    return PageText(
+        number=_is(int, read["number"]),
+        label=_is(str, read["label"]),
+        width=_or_none(float, read["width"]),
+        height=_or_none(float, read["height"]),
+        blocks=tuple(_block(one) for one in read["blocks"]),
+        pictures=_is(bool, read["pictures"]),
+        right_to_left=_is(bool, read["right_to_left"]),
+        plain=_is(bool, read["plain"]),
+        failed=_or_none(str, read["failed"]),
+    )
 
-    return TypeAdapter(PdfFacts)
+
+def _block(read: dict[str, Any]) -> PageBlock:
+    box = read["box"]
+    return PageBlock(
+        kind=BlockKind(read["kind"]),
+        text=_is(str, read["text"]),
+        box=None if box is None else Box(*(_is(float, number) for number in box)),
+        size=_is(float, read["size"]),
+        bold=_is(bool, read["bold"]),
+        lines=_is(int, read["lines"]),
+    )
+
+
+def _bookmark(read: dict[str, Any]) -> Bookmark:
+    return Bookmark(_is(int, read["level"]), _is(str, read["title"]), _or_none(int, read["page"]))
+
+
+def _metadata(read: dict[str, Any]) -> Metadata:
+    title, author, date, language = (_or_none(str, read[name]) for name in ("title", "author", "date", "language"))
+    extra = {_is(str, name): _is(str, value) for name, value in read["extra"].items()}
+    return Metadata(title, author, date, language, extra)

@@ -14,13 +14,13 @@ from pathlib import Path
 from octavo.extract.contract import Extracted, from_json
 from octavo.extract.pdf.pages import PdfFacts, batch_to_json, facts_from_json, facts_to_json
 from octavo.extract.pdf.ranges import batch_ranges, unreadable
-from octavo.model.errors import OctavoError
 from octavo.model.json import JSON
 from octavo.sandbox import ChildCrashed, Limits, OutOfTime, OutputTooLarge, Progress, Sandbox, TaskFailed
 
 # What a page can do to the process that reads it. Other errors are about the file, and end everything.
 _ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
-_MOST_FAILURES = 6
+_MOST_COST = 16  # for which two pages among a hundred are found
+_COST_OF_TIME = 4  # of a page that takes all the time it may
 _SECONDS_A_PAGE = 1
 
 
@@ -86,21 +86,18 @@ class _Isolation:
 
     def __init__(self, pdf: PdfInSandbox) -> None:
         self._pdf = pdf
-        self._failures = 0
+        self._cost = 0
 
-    async def read(self, first: int, last: int) -> bytes:
+    async def read(self, first: int, last: int, *, layout: bool = True) -> bytes:
+        layout = layout and self._cost <= _MOST_COST
         try:
-            return await self._pdf.read_once(first, last, layout=True)
+            return await self._pdf.read_once(first, last, layout=layout)
         except _ENDED as error:
-            reason = error
-        self._failures += 1
-        if first == last or self._failures > _MOST_FAILURES:
-            return await self._read_plain(first, last, reason)
+            self._cost += _COST_OF_TIME if isinstance(error, OutOfTime) else 1
+            reason = error.title
+        if first == last and layout:
+            return await self.read(first, last, layout=False)
+        if first == last or self._cost > 2 * _MOST_COST:
+            return batch_to_json(unreadable(first, last, reason)) + b"\n"
         middle = (first + last) // 2
-        return await self.read(first, middle) + await self.read(middle + 1, last)
-
-    async def _read_plain(self, first: int, last: int, reason: OctavoError) -> bytes:
-        try:
-            return await self._pdf.read_once(first, last, layout=False)
-        except _ENDED:
-            return batch_to_json(unreadable(first, last, reason.title)) + b"\n"
+        return await self.read(first, middle, layout=layout) + await self.read(middle + 1, last, layout=layout)

@@ -53,9 +53,9 @@ async def jobs_of(house: House, document: str) -> list[Any]:
 async def test_a_strangers_document_is_not_there(house: House, person: httpx.AsyncClient, verb: str) -> None:
     document = await add(person)
     stranger = await house.person("tomas@example.org")
-    file = {"files": {"file": ("b.txt", b"Other words.")}} if verb == "replace" else {}
+    file = {"file": ("b.txt", b"Other words.")} if verb == "replace" else None
 
-    answer = await stranger.post(f"/actions/documents/{document}/{verb}", headers=JSON, **file)
+    answer = await stranger.post(f"/actions/documents/{document}/{verb}", headers=JSON, files=file)
 
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
     assert [row[0] for row in await jobs_of(house, document)] == ["queued"]
@@ -130,7 +130,9 @@ async def test_resume_leaves_a_job_alone_that_gets_on(house: House, person: http
 
     assert answer.status_code == 204
     assert await jobs_of(house, document) == before
-    await house.run("UPDATE jobs SET started_at = now() - interval '11 minutes', created_at = now() - interval '1 hour'")
+    await house.run(
+        "UPDATE jobs SET started_at = now() - interval '11 minutes', created_at = now() - interval '1 hour'"
+    )
     await person.post(f"/actions/documents/{document}/resume", headers=JSON)
     ((status, token),) = await jobs_of(house, document)
     assert status == "queued"
@@ -175,7 +177,10 @@ async def test_a_file_is_sent_by_a_form(person: httpx.AsyncClient) -> None:
     answer = await person.post("/actions/upload", files={"file": ("plain.txt", b"Plain words.")}, headers=PAGE)
     assert (answer.status_code, answer.headers["location"]) == (303, "/library")
 
-    nothing = await person.post("/actions/upload", files={"file": ("", b"")}, headers=JSON)
+    # As browsers send a form in which nothing was chosen.
+    empty = b'--x\r\nContent-Disposition: form-data; name="file"; filename=""\r\n\r\n\r\n--x--\r\n'
+    form = {"content-type": "multipart/form-data; boundary=x", **JSON}
+    nothing = await person.post("/actions/upload", content=empty, headers=form)
     assert nothing.json()["code"] == "NOTHING_CHOSEN"
     assert [one["filename"] for one in (await person.get("/api/v1/documents")).json()["items"]] == ["plain.txt"]
 

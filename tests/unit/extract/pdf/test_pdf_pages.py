@@ -61,7 +61,14 @@ def test_ligatures_and_soft_hyphens_are_letters(read: Read) -> None:
 
 
 def test_what_means_something_in_markdown_is_shown_as_it_is(read: Read) -> None:
-    lines = ["# hash", "> quote", "| a | b |", "<b>tag</b> &amp; [x](y) `code` *star* snake_case a * b", "===", "1984. A year"]
+    lines = [
+        "# hash",
+        "> quote",
+        "| a | b |",
+        "<b>tag</b> &amp; [x](y) `code` *star* snake_case a * b",
+        "===",
+        "1984. A year",
+    ]
     extracted = read([Words(line, top=100 + 40 * number) for number, line in enumerate(lines)])
     assert {block.kind for block in extracted.blocks} == {BlockKind.PARAGRAPH}
     assert "snake_case a * b" in extracted.markdown
@@ -89,7 +96,9 @@ def test_a_table_with_lines(read: Read) -> None:
     rules: list[Part] = [Line(72, 100 + 20 * row, 372, 100 + 20 * row) for row in range(4)]
     rules += [Line(72 + 100 * column, 100, 72 + 100 * column, 160) for column in range(4)]
     words = [
-        Words(cell, 76 + 100 * column, 114 + 20 * row) for row, line in enumerate(cells) for column, cell in enumerate(line)
+        Words(cell, 76 + 100 * column, 114 + 20 * row)
+        for row, line in enumerate(cells)
+        for column, cell in enumerate(line)
     ]
     extracted = read([*rules, *words, *paragraph(PROSE, 300)])
     assert extracted.markdown.startswith(
@@ -149,9 +158,19 @@ def test_labels(read: Read) -> None:
 
 
 def test_metadata(read: Read) -> None:
-    info = {"Title": "Über Seiten", "Author": "A. Nobody", "CreationDate": "D:20240229120000+01'00'", "Subject": "Pages"}
+    info = {
+        "Title": "Über Seiten",
+        "Author": "A. Nobody",
+        "CreationDate": "D:20240229120000+01'00'",
+        "Subject": "Pages",
+    }
     about = read([*paragraph(PROSE, 100)], info=info, language="de-AT").metadata
-    assert (about.title, about.author, about.date, about.language) == ("Über Seiten", "A. Nobody", "2024-02-29", "de-AT")
+    assert (about.title, about.author, about.date, about.language) == (
+        "Über Seiten",
+        "A. Nobody",
+        "2024-02-29",
+        "de-AT",
+    )
     assert about.extra["subject"] == "Pages"
 
 

@@ -7,7 +7,7 @@ import { openBox } from "./paste.js";
 import { openPalette } from "./palette.js";
 import { clearSelection, toggle } from "./select.js";
 
-const PLACES = { l: "/library", n: "/notifications", o: "/operations", s: "/settings" };
+const PLACES = { l: "/library", n: "/notifications", o: "/operations" };
 const SECOND_MS = 1500;
 const HELP = [
   ["Ctrl K", "Find a document, a page or an action"],
@@ -15,7 +15,6 @@ const HELP = [
   ["n", "Add a link, text or file"],
   ["g l", "Library"],
   ["g n", "Notifications"],
-  ["g s", "Settings"],
   ["j  k", "Next or previous document"],
   ["Enter", "Open it"],
   ["x", "Select it; with Shift, all up to it"],

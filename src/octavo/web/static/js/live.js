@@ -9,6 +9,7 @@ const ADDRESS = "/api/v1/events";
 const POLL_MS = 5000;
 const STREAM_AGAIN_MS = 60_000;
 const SETTLE_MS = 1500;
+const IDLE_MS = 10_000;
 const MOST_ERRORS = 2;
 const WORDS = { live: "Live", reconnecting: "Reconnecting", polling: "Polling", off: "Up to date" };
 
@@ -27,6 +28,7 @@ let wanted = false;
 let polling = 0;
 let again = 0;
 let settling = 0;
+let active = 0;
 /** @type {BroadcastChannel | null} */
 let channel = null;
 
@@ -37,15 +39,16 @@ export const onEvent = (listener) => listeners.add(listener);
 export const onLost = (listener) => losers.add(listener);
 
 export function startLive() {
-  const { owner, cursor: start, active } = document.body.dataset;
+  const { owner, cursor: start, active: working } = document.body.dataset;
   cursor = start ?? "";
+  active = Number(working);
   channel = new BroadcastChannel(`octavo-${owner}`);
   channel.addEventListener("message", ({ data }) => hear(data));
-  addEventListener("focus", () => wake());
+  addEventListener("focus", catchUp);
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => event.persisted && wake());
   lead(`octavo-live-${owner}`);
-  if (Number(active)) wake();
+  if (active) open();
   else catchUp();
 }
 
@@ -55,8 +58,9 @@ export function wake() {
   open();
 }
 
-/** How much is being worked on; with nothing left the stream rests. @param {number} active */
-export function settle(active) {
+/** How much is being worked on; with nothing left the stream rests. @param {number} working */
+export function settle(working) {
+  active = working;
   clearTimeout(settling);
   if (active) open();
   else settling = setTimeout(rest, SETTLE_MS);
@@ -108,6 +112,7 @@ function connect() {
     cursor = event.lastEventId || cursor;
     stopPolling();
     show("live");
+    if (!active) settling = setTimeout(rest, IDLE_MS); // what it was opened for may come to nothing
   });
   opened.addEventListener("message", (event) => take(JSON.parse(event.data), event.lastEventId));
   opened.addEventListener("error", () => fail(opened));

@@ -126,9 +126,9 @@ export function patchRow(row, now) {
   let whole = true;
   for (const part of PARTS) whole = patchPart(one(part, row), one(part, now)) && whole;
   for (const flag of FLAGS) row.classList.toggle(flag, now.classList.contains(flag));
-  for (const name of ["process", "status", "revision", "tab", "at"]) row.dataset[name] = now.dataset[name] ?? "";
+  for (const name of ["process", "status", "revision", "fits", "at"]) row.dataset[name] = now.dataset[name] ?? "";
   const tab = list()?.dataset.status;
-  row.classList.toggle("leaving", Boolean(tab) && now.dataset.tab !== tab);
+  row.classList.toggle("leaving", Boolean(tab) && now.dataset.fits !== tab);
   if (!whole) setTimeout(refresh, LATER_MS, row.dataset.document);
 }
 

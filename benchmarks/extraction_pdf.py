@@ -1,0 +1,194 @@
+"""How well and how fast PDFs are read: headings against the bookmarks that the files have, and speed against liteparse.
+
+`python -m benchmarks.extraction_pdf FOLDER`: every PDF with bookmarks is read as it is and without them. Speeds are
+pages for each second of processor time, the better of two rounds, so that neighbours on the machine matter less.
+
+`python -m benchmarks.extraction_pdf --endings FOLDER`: every file is read in the sandbox, and the endings are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+import liteparse
+import pypdfium2
+
+from octavo.extract import pdf
+from octavo.extract.contract import BlockKind, Extracted, Quality
+from octavo.extract.pdf.pages import Bookmark
+from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.model.errors import OctavoError
+from octavo.sandbox import Outcome, Sandbox
+
+ROUNDS = 2
+GOAL_RECALL, GOAL_LEVELS = 0.88, 0.90
+PRELOAD = ("octavo.extract.run", "octavo.extract.pdf.run")
+_pdfium: Any = pypdfium2
+_liteparse: Any = liteparse
+
+
+class Heading(NamedTuple):
+    words: str
+    page: int | None
+    level: int | None
+
+
+class Judgement(NamedTuple):
+    """`levels`: share of pairs of headings that stand to each other as their bookmarks do."""
+
+    recall: float
+    precision: float
+    levels: float
+
+
+class Speed(NamedTuple):
+    pages: int
+    bare: float
+    inside: float
+    memory: int
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["--endings"]:
+        asyncio.run(count_endings(sorted(Path(arguments[1]).glob("*.pdf"))))
+        return 0
+    return measure(sorted(Path(arguments[0]).glob("*.pdf")))
+
+
+def measure(paths: Sequence[Path]) -> int:
+    kept: list[Judgement] = []
+    stripped: list[Judgement] = []
+    print(f"{'':24} pages  recall levels  recall levels    bare sandbox  MiB")
+    for path in paths:
+        bookmarks = pdf.open_pdf(path).bookmarks
+        if not bookmarks:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            bare = without_bookmarks(path, Path(folder))
+            kept.append(judge(bookmarks, read(path)))
+            stripped.append(judge(bookmarks, read(bare)))
+        speed = speeds(path)
+        bare_ones, kept_ones = (f"{one[-1].recall:7.3f} {one[-1].levels:6.3f}" for one in (stripped, kept))
+        numbers = f"{speed.bare:7.0f} {speed.inside:7.0f} {speed.memory >> 20:4}"
+        print(f"{path.stem[:24]:24} {speed.pages:5} {bare_ones} {kept_ones} {numbers}")
+    recall, levels = mean(one.recall for one in stripped), mean(one.levels for one in kept)
+    print(
+        f"without bookmarks: recall {recall:.3f} (goal {GOAL_RECALL}); with: levels {levels:.3f} (goal {GOAL_LEVELS})"
+    )
+    return 0 if recall >= GOAL_RECALL and levels >= GOAL_LEVELS else 1
+
+
+def read(path: Path) -> Extracted:
+    facts = pdf.open_pdf(path)
+    return pdf.assemble(facts, [pdf.read_batch(path, *pages) for pages in pdf.batch_ranges(facts.page_count)])
+
+
+def without_bookmarks(path: Path, folder: Path) -> Path:
+    """Pages that are copied into a new file leave the bookmarks behind."""
+    copy = _pdfium.PdfDocument.new()
+    copy.import_pages(_pdfium.PdfDocument(path))
+    copy.save(folder / "bare.pdf")
+    return folder / "bare.pdf"
+
+
+def judge(bookmarks: Sequence[Bookmark], extracted: Extracted) -> Judgement:
+    wanted = [Heading(_words(one.title), one.page, one.level) for one in bookmarks]
+    found = [
+        Heading(_words(one.text), one.page, one.level) for one in extracted.blocks if one.kind is BlockKind.HEADING
+    ]
+    pairs = [(one, other) for one in wanted if (other := next((h for h in found if _is_same(one, h)), None))]
+    agreeing = [_order(a, c) == _order(b, d) for (a, b), (c, d) in combinations(pairs, 2)]
+    right = sum(any(_is_same(one, other) for one in wanted) for other in found)
+    return Judgement(len(pairs) / len(wanted), right / max(len(found), 1), mean(agreeing) if agreeing else 0.0)
+
+
+def _words(text: str) -> str:
+    return re.sub(r"[\W_]+", " ", text.lower()).strip()
+
+
+def _is_same(wanted: Heading, found: Heading) -> bool:
+    """The same page, and the same words apart from a number before them or a line that is missing."""
+    title, words = wanted.words, found.words
+    return wanted.page == found.page and (
+        (title in words and len(words) < len(title) + 12) or (words in title and len(words) > 0.6 * len(title))
+    )
+
+
+def _order(one: Heading, other: Heading) -> int:
+    first, second = one.level or 0, other.level or 0
+    return (first > second) - (first < second)
+
+
+def speeds(path: Path) -> Speed:
+    pages = pdf.open_pdf(path).page_count
+    bare = max(pages / _processor_seconds(lambda: _parse_bare(path)) for _ in range(ROUNDS))
+    outcomes = [asyncio.run(_read_in_sandbox(path)) for _ in range(ROUNDS)]
+    inside = max(pages / sum(one.cpu_seconds for one in round_) for round_ in outcomes)
+    return Speed(pages, bare, inside, max(one.peak_memory_bytes for round_ in outcomes for one in round_))
+
+
+def _parse_bare(path: Path) -> None:
+    options = {"ocr_enabled": False, "output_format": "markdown", "max_pages": 10**6, "quiet": True}
+    _liteparse.LiteParse(**options, extract_blocks=True).parse(path)
+
+
+def _processor_seconds(work: Callable[[], None]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+class Counting(Sandbox):
+    """Keeps what each task cost."""
+
+    def __init__(self) -> None:
+        super().__init__(preload=PRELOAD)
+        self.outcomes: list[Outcome] = []
+
+    async def run(self, *arguments: Any, **named: Any) -> Outcome:  # noqa: ANN401
+        outcome = await super().run(*arguments, **named)
+        self.outcomes.append(outcome)
+        return outcome
+
+
+async def _read_in_sandbox(path: Path) -> list[Outcome]:
+    async with Counting() as sandbox:
+        await PdfInSandbox(sandbox, path).extract()
+        return sandbox.outcomes
+
+
+async def count_endings(paths: Sequence[Path]) -> None:
+    endings: Counter[str] = Counter()
+    slowest = 0.0
+    async with Sandbox(preload=PRELOAD) as sandbox:
+        for path in paths:
+            start = time.monotonic()
+            endings[await _ending(sandbox, path)] += 1
+            slowest = max(slowest, time.monotonic() - start)
+    for ending, count in endings.most_common():
+        print(f"{count:5} {ending}")
+    print(f"slowest {slowest:.1f} s")
+
+
+async def _ending(sandbox: Sandbox, path: Path) -> str:
+    try:
+        extracted = await PdfInSandbox(sandbox, path).extract()
+    except OctavoError as error:
+        return f"{error.code}: {error.line}"
+    if extracted.quality is not Quality.EMPTY:
+        return extracted.quality
+    return "empty, for OCR" if "pages_for_ocr" in extracted.metadata.extra else "empty, blank"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""Every state of a document as the library shows it: its chip, its cause, its one verb. And the slim rail's dock."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenBrowser
+from tests.support.browser import PHONE, WORK_MS, Place, Visitor, check_axe
+
+STATES = {
+    "needs.txt": ("needs_classification = true", "Needs classification", "Classify again", "attention"),
+    "partial.txt": ("quality = 'partial'", "Partial text", "Read the rest", ""),
+    "empty.txt": ("quality = 'empty'", "No text", "Try OCR", "attention"),
+    "ocr.txt": ("quality = 'ocr'", "OCR text", None, ""),
+    "kept.bin": ("quality = 'stored_only'", "Stored only", "Download", ""),
+    "fine.txt": ("quality = 'full'", "Full text", None, ""),
+}
+
+
+def test_each_state_has_its_chip_and_its_verb(place: Place, member: Visitor) -> None:
+    documents = {name: member.upload(name, f"Words of {name}.") for name in STATES}
+    member.wait_for_all(documents.values())
+    for name, (change, *_) in STATES.items():
+        place.database.run(f"UPDATE documents SET {change} WHERE id = %s", documents[name])
+    page = member.open("/library")
+
+    for name, (_, chip, verb, look) in STATES.items():
+        row = page.locator(f"#d-{documents[name]}")
+        expect(row.locator(".chip")).to_have_text(chip)
+        expect(row.locator(".title")).to_have_text(name)  # the file's name, as long as there is no better one
+        if verb:
+            expect(row.locator(".verb :is(a, button)")).to_have_text(verb)
+        else:
+            expect(row.locator(".verb :is(a, button)")).to_have_count(0)
+        assert not look or look in (row.get_attribute("class") or "").split()
+    expect(page.locator('[data-tab="needs_you"] .count')).to_have_text("3")
+    check_axe(page)
+    page.locator('.tab[data-tab="needs_you"]').click()
+    expect(page.locator("#documents > .row")).to_have_count(3)
+
+
+def test_what_is_worked_on_shows_a_skeleton_and_no_chip(place: Place, member: Visitor) -> None:
+    with place.workers_held():
+        document = member.upload("long.txt", "Some words.")
+        job = member.document(document)["process_id"]
+        place.database.run(
+            "UPDATE jobs SET status = 'processing', admitted = true, started_at = now(), attempt = 1, done = 148, "
+            "total = 312, unit = 'pages', leased_by = gen_random_uuid(), lease_expires_at = now() + interval '1 hour', "
+            "deadline_at = now() + interval '1 hour' WHERE id = %s",
+            job,
+        )
+        page = member.open("/library")
+        row = page.locator(f"#d-{document}")
+        expect(row.locator(".skeleton")).to_be_visible()
+        expect(row.locator(".chip")).to_have_count(0)
+        expect(row.locator(".bar-line")).to_contain_text("148 of 312")
+        bar = row.locator("progress")
+        expect(bar).to_have_attribute("value", "148")
+
+        # Progress makes no event; it is shown anyway, and the bar is not drawn anew for it.
+        place.database.run("UPDATE jobs SET done = 200, progressed_at = now() WHERE id = %s", job)
+        expect(row.locator(".bar-line")).to_contain_text("200 of 312", timeout=WORK_MS)
+        place.database.run("UPDATE jobs SET lease_expires_at = now() WHERE id = %s", job)
+    member.wait_for(document)
+
+
+def test_the_ring_of_a_slim_rail_opens_the_dock(place: Place, open_browser: OpenBrowser) -> None:
+    member = open_browser(place.sign_up(), size=PHONE)
+    with place.workers_held():
+        for name in ("one", "two"):
+            member.upload(f"{name}.txt", f"Words of {name}.")
+        page = member.open("/library")
+        ring = page.get_by_role("button", name="2 working now")
+        items = page.locator("#dock .dock-item")
+        expect(items.first).to_be_hidden()
+        ring.click()
+        expect(items).to_have_count(2)
+        expect(items.first).to_be_visible()
+        expect(ring).to_have_attribute("aria-expanded", "true")
+        check_axe(page)
+        page.keyboard.press("Escape")
+        expect(items.first).to_be_hidden()
+        ring.click()
+        items.first.get_by_role("button", name="Cancel one.txt").click()
+        expect(items.filter(has_text="one.txt")).to_contain_text("Cancelled")
