@@ -12,8 +12,20 @@ from octavo import __version__
 from octavo.model.settings import Settings
 from octavo.ops.instance import bucket_of, open_database
 from octavo.web import health, objects
-from octavo.web.api import account, admin, collections, documents, events, jobs, keys, members, problems, uploads
-from octavo.web.api import notifications, webhooks
+from octavo.web.api import (
+    account,
+    admin,
+    collections,
+    documents,
+    events,
+    jobs,
+    keys,
+    members,
+    notifications,
+    problems,
+    uploads,
+    webhooks,
+)
 from octavo.web.api import settings as published
 from octavo.web.assets import Assets
 from octavo.web.bodies import SmallBodies

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.extract.contract import Quality
 from octavo.extract.formats.eml import PROCESSOR
 from octavo.model.errors import OctavoError
 from tests.support.office import markdown, read
@@ -108,7 +109,17 @@ def test_mails_in_mails_in_mails_end(tmp_path: Path) -> None:
         outer = mail("Outer")
         outer.add_attachment(message)
         message = outer
-    assert "Innermost" not in markdown(PROCESSOR, tmp_path, message.as_bytes())
+    extracted = read(PROCESSOR, tmp_path, message.as_bytes())
+    assert "Innermost" not in extracted.markdown
+    assert extracted.markdown.endswith("*Left out here: parts of the mail (1). The file itself has all of them.*")
+    assert extracted.quality is Quality.PARTIAL
+
+
+def test_parts_beyond_counting_are_told(tmp_path: Path) -> None:
+    head = b"From: a@b.c\nContent-Type: multipart/mixed; boundary=x\n\n"
+    extracted = read(PROCESSOR, tmp_path, head + b"--x\nContent-Type: text/plain\n\nhi\n" * 3000)
+    assert "parts of the mail (1,001)" in extracted.markdown
+    assert extracted.quality is Quality.PARTIAL
 
 
 @patient

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,13 @@ def test_a_damaged_table_of_contents_costs_only_itself(tmp_path: Path) -> None:
 def test_a_missing_chapter_costs_only_itself(tmp_path: Path) -> None:
     data = epub({"gone.xhtml": "", **CHAPTERS}, toc=TOC)
     assert markdown(PROCESSOR, tmp_path, data).startswith("# Part One")
+
+
+def test_thousands_of_entries_for_one_place_do_no_harm(tmp_path: Path) -> None:
+    toc = "".join(f'<li><a href="b.xhtml">Entry {n}</a></li>' for n in range(20_000))
+    began = time.process_time()
+    assert len(read(PROCESSOR, tmp_path, epub(CHAPTERS, toc=toc)).outline) == 20_000
+    assert time.process_time() - began < 10
 
 
 def test_a_loop_of_contents_ends(tmp_path: Path) -> None:

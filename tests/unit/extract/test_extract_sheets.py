@@ -69,6 +69,12 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert same.quality is Quality.PARTIAL
 
 
+def test_a_cell_that_is_cut_is_said_too(tmp_path: Path) -> None:
+    extracted = read(csv.PROCESSOR, tmp_path, b"a,b\n1," + b"long " * 1000 + b"\n")
+    assert extracted.markdown.endswith("after the first 2,000 characters (1 cells). The file itself has all of them.*")
+    assert extracted.quality is Quality.PARTIAL
+
+
 def test_cells_at_both_ends_of_the_world_are_refused(tmp_path: Path) -> None:
     far = f'<row r="1">{cell("A1", 1)}</row><row r="1048576">{cell("XFD1048576", 1)}</row>'
     with pytest.raises(TooLarge, match="too far apart"):

@@ -114,7 +114,11 @@ def test_links_and_folders_are_no_members(tmp_path: Path) -> None:
         assert opened.read("../../up.xml") == b"text"
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"PK\x03\x04" + bytes(500), archive({"a": b"b"})[:-30]])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"PK\x03\x04", b"PK\x03\x04" + bytes(500), archive({"a": b"b"})[:-30]],
+    ids=["nothing", "a mark", "a mark and zeros", "all but the end"],
+)
 def test_what_was_cut_off_is_damaged(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(BadInput, match="damaged"):
         Archive(kept(tmp_path, data))

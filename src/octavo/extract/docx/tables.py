@@ -34,8 +34,10 @@ class _Grid:
         for one in _inside(element, "w:tc"):
             about = child(one, "w:tcPr")
             content = self._content(one, about, len(cells))
-            again = content if len(one_line(content)) <= MOST_REPEATED else []
-            cells += [content, *[again] * (_count(child(about, "w:gridSpan"), 1) - 1)]
+            span = _count(child(about, "w:gridSpan"), 1)
+            cells.append(content)
+            if span > 1:
+                cells += [content if len(one_line(content)) <= MOST_REPEATED else []] * (span - 1)
         self.above = dict(enumerate(cells))
         return cells[:MOST_COLUMNS]
 

@@ -36,8 +36,11 @@ def convert_chapter(data: bytes, targets: Sequence[Target]) -> str:
     starts = {target: places.get(target.fragment, body) for target in targets}
     _set_levels(body, {starts[target]: target.entry for target in targets if target.entry})
     _remove_lists(body)
+    marks: dict[Element, list[str]] = {}
     for target, element in starts.items():
-        _mark(element, f"\ufdd0{target.number}\ufdd1")
+        marks.setdefault(element, []).append(f"\ufdd0{target.number}\ufdd1")
+    for element, numbers in marks.items():
+        _mark(element, "".join(numbers))
     return _LONE_MARKS.sub(r"\1", to_markdown(body))
 
 

@@ -16,7 +16,6 @@ _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 # Fonts are scrambled so that nobody copies them out of the book; the text can be read all the same.
 _FONT_METHODS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-_MOST_SPINE = 20_000
 _OTHER_FIELDS = {
     "publisher": "publisher",
     "subject": "subject",
@@ -47,7 +46,7 @@ def read_package(archive: Archive) -> Book:
     folder = posixpath.dirname(path)
     items = {one.get("id") or "": one for one in _named(root, "item")}
     spine = next(iter(_named(root, "spine")), None)
-    references = [one.get("idref") or "" for one in (spine if spine is not None else ())][:_MOST_SPINE]
+    references = [one.get("idref") or "" for one in (spine if spine is not None else ())]
     chapters = [_chapter(items[one], folder) for one in references if one in items]
     if not chapters:
         raise BadInput(f"{DAMAGED}the book does not say which chapters it has.")

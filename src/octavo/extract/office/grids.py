@@ -32,6 +32,7 @@ class Grid:
     budget: Budget = field(default_factory=Budget)
     rows: list[list[str]] = field(default_factory=list[list[str]])
     rows_left_out: int = 0
+    cells_cut: int = 0
     widest: int = 0
 
     def take(self, rows: Iterable[Sequence[str]]) -> None:
@@ -41,12 +42,14 @@ class Grid:
             if len(self.rows) >= MOST_ROWS or self.budget.cells <= 0:
                 self.rows_left_out += bool(width)
                 continue
-            self.rows.append([_cell(cell) for cell in row[: min(width, MOST_COLUMNS)]])
+            shown = [" ".join(cell.split()) for cell in row[: min(width, MOST_COLUMNS)]]
+            self.cells_cut += sum(len(cell) > MOST_CHARACTERS for cell in shown)
+            self.rows.append([_cell(cell) for cell in shown])
             self.budget.cells -= max(1, len(self.rows[-1]))
 
     @property
     def is_cut(self) -> bool:
-        return self.rows_left_out > 0 or self.widest > MOST_COLUMNS
+        return self.rows_left_out > 0 or self.cells_cut > 0 or self.widest > MOST_COLUMNS
 
     def pieces(self, *, has_head: bool = True) -> Iterator[Piece]:
         """A table for each group of rows between empty ones; a cell by itself is a line of text."""
@@ -70,6 +73,8 @@ class Grid:
             parts.append(f"the rows after the first {first - 1:,} ({self.rows_left_out:,} more)")
         if self.widest > MOST_COLUMNS:
             parts.append(f"the columns after the first {MOST_COLUMNS} ({self.widest - MOST_COLUMNS:,} more)")
+        if self.cells_cut:
+            parts.append(f"what is in a cell after the first {MOST_CHARACTERS:,} characters ({self.cells_cut:,} cells)")
         return f"*Left out here: {' and '.join(parts)}. The file itself has all of them.*"
 
 
@@ -93,7 +98,6 @@ def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _cell(text: str) -> str:
-    text = " ".join(text.split())
     if len(text) > MOST_CHARACTERS:
         text = text[: MOST_CHARACTERS - 1] + "…"
     return escape_inline(text, r"\\")

@@ -34,10 +34,14 @@ _KIBIBYTE = 1024
 
 @dataclass(slots=True)
 class Reader:
-    """Reads a message with those that are attached to it; `attachments` are those of all."""
+    """Reads a message with those that are attached to it; `attachments` are those of all.
+
+    `left_out` counts parts that are too many, and mails in mails that are too deep.
+    """
 
     attachments: list[str] = field(default_factory=list[str])
     parts: int = 0
+    left_out: int = 0
 
     def message(self, message: Message, level: int = 1) -> Iterator[str]:
         subject = header(message, "Subject")
@@ -48,7 +52,8 @@ class Reader:
 
     def _part(self, part: Message, level: int) -> Iterator[str]:
         self.parts += 1
-        if self.parts > MOST_PARTS or level > _DEEPEST_MESSAGE:
+        if self.parts > MOST_PARTS:
+            self.left_out += 1
             return
         kind = part.get_content_type()
         inside = _parts(part)
@@ -56,7 +61,10 @@ class Reader:
             yield from self._best(inside, level)
         elif kind == "message/rfc822":
             for one in inside:
-                yield from self.message(one, level + 1)
+                if level < _DEEPEST_MESSAGE:
+                    yield from self.message(one, level + 1)
+                else:
+                    self.left_out += 1
         elif inside:
             for one in inside:
                 yield from self._part(one, level)

@@ -14,7 +14,6 @@ MAIN = "ppt/presentation.xml"
 _TITLES = frozenset({"title", "ctrTitle"})
 _LISTS = frozenset({"", "body", "obj"})
 _LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
-_MOST_SLIDES = 10_000
 _DEEPEST = 8
 
 
@@ -23,7 +22,7 @@ def convert_slides(package: Package) -> list[str]:
     name, root = package.main(MAIN)
     relations = package.relations(name)
     slides = [relations.get(attribute(one, "r:id") or "") for one in descendants(root, "p:sldId")]
-    return [_slide(package, slide, is_first=not place) for place, slide in enumerate(slides[:_MOST_SLIDES])]
+    return [_slide(package, slide, is_first=not place) for place, slide in enumerate(slides)]
 
 
 def _slide(package: Package, slide: Relation | None, *, is_first: bool) -> str:

@@ -34,7 +34,6 @@ _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
 _NOT_CHARACTERS = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LETTER = re.compile(r"[^\W\d_]")
-_SPACES = re.compile(r"\s+")
 
 
 def clean_letters(text: str) -> str:
@@ -50,7 +49,10 @@ def clean_letters(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Lines of one paragraph together; a word that a hyphen divides at the end of a line is whole again."""
-    return _SPACES.sub(" ", _HYPHENATED.sub("", clean_letters(text))).strip()
+    text = clean_letters(text)
+    if "\n" in text:
+        text = _HYPHENATED.sub("", text)
+    return " ".join(text.split())
 
 
 def has_right_to_left(text: str) -> bool:
