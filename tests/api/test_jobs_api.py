@@ -19,7 +19,8 @@ from tests.support.engine import Engine, engine_on
 
 JOB_FIELDS = [
     *("id", "kind", "document_id", "status", "stage", "attempt", "failures", "max_attempts", "progress", "eta"),
-    *("waiting_because", "error", "stages", "created_at", "queued_at", "started_at", "completed_at", "failed_at"),
+    *("waiting_because", "error", "stages", "created_at", "queued_at", "started_at", "progressed_at"),
+    *("completed_at", "failed_at"),
 ]
 UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 CALLERS = ["anonymous", "stranger", "owner", "admin"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from octavo.web.assets import asset
 from tests.api.owners.conftest import OpenHouse
 from tests.support.visitors import me, refused
 
@@ -64,7 +65,7 @@ async def test_what_is_refused_makes_no_owner(open_house: OpenHouse) -> None:
     assert await house.rows("SELECT count(*) FROM owners") == [(1,)]
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/static/octavo.css"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", asset("mark.svg")], ids=["alive", "ready", "a picture"])
 async def test_machines_that_watch_are_not_counted(open_house: OpenHouse, path: str) -> None:
     house = await open_house(requests_per_minute_anonymous=1)
     browser = await house.browser()

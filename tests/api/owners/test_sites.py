@@ -7,6 +7,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from octavo.web.assets import asset
 from tests.api.owners.conftest import OpenHouse
 from tests.support.visitors import ADDRESS, House, me, refused
 
@@ -96,7 +97,7 @@ async def test_a_key_is_nothing_that_a_browser_adds_by_itself(house: House) -> N
 async def test_only_its_own_names_are_answered(open_house: OpenHouse, host: str, status: int) -> None:
     house = await open_house(hosts=("docs.example.org",))
     browser = await house.browser()
-    for path in ("/", "/api/v1/session", "/readyz", "/static/octavo.css", "/api/openapi.json"):
+    for path in ("/library", "/api/v1/session", "/readyz", asset("mark.svg"), "/api/openapi.json"):
         answer = await browser.get(path, headers={"host": host})
         assert answer.status_code == status
         if status == 421:
@@ -109,7 +110,7 @@ async def test_only_its_own_names_are_answered(open_house: OpenHouse, host: str,
 async def test_a_server_for_all_addresses_answers_to_addresses_and_not_to_names(open_house: OpenHouse) -> None:
     house = await open_house(host="0.0.0.0")
     browser = await house.browser()
-    assert (await browser.get("/", headers={"host": "192.0.2.1:8400"})).status_code == 200
+    assert (await browser.get("/library", headers={"host": "192.0.2.1:8400"})).status_code == 200
     refused(await browser.get("/", headers={"host": "evil.example"}), 421, "WRONG_HOST")
 
 
