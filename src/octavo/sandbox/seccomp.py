@@ -53,6 +53,7 @@ class Check:
 
 
 _OPEN_FOR_WRITING = 0x3 | 0x40 | 0x200 | 0x400000  # write or read-write, create, truncate, unnamed temporary file
+_AF_UNIX = 1
 _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020080
 _MAP_SHARED, _MAP_ANONYMOUS, _MAP_GROWS_DOWN = 0x01, 0x20, 0x100
@@ -71,6 +72,9 @@ CHECKS: dict[str, Check] = {
     "fcntl": Check(1, _ALL_BITS, (0, 1, 2, 3, 4, 1030, 1032)),
     # isatty, window size, bytes waiting, blocking, close-on-exec; no TIOCSTI, which types into a terminal.
     "ioctl": Check(1, _ALL_BITS, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
+    # Two ends of one pipe inside the child, which runtimes wake their threads with. Nothing else takes a socket: connect,
+    # bind, sendto and sendmsg are refused, so neither end can be led elsewhere or carry a descriptor.
+    "socketpair": Check(0, _ALL_BITS, (_AF_UNIX,)),
 }
 
 # abort() and raise() signal oneself, and only the child knows its number.

@@ -28,6 +28,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "dup3": (292, 24),
     "pipe": (22, None),
     "pipe2": (293, 59),
+    "socketpair": (53, 199),
     "fsync": (74, 82),
     "fdatasync": (75, 83),
     "ftruncate": (77, 46),

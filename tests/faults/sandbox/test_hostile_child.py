@@ -41,7 +41,8 @@ REFUSED = [
     Attack("connect_unix"),
     Attack("connect_abstract"),
     Attack("listen_tcp"),
-    Attack("make_socket_pair"),
+    Attack("lead_a_pair_elsewhere"),
+    Attack("pass_a_file_through_a_pair"),
     # Reading other documents, keys, and the worker's environment.
     Attack("read_file"),
     Attack("read_file_beneath_folder_descriptor"),
@@ -133,6 +134,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             listener = stack.enter_context(socket.socket(socket.AF_UNIX))
             listener.bind(address)
             listener.listen()
+        datagrams = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        datagrams.bind(str(tmp_path / "datagrams"))
         opened = stack.enter_context(secret.open("rb"))
         victim = stack.enter_context(subprocess.Popen(["/bin/sleep", "600"], env={"CANARY": "x"}, stdin=opened))
         stack.callback(victim.kill)
@@ -141,6 +144,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
                 "port": tcp.getsockname()[1],
                 "unix_socket": str(tmp_path / "socket"),
                 "abstract_socket": abstract,
+                "datagram_socket": str(tmp_path / "datagrams"),
                 "secret": str(secret),
                 "writable": str(writable),
                 "folder": str(folder),

@@ -54,7 +54,6 @@ async def test_the_text_of_every_page_comes_out(sandbox: Sandbox, tmp_path: Path
     assert (extracted.pages_with_text, extracted.metadata.extra["pages_for_ocr"]) == (230, "231")
 
 
-@pytest.mark.xfail(reason="liteparse asks for a pair of sockets when it starts, and the sandbox's filter refuses it")
 async def test_the_layout_is_the_same_as_outside(sandbox: Sandbox, tmp_path: Path) -> None:
     path = write(tmp_path, Pdf([page(number) for number in range(1, 4)]))
     assert await PdfInSandbox(sandbox, path).extract() == read_pdf(path)

@@ -74,9 +74,17 @@ def listen_tcp(task: Task) -> None:
     socket.create_server(("127.0.0.1", 0)).close()
 
 
-def make_socket_pair(task: Task) -> None:
-    for end in socket.socketpair():
-        end.close()
+def lead_a_pair_elsewhere(task: Task) -> None:
+    """A pair of sockets may be made; one of its ends is then turned to somebody outside."""
+    end, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with end, other:
+        end.sendto(b"x", text(task, "datagram_socket"))
+
+
+def pass_a_file_through_a_pair(task: Task) -> None:
+    end, other = socket.socketpair()
+    with end, other:
+        socket.send_fds(end, [b"x"], [0])
 
 
 # Reading what is not the input
