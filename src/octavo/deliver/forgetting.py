@@ -13,7 +13,7 @@ async def forget_tries(database: Database) -> int:
 
 
 async def forget_notifications(database: Database) -> int:
-    """Those that were read, and for errors resolved."""
+    """News, and errors that were read and resolved."""
     return await _forget(database, QUERIES.forget_notifications)
 
 

@@ -19,7 +19,7 @@ from octavo.owners.sign_in import local_owner
 from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules
 
 log = structlog.get_logger()
-PATIENCE = 10  # as `nice` counts
+PATIENCE = 5  # as `nice` counts: a third of what others get when all are busy
 
 
 async def work(settings: Settings) -> None:

@@ -27,7 +27,7 @@ from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Noti
 _MAXRSS_UNIT = KIB if kernel.IS_LINUX else 1
 _CHILD_FILES = len(ChildFiles._fields)
 # Work that can wait makes way for people who ask, and for the heartbeats of the worker.
-PATIENCE = 10
+PATIENCE = 5
 
 
 @dataclass(slots=True)

@@ -100,6 +100,7 @@ WHERE owner_id = :owner AND id = :id AND level = 'error' AND resolved_at IS NULL
 DELETE FROM deliveries WHERE at < engine_now() - make_interval(days => :days);
 
 -- name: forget_notifications(days)!
--- Those that were read; an error that nobody resolved stays.
-DELETE FROM notifications WHERE read_at < clock_timestamp() - make_interval(days => :days)
-  AND (level = 'news' OR resolved_at IS NOT NULL);
+-- News, read or not; an error that nobody resolved stays.
+DELETE FROM notifications
+WHERE (level = 'news' AND created_at < clock_timestamp() - make_interval(days => :days))
+   OR (resolved_at IS NOT NULL AND read_at < clock_timestamp() - make_interval(days => :days));
