@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from octavo.database import Connection, load_queries
 from octavo.enrich.chunking import Chunk
 from octavo.enrich.steps import chunk_in_sandbox
-from octavo.extract.contract import Extracted, Metadata, SourceType, from_json, to_json
+from octavo.extract.contract import Extracted, Metadata, Quality, SourceType, from_json, to_json
 from octavo.extract.formats import known_processors
 from octavo.extract.steps import extract_in_sandbox
 from octavo.intake.errors import NotCanonical
@@ -35,11 +35,13 @@ from octavo.model.errors import BadInput, Cancelled
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
 from octavo.pipeline.fetching import Given, as_given, fetch_source
+from octavo.pipeline.pdf_pages import read_pdf
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
+MOST_DETAILS = 20
 READABLE = frozenset[str](known_processors().source_types)
 JSON_TYPE, MARKDOWN_TYPE = "application/json", "text/markdown; charset=utf-8"
 
@@ -78,7 +80,11 @@ async def process_document(run: Run[Tools]) -> JSON:
     work = Processing(run, source, read_input(run.input).revision)
 
     async def stage(name: str, make: Callable[[], Awaitable[JSON]], save: Save) -> JSON:
-        made = await run.stage(name, make, save=save)
+        async def save_anew(connection: Connection, made: JSON) -> None:
+            work.files.begin_saving()
+            await save(connection, made)
+
+        made = await run.stage(name, make, save=save_anew)
         await work.files.remove_unused()
         return made
 
@@ -118,6 +124,7 @@ class Processing:
     """The stages of one revision."""
 
     def __init__(self, run: Run[Tools], source: Source, revision: int) -> None:
+        self._run = run
         self._tools = run.tools
         self._source = source
         self._revision = revision
@@ -155,14 +162,17 @@ class Processing:
             return None
         given = self._given
         async with self.files.local_copy(given.key) as path:
-            extracted = await extract_in_sandbox(
-                self._tools.sandbox,
-                path,
-                given.filename,
-                given.content_type,
-                source_type=given.source_type,
-                url=given.url,
-            )
+            if self._source_type == SourceType.PDF:
+                extracted = await read_pdf(self._run, self.files, path)
+            else:
+                extracted = await extract_in_sandbox(
+                    self._tools.sandbox,
+                    path,
+                    given.filename,
+                    given.content_type,
+                    source_type=given.source_type,
+                    url=given.url,
+                )
         self._extracted = extracted
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
         return {**stored, "quality": extracted.quality}
@@ -173,6 +183,8 @@ class Processing:
             await connection.execute(QUERIES.set_extracted, values | {"quality": "stored_only"})
             return
         await self.files.keep(connection, "extracted", made, JSON_TYPE)
+        place = {"document": self._source.id, "revision": self._revision}
+        await self.files.forget(connection, await connection.execute(QUERIES.delete_batches, place))
         await connection.execute(QUERIES.set_extracted, values | {"quality": made["quality"]})
 
     # markdown_saved
@@ -198,6 +210,7 @@ class Processing:
             "word_count": extracted.word_count,
             "page_count": len(extracted.pages) or None,
             "quality": extracted.quality,
+            "metadata": Jsonb(_details(extracted)),
         }
 
     # chunked
@@ -230,6 +243,18 @@ class Processing:
             body = await self.files.read("extracted", EXTRACTED_BYTES)
             self._extracted = await asyncio.to_thread(from_json, body)
         return self._extracted
+
+
+def _details(extracted: Extracted) -> dict[str, JSON]:
+    """What else is worth showing; a file may say much of itself, so it is cut."""
+    said: dict[str, JSON] = {
+        name[:60]: text[:500] for name, text in list(extracted.metadata.extra.items())[:MOST_DETAILS]
+    }
+    if extracted.quality == Quality.PARTIAL:
+        said["pages_with_text"] = extracted.pages_with_text
+    if extracted.moments:
+        said["seconds"] = round(extracted.moments[-1].seconds)
+    return said
 
 
 def whole_date(given: str | None) -> str | None:

@@ -52,7 +52,11 @@ class RevisionFiles:
         """Drop the rows of objects that nobody refers to any more."""
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
-        self._unused = [row[0] for row in unused]
+        self._unused += [row[0] for row in unused]
+
+    def begin_saving(self) -> None:
+        """What an earlier try found unused may be used again since: its transaction never ended."""
+        self._unused = []
 
     async def remove_unused(self) -> None:
         """Files that a stage took the place of, after it was committed; after a kill the daily sweep finds them."""

@@ -56,6 +56,11 @@ class Sandbox:
     ) -> None:
         await self.aclose()
 
+    @property
+    def limits(self) -> Limits:
+        """What a task may take when nothing else is said."""
+        return self._limits
+
     async def aclose(self) -> None:
         """Kills what still runs; returns when no process is left."""
         self._closed = True

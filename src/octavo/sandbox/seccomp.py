@@ -72,8 +72,8 @@ CHECKS: dict[str, Check] = {
     "fcntl": Check(1, _ALL_BITS, (0, 1, 2, 3, 4, 1030, 1032)),
     # isatty, window size, bytes waiting, blocking, close-on-exec; no TIOCSTI, which types into a terminal.
     "ioctl": Check(1, _ALL_BITS, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
-    # Two ends of one pipe inside the child, which runtimes wake their threads with. Nothing else takes a socket: connect,
-    # bind, sendto and sendmsg are refused, so neither end can be led elsewhere or carry a descriptor.
+    # Two ends of one pipe inside the child, which runtimes wake their threads with. Nothing else takes a socket:
+    # connect, bind, sendto and sendmsg are refused, so neither end can be led elsewhere or carry a descriptor.
     "socketpair": Check(0, _ALL_BITS, (_AF_UNIX,)),
 }
 

@@ -145,9 +145,11 @@ async def test_what_is_old_is_forgotten_and_unsolved_errors_are_not(
     engine.fail(claim(engine), ErrorClass.UNSUPPORTED)
     await office.relay()
     news = [one.id for one in await shown(desk, owner) if one.level == "news"]
-    engine.run("UPDATE notifications SET read_at = now() - interval '91 days' WHERE id <> ALL (%s)", news[:2])
-    engine.run("UPDATE notifications SET read_at = now() - interval '89 days' WHERE id = %s", news[0])
-    assert await forget_notifications(desk.database) == 1
+    old, young = "now() - interval '91 days'", "now() - interval '89 days'"
+    engine.run(f"UPDATE notifications SET created_at = {old}, read_at = {old}")
+    engine.run(f"UPDATE notifications SET created_at = {young} WHERE id = %s", news[0])
+    assert await forget_notifications(desk.database) == 2
+    assert [one.level for one in await shown(desk, owner)] == ["news", "error"]
     subscriber = office.subscribe(owner)
     for days in (91, 89):
         engine.run(

@@ -13,6 +13,10 @@ INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, '
 -- What an earlier attempt at the same revision made, when a stage is done again on request.
 DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND kind = :kind RETURNING key;
 
+-- name: delete_batches(document, revision)
+-- The pages of a PDF in batches, once they are one text.
+DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND starts_with(kind, 'pages:') RETURNING key;
+
 -- name: insert_artifact(id, document, job, kind, revision, key, content_type)!
 INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_type)
 VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
@@ -31,11 +35,11 @@ WHERE id = :document;
 UPDATE documents SET revision = :revision, text_ready = true, updated_at = clock_timestamp()
 WHERE id = :document AND revision = 0;
 
--- name: set_found(document, title, author, language, date, word_count, page_count, quality)!
+-- name: set_found(document, title, author, language, date, word_count, page_count, quality, metadata)!
 -- What the file says of itself; what a person wrote stays.
 UPDATE documents SET title = coalesce(title, :title), author = coalesce(author, :author),
                      language = coalesce(:language, language), document_date = coalesce(document_date, :date::date),
-                     word_count = :word_count, page_count = :page_count, quality = :quality, updated_at = clock_timestamp()
+                     word_count = :word_count, page_count = :page_count, quality = :quality, metadata = :metadata || metadata, updated_at = clock_timestamp()
 WHERE id = :document;
 
 -- name: delete_chunks(document, revision)!

@@ -23,6 +23,7 @@ STAGES = {
     None: "Reading pages",
     "inherited": "Reading pages",
     "fetched": "Reading pages",
+    "reading": "Reading pages",
     "extracted": "Saving text",
     "markdown_saved": "Splitting",
     "chunked": "Describing",

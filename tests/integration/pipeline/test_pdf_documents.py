@@ -1,0 +1,119 @@
+"""A PDF becomes text with its pages; a long one is read in batches that are done once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from octavo.library import changes
+from octavo.library.documents import list_chunks
+from octavo.sandbox import Sandbox
+from tests.support.library import Desk
+from tests.support.pdf import Pdf, Picture, Words, paragraph
+from tests.support.working import add, finished, text_of, working
+
+PAGES = 230
+
+
+def book(pages: int) -> bytes:
+    made = [
+        [Words(f"Chapter {n}", top=90, size=18, font="bold"), *paragraph([f"Page {n} has words of its own."], 120)]
+        for n in range(1, pages + 1)
+    ]
+    return Pdf(made).write()
+
+
+@pytest.fixture
+async def sandbox() -> AsyncGenerator[Sandbox]:
+    async with Sandbox(preload=("octavo.extract.run", "octavo.extract.pdf.run", "octavo.enrich.run")) as box:
+        yield box
+
+
+async def parts_of(desk: Desk) -> list[tuple[str, int]]:
+    rows = await desk.rows("SELECT part, attempt FROM job_stages WHERE stage = 'reading' ORDER BY finished_at, part")
+    return [(row["part"], row["attempt"]) for row in rows]
+
+
+async def test_a_short_pdf_is_read_at_once_and_every_chunk_knows_its_pages(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "book.pdf", book(3))
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert (shown.status, shown.quality, shown.source_type, shown.page_count) == ("completed", "full", "pdf", 3)
+    assert await parts_of(desk) == []
+    async with desk.database.connection() as connection:
+        chunks = (await list_chunks(connection, owner, document)).items
+    assert (chunks[0].page_from, chunks[-1].page_to) == (1, 3)
+    await desk.check_books()
+
+
+async def test_a_long_pdf_is_read_in_batches_and_nothing_of_them_is_left(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "book.pdf", book(PAGES))
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert (shown.status, shown.page_count) == ("completed", PAGES)
+    assert [part for part, _ in await parts_of(desk)] == ["1-100", "101-200", "201-230"]
+    told = await desk.rows("SELECT detail FROM events WHERE kind = 'progress' ORDER BY id")
+    assert told[-1]["detail"]["done"] == PAGES
+    kinds = await desk.rows("SELECT kind FROM artifacts ORDER BY kind")
+    assert [row["kind"] for row in kinds] == ["extracted", "markdown", "source"]
+    text = await text_of(desk, owner, document)
+    assert all(f"Page {n} has words" in text for n in range(1, PAGES + 1))
+    await desk.check_books()
+
+
+async def test_a_worker_that_stops_between_batches_costs_no_batch(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "book.pdf", book(PAGES))
+    async with working(desk, sandbox, folder):
+        async with asyncio.timeout(30):
+            while not await parts_of(desk):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    before = await parts_of(desk)
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert shown.status == "completed"
+    after = await parts_of(desk)
+    assert after[: len(before)] == before
+    assert [part for part, _ in after] == ["1-100", "101-200", "201-230"]
+    await desk.check_books()
+
+
+async def test_a_long_pdf_is_put_together_again_although_its_batches_are_gone(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "book.pdf", book(PAGES))
+    async with working(desk, sandbox, folder):
+        await finished(desk, owner, document)
+        first = await text_of(desk, owner, document)
+        async with desk.database.transaction() as connection:
+            await changes.retry_document(connection, owner, document, "extracted")
+        shown = await finished(desk, owner, document)
+    assert (shown.status, shown.revision) == ("completed", 2)
+    assert await text_of(desk, owner, document) == first
+    await desk.check_books()
+
+
+async def test_pages_without_text_are_counted(desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path) -> None:
+    body = Pdf([[*paragraph(["Words on the first page."], 120)], [Picture()]]).write()
+    document = await add(desk, owner, "scan.pdf", body)
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert (shown.quality, shown.metadata["pages_with_text"], shown.page_count) == ("partial", 1, 2)
+
+
+async def test_a_locked_pdf_fails_with_its_own_code(desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path) -> None:
+    document = await add(desk, owner, "locked.pdf", Pdf([[*paragraph(["Secret."], 120)]]).write("password"))
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert shown.error is not None
+    assert (shown.status, shown.error.code) == ("failed", "ENCRYPTED")
+    await desk.check_books()
