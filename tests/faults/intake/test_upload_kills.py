@@ -228,7 +228,7 @@ def check_document(caller: Caller, engine: Engine, plan: Plan, row: dict[str, An
     assert "".join("".join(chunk["content"].split()) for chunk in chunks) == "".join(text.decode().split())
 
 
-@pytest.mark.parametrize("files", [50, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("files", [20, *(pytest.param(many, marks=pytest.mark.long) for many in (50, 200))])
 def test_what_was_acknowledged_is_there_whatever_is_killed(
     site: Site, engine: Engine, database_info: str, files: int
 ) -> None:
