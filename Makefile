@@ -21,10 +21,10 @@ up: $(VENV)/.runtime ## start Octavo: database, storage and web on this machine
 stop: $(VENV)/.runtime ## stop what `make up` started
 	@$(BIN)/octavo stop
 
-# Most tests wait for processes, so four run beside each other also on two cores; a file's tests stay together, and the
+# Most tests wait for processes, so three run beside each other also on two cores; a file's tests stay together, and the
 # order is that of the folders, because the slow ones come first in it.
 test: $(VENV)/.dev $(VENV)/.browser ## run the tests
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: $(VENV)/.dev ## run the long forms of the reliability tests
 	$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)

@@ -130,7 +130,7 @@ def worker(parent: Parent = None) -> None:
     """Run one worker; any number may run on any number of machines. `octavo up` starts OCTAVO_WORKERS of them."""
     from octavo.ops.work import work
 
-    asyncio.run(work(begin("worker", parent)))
+    asyncio.run(work(begin("worker", parent), beside_web=parent is not None))
 
 
 @app.command()

@@ -22,12 +22,14 @@ log = structlog.get_logger()
 PATIENCE = 5  # as `nice` counts: a third of what others get when all are busy
 
 
-async def work(settings: Settings) -> None:
+async def work(settings: Settings, *, beside_web: bool = False) -> None:
+    """Until it is asked to stop. Beside a web process, on one machine, it makes way for those who wait for a page."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    _step_back()
+    if beside_web:
+        _step_back()
     async with (
         open_database(settings) as database,
         aclosing(bucket_of(settings)) as bucket,
