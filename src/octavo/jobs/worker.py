@@ -34,6 +34,8 @@ CHANNEL = "octavo_jobs"
 SCHEDULE_SECONDS = 1.0
 TIME_SECONDS = 0.25
 RETRY_SECONDS = 0.2
+# What was cancelled and goes on is cancelled again after this.
+CANCEL_SECONDS = 1.0
 # A connection that takes longer than this was not there.
 AWAY_SECONDS = 0.5
 
@@ -77,6 +79,7 @@ class Running:
     task: asyncio.Task[None] | None = None
     deadline: float = 0.0
     timed_out: bool = False
+    ended: bool = False
 
 
 class Worker(Generic[Tools]):
@@ -240,6 +243,7 @@ class Worker(Generic[Tools]):
         except JobPaused as paused:
             await self._pause(job, paused)
         except asyncio.CancelledError:
+            running.ended = True
             if running.timed_out:
                 await self._fail(job, TimedOut("It made no progress within its time limit."))
         except OctavoError as error:
@@ -354,7 +358,7 @@ class Worker(Generic[Tools]):
 
     def _stop_overdue(self) -> None:
         for one in self._running.values():
-            if one.task and not one.timed_out and time.monotonic() > one.deadline:
+            if one.task and not one.ended and time.monotonic() > one.deadline:
                 one.timed_out = True
                 one.task.cancel()
 
@@ -411,14 +415,9 @@ class Worker(Generic[Tools]):
         tasks = [one.task for one in self._running.values() if one.task]
         if tasks:
             await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
-        left = [one for one in self._running.values() if one.task]
-        for one in left:
-            if one.task:
-                one.task.cancel()
-        await asyncio.gather(*(one.task for one in left if one.task), return_exceptions=True)
-        for helper in helpers:
-            helper.cancel()
-        await asyncio.gather(*helpers, return_exceptions=True)
+        left = list(self._running.values())
+        await _end([one.task for one in left if one.task])
+        await _end(helpers)
         await self._say_goodbye([one.job for one in left])
         if self._visits:
             await self._visits.close()
@@ -456,6 +455,14 @@ async def sync_kinds(connection: Connection, kinds: Kinds[Any]) -> None:
     await connection.execute(QUERIES.sync_kinds, values)
     await connection.execute(QUERIES.sync_rates)
     await connection.execute(QUERIES.sync_caps)
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel until they are over: before Python 3.12 a cancellation that meets an answer that has just come is lost."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=CANCEL_SECONDS)
 
 
 def _leases(jobs: Sequence[ClaimedJob]) -> dict[str, Any]:

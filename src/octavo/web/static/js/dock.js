@@ -70,7 +70,7 @@ export function tellDock(job, state) {
   if (!(state in ENDS)) return void ends.delete(job);
   ends.set(job, state);
   const item = document.getElementById(`dock-${job}`);
-  if (item && "sent" in item.dataset) end(item);
+  if (item && ("sent" in item.dataset || item.classList.contains("done"))) end(item);
 }
 
 /** @param {HTMLElement} now as the server shows it @param {number} active how much there is altogether */
@@ -131,12 +131,13 @@ function fill(item, now) {
   else item.replaceChildren(...now.childNodes);
 }
 
-/** Over: it says how, and goes after a while. @param {HTMLElement} item */
+/** Over: it says how, if that was told already, and goes after a while. @param {HTMLElement} item */
 function end(item) {
-  if (item.classList.contains("done")) return;
-  const how = /** @type {keyof typeof ENDS} */ (ends.get(item.dataset.job ?? "") ?? "complete");
+  const how = /** @type {keyof typeof ENDS | undefined} */ (ends.get(item.dataset.job ?? ""));
+  const said = how ? ENDS[how] : "Ended";
+  if (item.classList.contains("done") && (!how || one(".what", item)?.textContent === said)) return;
   item.className = `dock-item${how === "failed" || how === "dead_letter" ? " failed" : ""}`;
-  one(".what", item)?.replaceChildren(make("span", { class: "cut" }, ENDS[how]));
+  one(".what", item)?.replaceChildren(make("span", { class: "cut" }, said));
   const bar = one("progress", item);
   if (bar) bar.value = how === "complete" ? bar.max : bar.value;
   for (const button of all("form, .top > button", item)) button.remove();
