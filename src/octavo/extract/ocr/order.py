@@ -1,0 +1,110 @@
+"""The order in which people read the lines of a page: down each column, and across what goes over several.
+
+Engines answer lines from top to bottom, which mixes columns. A page is therefore cut into bands by the lines that cross
+a gutter, and a band into columns by the gutters that no line of it crosses. Rows of a table look like columns too:
+where the lines of neighbours stand side by side all the way down, they are read across.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+from octavo.extract.ocr.lines import Line
+
+# A gutter is at least this many line heights wide, and a column at least so many lines long.
+GUTTER_HEIGHTS = 0.8
+COLUMN_LINES = 3
+# A line that covers this much of its band's width goes over all columns.
+SPANNING = 0.6
+# Neighbours whose lines stand side by side more often than this, with few words in each, are cells of a table.
+SIDE_BY_SIDE = 0.7
+CELL_CHARACTERS = 25
+
+
+def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
+    """Columns in the order in which they are read, each from top to bottom; a page without columns is one."""
+    if not lines:
+        return []
+    height = median(line.height for line in lines)
+    columns: list[list[Line]] = []
+    for band in _bands(sorted(lines, key=_from_top), height):
+        columns += _columns(band, height)
+    return columns
+
+
+def _from_top(line: Line) -> tuple[float, float]:
+    return line.middle, line.box.left
+
+
+def _bands(lines: list[Line], height: float) -> list[list[Line]]:
+    """Cut where a line goes over the gutter that the others leave free."""
+    left, right = min(line.box.left for line in lines), max(line.box.right for line in lines)
+    narrow = [line for line in lines if line.width < SPANNING * (right - left)]
+    gutters = _gutters(narrow, height)
+    if not gutters:
+        return [lines]
+    bands: list[list[Line]] = [[]]
+    spanning = False
+    for line in lines:
+        crosses = any(line.box.left < start and end < line.box.right for start, end in gutters)
+        if crosses != spanning and bands[-1]:
+            bands.append([])
+        spanning = crosses
+        bands[-1].append(line)
+    return bands
+
+
+def _columns(band: list[Line], height: float) -> list[list[Line]]:
+    gutters = _gutters(band, height)
+    if not gutters:
+        return [_across(band, height)]
+    starts = [end for _, end in gutters]
+    parts: list[list[Line]] = [[] for _ in range(len(gutters) + 1)]
+    for line in band:
+        parts[bisect_right(starts, line.box.left + 0.01)].append(line)
+    if any(len(part) < COLUMN_LINES for part in parts) or _is_table(parts, height):
+        return [_across(band, height)]
+    return [part for part in parts if part]
+
+
+def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
+    """Stretches of the width that no line touches, between lines on both sides."""
+    if not lines:
+        return []
+    covered: list[list[float]] = []
+    for line in sorted(lines, key=lambda line: line.box.left):
+        if covered and line.box.left <= covered[-1][1]:
+            covered[-1][1] = max(covered[-1][1], line.box.right)
+        else:
+            covered.append([line.box.left, line.box.right])
+    return [(one[1], other[0]) for one, other in pairwise(covered) if other[0] - one[1] >= GUTTER_HEIGHTS * height]
+
+
+def _is_table(parts: list[list[Line]], height: float) -> bool:
+    """Whether neighbours are cells of the same rows rather than columns of text."""
+    lines = [line for part in parts for line in part]
+    if median(len(line.text) for line in lines) > CELL_CHARACTERS:
+        return False
+    first, *others = parts
+    middles = sorted(line.middle for line in first)
+    beside = sum(_has_near(middles, line.middle, height / 2) for part in others for line in part)
+    return beside >= SIDE_BY_SIDE * sum(map(len, others))
+
+
+def _has_near(middles: list[float], middle: float, distance: float) -> bool:
+    place = bisect_right(middles, middle - distance)
+    return place < len(middles) and middles[place] <= middle + distance
+
+
+def _across(band: list[Line], height: float) -> list[Line]:
+    """Row by row: lines whose middles are close stand in one row, from left to right."""
+    rows: list[list[Line]] = []
+    for line in sorted(band, key=_from_top):
+        if rows and line.middle - rows[-1][0].middle < height / 2:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [line for row in rows for line in sorted(row, key=lambda line: line.box.left)]

@@ -1,0 +1,53 @@
+"""A picture as it is shown and sent on: the right way up, never enlarged, never over the original."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from octavo.extract.pictures.opening import open_picture
+
+SHOWN_PIXELS = 2048
+JPEG_QUALITY = 80
+# How long a side each provider's model takes.
+MODEL_PIXELS = {"gemini": 3072, "openai": 2048, "anthropic": 1568}
+
+
+def fitted(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
+    """Turned as its camera says, in plain colours on white, with no side longer than this."""
+    picture.draft("RGB", (side, side))  # a JPEG is decoded at a fraction of its size
+    turned = ImageOps.exif_transpose(picture)
+    turned.thumbnail((side, side), reducing_gap=2.0)
+    return _plain(turned)
+
+
+def _plain(picture: Image.Image) -> Image.Image:
+    if picture.mode in {"RGBA", "LA", "PA"} or "transparency" in picture.info:
+        with_alpha = picture.convert("RGBA")
+        ground = Image.new("RGBA", with_alpha.size, "white")
+        return Image.alpha_composite(ground, with_alpha).convert("RGB")
+    if picture.mode.startswith(("I", "F")):  # more than 8 bits a channel
+        return _eight_bits(picture).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _eight_bits(picture: Image.Image) -> Image.Image:
+    low, high = picture.convert("F").getextrema()
+    if not isinstance(low, float) or not isinstance(high, float) or high <= low:
+        return picture.convert("L")
+    scale = 255.0 / (high - low)
+    return picture.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+
+
+def to_jpeg(picture: Image.Image, quality: int = JPEG_QUALITY) -> bytes:
+    """Without what the camera wrote into it: place and time are nobody's business who gets the picture."""
+    body = BytesIO()
+    picture.save(body, "JPEG", quality=quality, optimize=True)
+    return body.getvalue()
+
+
+def make_jpeg(path: Path, side: int = SHOWN_PIXELS) -> bytes:
+    with open_picture(path) as picture:
+        return to_jpeg(fitted(picture, side))

@@ -1,0 +1,61 @@
+"""Opens pictures of the kinds that are read, and looks at their size before anything is decoded."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from PIL import Image, ImageFile, UnidentifiedImageError
+
+from octavo.model.errors import BadInput, TooLarge
+
+# Only these: Pillow knows formats that start other programs, or that nobody has looked at for years.
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF", "AVIF", "BMP")
+MOST_PIXELS = 200_000_000
+HEIF_FORMATS = frozenset({"HEIF"})
+MOST_HEIF_BYTES = 15 << 20
+
+
+class PictureDamaged(BadInput):
+    """This picture cannot be decoded. The file is kept; look whether it opens elsewhere, and add it anew if so."""
+
+    code = "DAMAGED"
+
+
+@cache
+def _prepare_pillow() -> None:
+    import pi_heif
+
+    pi_heif.register_heif_opener()  # pyright: ignore[reportUnknownMemberType]
+    Image.MAX_IMAGE_PIXELS = None  # counted here, for all formats alike
+    ImageFile.LOAD_TRUNCATED_IMAGES = False
+
+
+@contextmanager
+def open_picture(path: Path) -> Generator[Image.Image]:
+    """A picture that is not decoded yet; what goes wrong inside means that it is damaged."""
+    _prepare_pillow()
+    try:
+        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as picture:
+            _check_size(picture, path.stat().st_size)
+            yield picture
+    except BadInput:
+        raise
+    except MemoryError:
+        raise
+    except UnidentifiedImageError:
+        raise PictureDamaged from None
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, RuntimeError) as error:
+        # Decoders of a dozen formats fail in as many ways; the file is to blame for all of them.
+        raise PictureDamaged(type(error).__name__) from None
+
+
+def _check_size(picture: Image.Image, size: int) -> None:
+    pixels = picture.width * picture.height
+    if pixels > MOST_PIXELS:
+        raise TooLarge(f"It has {pixels / 1e6:,.0f} million pixels; at most {MOST_PIXELS / 1e6:,.0f} are decoded.")
+    if picture.format in HEIF_FORMATS and size > MOST_HEIF_BYTES:
+        raise TooLarge(f"Pictures of this format are decoded up to {MOST_HEIF_BYTES >> 20} MB.")
