@@ -7,13 +7,16 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pypdfium2
 from pypdfium2 import raw as pypdfium2_raw
 
 from octavo.extract.contract import Box
 from octavo.model.errors import BadInput, Empty, Encrypted, TooLarge
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MOST_PAGES = 50_000
 _DEEPEST_BOOKMARK = 12
@@ -184,6 +187,14 @@ class OpenPage:
             if shown.type == _raw.FPDF_PAGEOBJ_IMAGE or count >= _MANY_OBJECTS:
                 return True
         return False
+
+    def drawn(self, scale: float) -> Image:
+        """The page as it is seen, with `scale` pixels for each point."""
+        bitmap = self._page.render(scale=scale)
+        try:
+            return bitmap.to_pil().convert("RGB")
+        finally:
+            bitmap.close()
 
     @contextmanager
     def _text_page(self) -> Generator[Any]:
