@@ -33,7 +33,7 @@ async def work(settings: Settings, *, beside_web: bool = False) -> None:
     async with (
         open_database(settings) as database,
         aclosing(bucket_of(settings)) as bucket,
-        sandbox_of(settings) as sandbox,
+        aclosing(sandbox_of(settings)) as sandbox,  # started by the first file that needs it
         fetch_client_of(settings) as fetch,
     ):
         await _prepare(database, settings)

@@ -24,7 +24,7 @@ class Threads:
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            await _ended(future)
+            await ended(future)
             raise
 
     async def aclose(self) -> None:
@@ -38,13 +38,16 @@ async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], A
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
-        await _ended(task)
+        await ended(task)
         if not task.cancelled() and task.exception() is None:
             await undo()
         raise
 
 
-async def _ended(future: asyncio.Future[Any]) -> None:
+async def ended(future: asyncio.Future[Any]) -> None:
+    """Wait for it, however often the caller is cancelled meanwhile; what came of it is not asked."""
     while not future.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([future])
+    if not future.cancelled():
+        future.exception()

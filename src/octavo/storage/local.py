@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import secrets
@@ -17,7 +18,7 @@ from octavo.model.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage import folder
 from octavo.storage.bodies import Body, in_blocks
 from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size
-from octavo.storage.calls import Threads, complete_or_undo
+from octavo.storage.calls import Threads, complete_or_undo, ended
 from octavo.storage.errors import ObjectMissing
 from octavo.storage.keys import check_key, check_prefix, segments
 from octavo.storage.links import Link, sign_link, verify_link
@@ -70,13 +71,26 @@ class LocalBucket:
         file = folder.UnfinishedFile(self._root)
         try:
             async with aclosing(in_blocks(body, BLOCK_BYTES, limit, self._threads)) as blocks:
-                async for block in blocks:
-                    await self._run(file.write, block)
+                await self._write(file, blocks)
             publish = self._run(_once, key, file.publish, names)
             await complete_or_undo(publish, lambda: self.delete([key]))
         finally:
             await self._run(file.discard)
         return Stored(key, file.digest.bytes, file.digest.sha256)
+
+    async def _write(self, file: folder.UnfinishedFile, blocks: AsyncIterator[bytes]) -> None:
+        """A block is hashed and written while the next one comes in."""
+        writing: asyncio.Task[None] | None = None
+        try:
+            async for block in blocks:
+                if writing:
+                    await writing
+                writing = asyncio.create_task(self._run(file.write, block))
+            if writing:
+                await writing
+        finally:
+            if writing:
+                await ended(writing)
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
         """The whole object in one call."""
