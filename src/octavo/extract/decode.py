@@ -31,7 +31,6 @@ _NEVER_IN_TEXT = frozenset({"Cc", "Cn"})  # control characters, and what Unicode
 _LAYOUT = re.compile("[\t\n\r\f]")
 
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
-_NOT_ASCII_TEXT = re.compile(r"[^\x00-\x7f]")
 _ESCAPED_EAST_ASIAN = re.compile(rb"\x1b\$[@ABC()]|\x1b\([JI]")
 
 _NEWLINES = re.compile("\r\n?|[\x0b\x85]")
@@ -101,7 +100,7 @@ def _utf8(data: bytes) -> str | None:
     except UnicodeDecodeError:
         text = data.decode(errors="replace")
         broken = text.count("\ufffd")
-        right = len(_NOT_ASCII_TEXT.findall(text)) - broken
+        right = len(text) - len(text.encode("ascii", "ignore")) - broken
         return "utf-8" if right > 9 * broken else None
     return "utf-8"
 
