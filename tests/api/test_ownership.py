@@ -28,6 +28,7 @@ from octavo.web.app import create_app
 from tests.support.dumps import dump
 from tests.support.engine import engine_on
 from tests.support.passwords import PASSWORD, hash_fast
+from tests.support.pdf import Pdf, Words
 from tests.support.postgres import Server, open_folder
 from tests.support.visitors import House, house_on, me, refused
 
@@ -98,6 +99,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/chunks": Rule("read", "document"),
     "GET /api/v1/documents/{document}/events": Rule("read", "document"),
     "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),
+    "GET /api/v1/documents/{document}/pages/{number}.png": Rule("read", "pictured document"),
     "GET /api/v1/documents/{document}/source": Rule("read", "document"),
     # A download like the one above, only later: it needs no more than that.
     "POST /api/v1/documents/{document}/link": Rule("read", "document"),
@@ -174,6 +176,7 @@ class World:
             "document": self.document,
             "trashed document": self.trashed_document,
             "readable document": self.readable_document,
+            "pictured document": self.pictured_document,
             "begun upload": self.begun_upload,
             "received upload": self.received_upload,
             "upload": lambda: self.add("upload_id"),
@@ -201,9 +204,9 @@ class World:
             found = found[int(name) if name.isdecimal() else name]
         return found
 
-    async def add(self, wanted: str) -> str:
-        body, headers = f"Text {self.number()}".encode(), {"x-upload-filename": "a.txt"}
-        answer = await self.owner.post("/api/v1/documents", content=body, headers=headers)
+    async def add(self, wanted: str, body: bytes | None = None) -> str:
+        content, headers = body or f"Text {self.number()}".encode(), {"x-upload-filename": "a.txt"}
+        answer = await self.owner.post("/api/v1/documents", content=content, headers=headers)
         assert answer.status_code == 202, answer.text
         return answer.json()[wanted]
 
@@ -225,6 +228,9 @@ class World:
             *(uuid4(), document, "markdown", stored.key, "text/markdown"),
         )
         return document
+
+    async def pictured_document(self) -> str:
+        return await self.add("document_id", Pdf([[Words(f"Text {self.number()}")]]).write())
 
     async def begun_upload(self) -> str:
         return await self.post("/api/v1/uploads", "upload_id", filename="a.txt")
@@ -305,7 +311,7 @@ async def ask(client: httpx.AsyncClient, name: str, thing: str, **headers: str) 
     method, _, path = name.partition(" ")
     rule = RULES[name]
     more: dict[str, Any] = {"json": rule.body(thing)} if rule.body else {"content": rule.content}
-    path = re.sub(r"\{\w+\}", thing, path)
+    path = re.sub(r"\{\w+\}", thing, path.replace("{number}", "1"))
     return await client.request(method, path, headers={**rule.headers, **headers}, **more)
 
 

@@ -126,6 +126,7 @@ class World:
             "user": self.member,
             "webhook": self.webhook,
             "notification": self.notification,
+            "number": lambda: "1",
         }
         return makers[name]()
 

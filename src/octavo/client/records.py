@@ -113,8 +113,16 @@ class Concept:
 
 
 @dataclass(frozen=True, slots=True)
+class PageBox:
+    """`box` is left, top, right and bottom, in points from the upper left corner of the page."""
+
+    page: int
+    box: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
-    """`start` and `end` are characters of the document's markdown."""
+    """`start` and `end` are characters of the document's markdown, `boxes` where on its pages that stands."""
 
     id: UUID
     index: int
@@ -132,6 +140,7 @@ class Chunk:
     made_by: str | None
     seconds: float | None = None
     url: str | None = None
+    boxes: list[PageBox] = field(default_factory=list[PageBox])
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,16 +163,16 @@ BEGIN
     INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type)
     SELECT gen_random_uuid(), copy, process, kind, name, 1, key, content_type
     FROM artifacts WHERE document_id = twin AND revision = from_revision AND revision > 0;
-    INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height)
-    SELECT copy, 1, number, label, char_start, char_end, width, height
+    INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height, bookmarks)
+    SELECT copy, 1, number, label, char_start, char_end, width, height, bookmarks
     FROM pages WHERE document_id = twin AND revision = from_revision;
     WITH copied AS (
         SELECT gen_random_uuid() AS new_id, c.* FROM chunks c WHERE document_id = twin AND revision = from_revision
     ), inserted AS (
         INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to,
-                            heading_path, word_count, themes, tone, importance, summary, made_by, seconds)
+                            heading_path, word_count, themes, tone, importance, summary, made_by, seconds, boxes)
         SELECT new_id, copy, 1, index, content, char_start, char_end, page_from, page_to, heading_path, word_count, themes,
-               tone, importance, summary, made_by, seconds FROM copied
+               tone, importance, summary, made_by, seconds, boxes FROM copied
     )
     INSERT INTO chunk_concepts (chunk_id, concept, importance)
     SELECT copied.new_id, k.concept, k.importance FROM chunk_concepts k JOIN copied ON copied.id = k.chunk_id;
@@ -1110,12 +1110,14 @@ CREATE TABLE public.chunks (
     summary text,
     made_by text,
     seconds real,
+    boxes jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT chunks_check CHECK ((char_end > char_start)),
     CONSTRAINT chunks_index_check CHECK ((index >= 0)),
     CONSTRAINT chunks_seconds_check CHECK ((seconds >= (0)::double precision))
 );
 COMMENT ON COLUMN public.chunks.char_start IS 'In characters of the markdown of the same revision.';
 COMMENT ON COLUMN public.chunks.seconds IS 'Where in a recording the passage begins; NULL for what was not spoken.';
+COMMENT ON COLUMN public.chunks.boxes IS 'Places on pages, each as [page, left, top, right, bottom] in points from the upper left corner.';
 CREATE TABLE public.collections (
     id uuid NOT NULL,
     owner_id uuid NOT NULL,
@@ -1376,9 +1378,11 @@ CREATE TABLE public.pages (
     char_end integer NOT NULL,
     width real,
     height real,
+    bookmarks jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT pages_check CHECK ((char_end >= char_start)),
     CONSTRAINT pages_number_check CHECK ((number > 0))
 );
+COMMENT ON COLUMN public.pages.bookmarks IS 'What begins here by the file''s own table of contents and has no heading in the text, each as [level, title].';
 CREATE TABLE public.relay (
     only_row boolean DEFAULT true NOT NULL,
     xid xid8 NOT NULL,
@@ -1626,6 +1630,7 @@ CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (key_hash);
 CREATE INDEX api_keys_owner ON public.api_keys USING btree (owner_id, created_at);
 CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id) WHERE (user_id IS NOT NULL);
 CREATE INDEX artifacts_key ON public.artifacts USING btree (key);
+CREATE INDEX artifacts_page_pictures ON public.artifacts USING btree (created_at) WHERE (kind = 'page_picture'::text);
 CREATE UNIQUE INDEX collections_name ON public.collections USING btree (owner_id, lower(name));
 CREATE INDEX deliveries_at ON public.deliveries USING btree (at);
 CREATE INDEX deliveries_subscriber ON public.deliveries USING btree (subscriber_id, at, id);

@@ -10,11 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from octavo.enrich.boxes import BoxedLike, BoxFinder, PageBox
 from octavo.enrich.cuts import Cutter
 from octavo.enrich.measure import Measure, count_words
 from octavo.enrich.sections import BlockLike, merge_sections, read_sections
 
 _LONGEST_INDENT = 200
+
+
+class BlockOnPage(BlockLike, BoxedLike, Protocol):
+    """A block with its words and its place."""
 
 
 class PageLike(Protocol):
@@ -39,7 +44,7 @@ class MomentLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`content` is `markdown[start:end]`; pages and seconds are None where the document has none."""
+    """`content` is `markdown[start:end]`; pages, seconds and boxes are missing where the document has none."""
 
     index: int
     start: int
@@ -50,11 +55,12 @@ class Chunk:
     heading_path: tuple[str, ...]
     word_count: int
     seconds: float | None = None
+    boxes: tuple[PageBox, ...] = ()
 
 
 def chunk(
     markdown: str,
-    blocks: Iterable[BlockLike] = (),
+    blocks: Iterable[BlockOnPage] = (),
     pages: Iterable[PageLike] = (),
     moments: Iterable[MomentLike] = (),
 ) -> list[Chunk]:
@@ -65,6 +71,7 @@ def chunk(
     section_starts = [section.start for section in sections]
     page_finder = _PageFinder(pages)
     moment_finder = _MomentFinder(moments)
+    box_finder = BoxFinder(in_order)
     cutter = Cutter(measure, in_order)
     chunks: list[Chunk] = []
     for section in merge_sections(sections):
@@ -82,6 +89,7 @@ def chunk(
                     heading_path=sections[bisect_right(section_starts, first) - 1].path,
                     word_count=count_words(content),
                     seconds=moment_finder.seconds_at(start),
+                    boxes=box_finder.boxes_in(start, end),
                 )
             )
     return chunks

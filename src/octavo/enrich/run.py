@@ -19,6 +19,8 @@ class Block:
     end: int
     text: str
     level: int | None
+    page: int | None
+    box: tuple[float, float, float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def run(task: Task) -> None:
     # Documents that were extracted by an earlier version have none.
     moments = [Moment(*(moment[name] for name in Moment.__slots__)) for moment in document.get("moments", ())]
     rows = [
-        [one.start, one.end, one.page_from, one.page_to, list(one.heading_path), one.word_count, one.seconds]
+        [one.start, one.end, one.page_from, one.page_to, one.heading_path, one.word_count, one.seconds, one.boxes]
         for one in chunk(document["markdown"], blocks, pages, moments)
     ]
     task.output.write(json.dumps(rows).encode())

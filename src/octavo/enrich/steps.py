@@ -8,12 +8,15 @@ from typing import Annotated, BinaryIO
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from octavo.enrich.boxes import PageBox
 from octavo.enrich.chunking import Chunk
 from octavo.model.errors import Defect
 from octavo.sandbox import Sandbox
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Row = tuple[int, int, int | None, int | None, tuple[str, ...], int, Seconds | None]
+Side = Annotated[float, Field(allow_inf_nan=False)]
+Box = tuple[Annotated[int, Field(ge=1)], Side, Side, Side, Side]
+Row = tuple[int, int, int | None, int | None, tuple[str, ...], int, Seconds | None, tuple[Box, ...]]
 _ROWS = TypeAdapter(list[Row])
 
 
@@ -42,6 +45,9 @@ def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
             raise Defect("What came out of the sandbox does not lie within the text.")
         before = end
     return [
-        Chunk(index, start, end, markdown[start:end], page_from, page_to, path, words, seconds)
-        for index, (start, end, page_from, page_to, path, words, seconds) in enumerate(rows)
+        Chunk(
+            *(index, start, end, markdown[start:end], page_from, page_to, path, words, seconds),
+            boxes=tuple(PageBox(*box) for box in boxes),
+        )
+        for index, (start, end, page_from, page_to, path, words, seconds, boxes) in enumerate(rows)
     ]

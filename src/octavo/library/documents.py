@@ -74,8 +74,16 @@ class Concept:
 
 
 @dataclass(frozen=True, slots=True)
+class PageBox:
+    """`box` is left, top, right and bottom, in points from the upper left corner of the page."""
+
+    page: int
+    box: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Chunk:
-    """`start` and `end` are characters of the document's markdown.
+    """`start` and `end` are characters of the document's markdown, `boxes` where on its pages that stands.
 
     `seconds` is when a passage of something spoken begins, and `url` opens the video there.
     """
@@ -96,6 +104,7 @@ class Chunk:
     made_by: str | None
     seconds: float | None
     url: str | None
+    boxes: list[PageBox]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +241,8 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document
 def _as_chunk(row: Row, source_url: str | None) -> Chunk:
     rest = dict(row)
     concepts = [Concept(**one) for one in rest.pop("concepts")]
-    return Chunk(concepts=concepts, url=moment_url(source_url, row["seconds"]), **rest)
+    boxes = [PageBox(page, (left, top, right, bottom)) for page, left, top, right, bottom in rest.pop("boxes")]
+    return Chunk(concepts=concepts, url=moment_url(source_url, row["seconds"]), boxes=boxes, **rest)
 
 
 def moment_url(source_url: str | None, seconds: float | None) -> str | None:

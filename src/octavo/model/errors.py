@@ -249,6 +249,29 @@ class NotFound(BadInput):
     status = 404
 
 
+class NoPagePictures(BadInput):
+    """Only PDFs and images have pictures of their pages, and this document is neither."""
+
+    code = "NO_PAGE_PICTURES"
+    error_class = ErrorClass.PERMANENT
+    status = 404
+
+
+class PageMissing(BadInput):
+    """The document has no such page."""
+
+    code = "PAGE_MISSING"
+    error_class = ErrorClass.PERMANENT
+    status = 404
+
+
+class PageNotDrawn(BadInput):
+    """This page cannot be drawn. Its text and the file itself are not affected."""
+
+    code = "PAGE_NOT_DRAWN"
+    error_class = ErrorClass.PERMANENT
+
+
 class SignInRefused(BadInput):
     """This sign-in link was used before, is too old, or was never made. Get a new one with `octavo up`."""
 

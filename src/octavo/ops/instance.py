@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import structlog
@@ -109,10 +109,10 @@ def bucket_of(settings: Settings) -> Bucket:
     )
 
 
-def sandbox_of(settings: Settings) -> Sandbox:
-    """The sandbox with this installation's limits."""
+def sandbox_of(settings: Settings, preload: Sequence[str] = PRELOAD) -> Sandbox:
+    """The sandbox with this installation's limits; `preload` is what its children are going to import."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
-    return Sandbox(limits=limits, preload=PRELOAD)
+    return Sandbox(limits=limits, preload=preload)
 
 
 def fetch_client_of(settings: Settings) -> GuardedClient:

@@ -8,6 +8,7 @@ from octavo.intake.sweep import sweep_abandoned
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.jobs.schedules import Schedule
+from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import purge_old_trash, sweep_objects
 from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
@@ -51,6 +52,9 @@ async def keep_house(run: Run[Tools]) -> JSON:
     async def forget_old_news() -> JSON:
         return await forget_notifications(tools.database)
 
+    async def forget_old_pictures() -> JSON:
+        return await forget_pictures(tools.database, tools.bucket)
+
     await run.stage("events", make_room)
     return {
         "sign_ins_forgotten": await run.stage("sign-ins", forget_sign_ins),
@@ -60,6 +64,7 @@ async def keep_house(run: Run[Tools]) -> JSON:
         "orphans_removed": await run.stage("orphans", remove_orphans),
         "deliveries_forgotten": await run.stage("deliveries", forget_deliveries),
         "notifications_forgotten": await run.stage("notifications", forget_old_news),
+        "pictures_forgotten": await run.stage("pictures", forget_old_pictures),
     }
 
 

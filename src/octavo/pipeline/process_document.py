@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from octavo.database import Connection, load_queries
 from octavo.enrich.chunking import Chunk
 from octavo.enrich.steps import chunk_in_sandbox
+from octavo.extract.bookmarks import bookmarks_by_page
 from octavo.extract.contract import Extracted, Metadata, Quality, SourceType, from_json, to_json
 from octavo.extract.formats import known_processors
 from octavo.extract.steps import extract_in_sandbox
@@ -196,6 +197,7 @@ class Processing:
     async def save_markdown(self, connection: Connection, made: JSON) -> None:
         await self.files.keep(connection, "markdown", made, MARKDOWN_TYPE)
         values = {"document": self._source.id, "revision": self._revision}
+        await self._save_pages(connection)
         await connection.execute(QUERIES.make_readable, values)
         await connection.execute(QUERIES.set_found, self._found(await self._read_extracted()))
 
@@ -224,18 +226,22 @@ class Processing:
     async def save_chunks(self, connection: Connection, made: JSON) -> None:
         del made
         place: dict[str, Any] = {"document": self._source.id, "revision": self._revision}
-        pages = (await self._read_extracted()).pages
-        values = {
-            "numbers": [page.number for page in pages],
-            "labels": [page.label for page in pages],
-            "starts": [page.start for page in pages],
-            "ends": [page.end for page in pages],
-        }
+        await self._save_pages(connection)  # again, because a revision that begins here inherits only files
         await connection.execute(QUERIES.delete_chunks, place)
-        await connection.execute(QUERIES.insert_pages, place | values)
         rows = [{"id": str(new_id()), **{name: getattr(one, name) for name in one.__slots__}} for one in self._chunks]
         await connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(rows)})
         await self.files.forget(connection, await connection.execute(QUERIES.switch_revision, place))
+
+    async def _save_pages(self, connection: Connection) -> None:
+        extracted = await self._read_extracted()
+        bookmarks = bookmarks_by_page(extracted)
+        pages = [
+            {**{name: getattr(page, name) for name in page.__slots__}, "bookmarks": bookmarks.get(page.number, [])}
+            for page in extracted.pages
+        ]
+        place = {"document": self._source.id, "revision": self._revision}
+        await connection.execute(QUERIES.delete_pages, place)
+        await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(pages)})
 
     async def _read_extracted(self) -> Extracted:
         """From memory, or as an earlier attempt left it."""

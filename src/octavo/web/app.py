@@ -9,8 +9,9 @@ from contextlib import aclosing, asynccontextmanager
 from fastapi import FastAPI
 
 from octavo import __version__
+from octavo.extract.pictures.steps import PRELOAD
 from octavo.model.settings import Settings
-from octavo.ops.instance import bucket_of, open_database
+from octavo.ops.instance import bucket_of, open_database, sandbox_of
 from octavo.web import health, objects
 from octavo.web.api import (
     account,
@@ -22,6 +23,7 @@ from octavo.web.api import (
     keys,
     members,
     notifications,
+    pictures,
     problems,
     uploads,
     webhooks,
@@ -34,6 +36,7 @@ from octavo.web.live import Hub, Pace
 from octavo.web.pages.problems import as_page
 from octavo.web.pages.routes import PAGES
 from octavo.web.parts import CREDENTIALS, Parts
+from octavo.web.pictures import PagePictures
 from octavo.web.problems import handle_problems
 from octavo.web.security import AnswerHeaders, KnownHosts, SameSite, SecurityHeaders
 
@@ -43,8 +46,13 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with open_database(settings) as database, aclosing(bucket_of(settings)) as bucket:
-            app.state.parts = Parts(settings, database, bucket, make_limits(settings, clock), Hub(database, pace))
+        async with (
+            open_database(settings) as database,
+            aclosing(bucket_of(settings)) as bucket,
+            aclosing(PagePictures(database, bucket, sandbox_of(settings, PRELOAD), clock)) as drawn,
+        ):
+            limits, live = make_limits(settings, clock), Hub(database, pace)
+            app.state.parts = Parts(settings, database, bucket, limits, live, drawn)
             yield
 
     app = FastAPI(
@@ -63,7 +71,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
     app.add_middleware(KnownHosts, settings=settings)
     app.add_middleware(SecurityHeaders)
     app.include_router(health.router)
-    library = (uploads, documents, collections, jobs, events, published)
+    library = (uploads, documents, pictures, collections, jobs, events, published)
     for part in (objects, *PAGES, *library, account, keys, members, webhooks, notifications, admin):
         app.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
     app.mount("/static", Assets(), name="static")

@@ -76,7 +76,7 @@ SELECT process_id, 'downloaded', owner_id, id, '{}' FROM counted;
 
 -- name: chunks(document, after, most)
 SELECT c.id, c.index, c.content, c.char_start AS start, c.char_end AS "end", c.page_from, c.page_to, c.heading_path,
-       c.themes, c.tone, c.importance, c.summary, c.made_by, c.seconds,
+       c.themes, c.tone, c.importance, c.summary, c.made_by, c.seconds, c.boxes,
        coalesce((SELECT jsonb_agg(jsonb_build_object('text', k.concept, 'importance', k.importance)
                                   ORDER BY k.importance DESC, k.concept)
                  FROM chunk_concepts k WHERE k.chunk_id = c.id), '[]') AS concepts

@@ -42,21 +42,26 @@ UPDATE documents SET title = coalesce(title, :title), author = coalesce(author, 
                      word_count = :word_count, page_count = :page_count, quality = :quality, metadata = :metadata || metadata, updated_at = clock_timestamp()
 WHERE id = :document;
 
+-- name: delete_pages(document, revision)!
+DELETE FROM pages WHERE document_id = :document AND revision = :revision;
+
+-- name: insert_pages(document, revision, pages)!
+INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height, bookmarks)
+SELECT :document, :revision, p.number, p.label, p.start, p."end", p.width, p.height, p.bookmarks
+FROM jsonb_to_recordset(:pages) AS p (number integer, label text, start integer, "end" integer,
+                                      width real, height real, bookmarks jsonb);
+
 -- name: delete_chunks(document, revision)!
-WITH old_pages AS (DELETE FROM pages WHERE document_id = :document AND revision = :revision)
 DELETE FROM chunks WHERE document_id = :document AND revision = :revision;
 
--- name: insert_pages(document, revision, numbers, labels, starts, ends)!
-INSERT INTO pages (document_id, revision, number, label, char_start, char_end)
-SELECT :document, :revision, p.number, p.label, p.start_at, p.end_at
-FROM unnest(:numbers::integer[], :labels::text[], :starts::integer[], :ends::integer[]) AS p (number, label, start_at, end_at);
-
 -- name: insert_chunks(document, revision, chunks)!
-INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to, heading_path, word_count, seconds)
+INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to, heading_path,
+                    word_count, seconds, boxes)
 SELECT c.id, :document, :revision, c.index, c.content, c.start, c."end", c.page_from, c.page_to,
-       ARRAY(SELECT jsonb_array_elements_text(c.heading_path)), c.word_count, c.seconds
+       ARRAY(SELECT jsonb_array_elements_text(c.heading_path)), c.word_count, c.seconds, c.boxes
 FROM jsonb_to_recordset(:chunks) AS c (id uuid, index integer, content text, start integer, "end" integer,
-                                       page_from integer, page_to integer, heading_path jsonb, word_count integer, seconds real);
+                                       page_from integer, page_to integer, heading_path jsonb, word_count integer,
+                                       seconds real, boxes jsonb);
 
 -- name: switch_revision(document, revision)
 -- The new revision is read from now on, and nothing of the old one is left; answers the keys of its files.

@@ -46,7 +46,7 @@ class OpenText:
     @property
     def outline(self) -> list[Heading]:
         """As many levels as fit."""
-        headings = list(self.plan.headings)
+        headings = self.plan.outline
         while len(headings) > MOST_HEADINGS and (lower := max(one.level for one in headings)) > 1:
             fewer = [one for one in headings if one.level < lower]
             if not fewer:

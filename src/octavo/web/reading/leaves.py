@@ -60,7 +60,7 @@ def arrange(
     *,
     breaks: Sequence[tuple[int, Sheet]] = (),
     places: Sequence[Place] = (),
-    headings: Mapping[int, int] | None = None,
+    headings: Mapping[int, int | None] | None = None,
 ) -> list[Leaf]:
     """The leaves of a window whose Markdown, `text`, begins at `start`; `headings` are numbers by their starts."""
     leaves = [Leaf(None, start)]

@@ -24,12 +24,18 @@ _DEFINES = frozenset({BlockKind.PARAGRAPH, BlockKind.QUOTE, BlockKind.LIST})
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A page of the document. `start` is where its text begins in the Markdown."""
+    """A page of the document. `start` is where its text begins in the Markdown; the measures are points.
+
+    `bookmarks` are levels and titles of what begins here by the file's own table of contents only.
+    """
 
     number: int
     label: str | None
     start: int
     end: int
+    width: float | None = None
+    height: float | None = None
+    bookmarks: Sequence[tuple[int, str]] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -38,7 +44,9 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    number: int
+    """`number` is None for what stands in no heading of the text and begins with its page."""
+
+    number: int | None
     level: int
     title: str
     start: int
@@ -65,6 +73,16 @@ class Plan:
     places: tuple[int, ...]
     references: References
     front_end: int
+
+    @property
+    def outline(self) -> list[Heading]:
+        """The headings, and between them what the file's own table of contents has beside them."""
+        beside = [
+            Heading(None, level, title, place, sheet.number)
+            for place, sheet in zip(self.places, self.sheets, strict=True)
+            for level, title in sheet.bookmarks
+        ]
+        return sorted([*beside, *self.headings], key=lambda one: one.start)
 
     def window_at(self, position: int) -> Window:
         """The one that the character is in, or the nearest."""

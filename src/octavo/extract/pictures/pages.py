@@ -1,0 +1,86 @@
+"""A page as people see it, as one picture, and boxes drawn over such a picture. Pure; runs in the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image, ImageChops, ImageDraw
+
+from octavo.extract.contract import Box, SourceType
+from octavo.extract.pdf.document import PageError, open_document
+from octavo.extract.pdf.pictures import MOST_SIDE, fitting_scale
+from octavo.extract.pictures.fitting import fitted
+from octavo.extract.pictures.opening import open_picture
+from octavo.model.errors import PageMissing, PageNotDrawn
+
+# A fax or a scan of several sheets is one file of this format; moving pictures of others are one picture.
+PAGED = "TIFF"
+# Measured on pages of books and bills: above it people wait half as long again, and files are not smaller.
+COMPRESSION = 3
+MARKER, MARKER_LINE = "#ffe68f", "#a06a00"
+_ORIENTATION, _LYING = 0x0112, 5
+_MARGIN_POINTS = 2.0
+_HAIR = 0.01  # parts of a pixel are counted as one
+
+
+def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> bytes:
+    """A page, counted from 1, as a PNG of at most so many pixels across; a picture is never enlarged.
+
+    Raises `PageMissing`, `PageNotDrawn`, and what opening the file raises, `Encrypted` among it.
+    """
+    draw = _draw_sheet if source_type is SourceType.IMAGE else _draw_pdf
+    return to_png(draw(path, number, width))
+
+
+def _draw_pdf(path: Path, number: int, width: int) -> Image.Image:
+    with open_document(path) as document:
+        if number > document.page_count:
+            raise PageMissing(f"It has {document.page_count}.")
+        try:
+            with document.page(number) as page:
+                across, down = page.size
+                return page.drawn(fitting_scale(across, down, (width - _HAIR) / max(across, 1.0)))
+        except PageError:
+            raise PageNotDrawn from None
+
+
+def _draw_sheet(path: Path, number: int, width: int) -> Image.Image:
+    with open_picture(path) as picture:
+        sheets = getattr(picture, "n_frames", 1) if picture.format == PAGED else 1
+        if number > sheets:
+            raise PageMissing(f"It has {sheets}.")
+        if number > 1:
+            picture.seek(number - 1)
+        return fitted(picture, _longest_side(picture, width))
+
+
+def _longest_side(picture: Image.Image, width: int) -> int:
+    """Of a picture that is so many pixels across after it was turned as its camera says."""
+    lies = picture.getexif().get(_ORIENTATION, 1) >= _LYING
+    across, down = (picture.height, picture.width) if lies else picture.size
+    return min(width * max(across, down) // across, MOST_SIDE)
+
+
+def to_png(picture: Image.Image) -> bytes:
+    """What has no colours is stored without them, which is a third of the work."""
+    red, green, blue = picture.split()
+    is_grey = not (ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox())
+    body = BytesIO()
+    (green if is_grey else picture).save(body, "PNG", compress_level=COMPRESSION)
+    return body.getvalue()
+
+
+def mark_boxes(png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
+    """The picture of a page that is so many points across, with boxes on it, as somebody would mark them with a pen."""
+    with Image.open(BytesIO(png), formats=["PNG"]) as opened:
+        picture = opened.convert("RGB")
+    scale = picture.width / page_width
+    marks = Image.new("RGB", picture.size, "white")
+    pen = ImageDraw.Draw(marks)
+    for box in boxes:
+        (left, right), (top, bottom) = sorted((box.left, box.right)), sorted((box.top, box.bottom))
+        corners = (left - _MARGIN_POINTS, top - _MARGIN_POINTS, right + _MARGIN_POINTS, bottom + _MARGIN_POINTS)
+        pen.rectangle([side * scale for side in corners], fill=MARKER, outline=MARKER_LINE, width=max(round(scale), 1))
+    return to_png(ImageChops.multiply(picture, marks))

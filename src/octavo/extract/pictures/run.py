@@ -1,0 +1,25 @@
+"""What runs inside the sandbox: a page of a file as a picture, or such a picture with boxes on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from octavo.extract.contract import Box, SourceType
+from octavo.extract.pictures.pages import draw_page, mark_boxes
+
+if TYPE_CHECKING:
+    from octavo.sandbox import Task
+
+
+def run_draw(task: Task) -> None:
+    number, width = (int(str(task.arguments[name])) for name in ("number", "width"))
+    source_type = SourceType(str(task.arguments["source_type"]))
+    task.output.write(draw_page(Path(task.input_path), source_type, number, width))
+
+
+def run_mark(task: Task) -> None:
+    """The input is a picture; the boxes come as one list of numbers, four for each."""
+    sides = [float(side) for side in str(task.arguments["sides"]).split()]
+    boxes = [Box(*sides[at : at + 4]) for at in range(0, len(sides), 4)]
+    task.output.write(mark_boxes(task.input.read(), boxes, float(str(task.arguments["page_width"]))))

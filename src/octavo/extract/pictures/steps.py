@@ -1,0 +1,63 @@
+"""Pictures of pages as others ask for them: always drawn in the sandbox, also where only boxes are drawn over one.
+
+A picture is what a child made of somebody's file, so that opening it is no safer than opening the file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from octavo.extract.contract import Box, SourceType
+from octavo.model.errors import PageNotDrawn
+from octavo.model.json import JSON
+from octavo.sandbox import ChildCrashed, Limits, OutOfTime, OutputTooLarge, Sandbox, TaskFailed
+
+PRELOAD = ("octavo.extract.pictures.run",)
+# Somebody waits for it.
+SECONDS = 15
+MOST_BYTES = 48 << 20
+_PNG = b"\x89PNG\r\n\x1a\n"
+_ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
+
+
+async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, width: int) -> bytes:
+    """One page of the file at `path` as a PNG. Raises `PageMissing`, `PageNotDrawn`, and `Encrypted` among others."""
+    arguments: dict[str, JSON] = {"source_type": source_type, "number": number, "width": width}
+    return await _run(sandbox, "run_draw", arguments, path)
+
+
+async def mark_in_sandbox(sandbox: Sandbox, png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
+    """The same picture with boxes on it, which are in points of a page that is so many across."""
+    sides = " ".join(str(side) for box in boxes for side in box)
+    with tempfile.TemporaryFile() as given:
+        given.write(png)
+        given.flush()
+        return await _run(sandbox, "run_mark", {"sides": sides, "page_width": page_width}, given)
+
+
+async def _run(sandbox: Sandbox, function: str, arguments: Mapping[str, JSON], given: BinaryIO | Path) -> bytes:
+    try:
+        with tempfile.TemporaryFile() as made:
+            await sandbox.run(
+                f"octavo.extract.pictures.run:{function}",
+                arguments,
+                input_file=given,
+                output_file=made,
+                limits=_limits(sandbox),
+            )
+            picture = made.read()
+    except _ENDED as error:
+        raise PageNotDrawn(error.title) from error
+    if not picture.startswith(_PNG):
+        raise PageNotDrawn("What was drawn is no picture.")
+    return picture
+
+
+def _limits(sandbox: Sandbox) -> Limits:
+    usual = sandbox.limits
+    seconds = min(usual.cpu_seconds, SECONDS)
+    return replace(usual, cpu_seconds=seconds, wall_seconds=2 * seconds, output_bytes=MOST_BYTES)

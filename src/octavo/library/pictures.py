@@ -1,0 +1,91 @@
+"""Pictures of pages: which documents have them, what they are made from, and the ones that were made already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.model.errors import NoPagePictures, NotFound, PageMissing
+from octavo.model.ids import new_id
+from octavo.storage import Bucket, Stored
+
+QUERIES = load_queries("pictures")
+PICTURED = frozenset({"pdf", "image"})
+KEPT_DAYS = 30
+AT_ONCE = 500
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    key: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageSource:
+    """`key` is the file that the page is in; `page_width` is in points, and unknown before the file was read."""
+
+    source_type: str
+    key: str
+    revision: int
+    page_width: float | None
+    picture: Picture | None
+
+
+def picture_name(number: int, width: int) -> str:
+    return f"{number}-{width}"
+
+
+async def find_page(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> PageSource:
+    """A page of an owner's document. A page that only the file itself can tell to be missing is found here."""
+    values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
+    rows = await fetch_rows(connection, QUERIES.page, values)
+    if not rows:
+        raise NotFound
+    row = rows[0]
+    if row["source_type"] not in PICTURED:
+        raise NoPagePictures
+    if row["page_count"] is not None and number > row["page_count"]:
+        raise PageMissing(f"It has {row['page_count']}.")
+    picture = Picture(row["picture_key"], row["picture_sha256"]) if row["picture_key"] else None
+    return PageSource(row["source_type"], row["key"], row["revision"], row["page_width"], picture)
+
+
+async def keep_picture(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
+    """Answers the key again if the picture is not needed after all; remove it from the bucket after the commit."""
+    values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
+    await connection.execute(QUERIES.insert_object, values)
+    place = {"id": new_id(), "document": document, "revision": revision, "name": name, "key": stored.key}
+    await connection.execute(QUERIES.insert_picture, place)
+    return await _forget(connection, [stored.key])
+
+
+async def find_boxes(connection: Connection, owner: UUID, document: UUID, chunk: UUID, number: int) -> list[Box]:
+    """Where on a page a passage stands."""
+    rows = await fetch_rows(connection, QUERIES.boxes, {"owner": owner, "document": document, "chunk": chunk})
+    if not rows:
+        raise NotFound(f"Chunk {chunk}.")
+    boxes: list[list[Any]] = rows[0]["boxes"]
+    return [(left, top, right, bottom) for page, left, top, right, bottom in boxes if page == number]
+
+
+async def forget_pictures(database: Database, bucket: Bucket, days: int = KEPT_DAYS) -> int:
+    """Remove pictures that were made so long ago; who looks at the page again gets a new one."""
+    forgotten = 0
+    while True:
+        async with database.transaction() as connection:
+            rows = await fetch_rows(connection, QUERIES.delete_old_pictures, {"days": days, "most": AT_ONCE})
+            unused = await _forget(connection, [row["key"] for row in rows])
+        await bucket.delete(unused)
+        forgotten += len(rows)
+        if len(rows) < AT_ONCE:
+            return forgotten
+
+
+async def _forget(connection: Connection, keys: Sequence[str]) -> list[str]:
+    rows = await fetch_rows(connection, QUERIES.delete_unused_objects, {"keys": list(keys)})
+    return [row["key"] for row in rows]

@@ -1,0 +1,144 @@
+"""Pictures of pages for people who wait for them: made once, a few at a time, and kept as files of their document."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+from octavo.database import Database
+from octavo.extract.contract import Box, SourceType
+from octavo.extract.pictures.steps import draw_in_sandbox, mark_in_sandbox
+from octavo.library.files import NotReady
+from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
+from octavo.model.errors import PageNotDrawn
+from octavo.model.ids import new_id
+from octavo.sandbox import Sandbox
+from octavo.storage import Bucket, ObjectMissing, ObjectStream
+from octavo.web.copies import LocalCopies
+from octavo.web.limits import Clock, TooFast
+
+AT_ONCE = 2
+MOST_WAITING = 100
+BUSY_SECONDS = 2.0
+# A page that could not be drawn is not tried again with every look at a list that it is in.
+FAILED_SECONDS = 600.0
+MOST_FAILED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A page of somebody's document, and how many pixels its picture is across."""
+
+    owner: UUID
+    document: UUID
+    number: int
+    width: int
+
+
+class PagePictures:
+    """Of one web process. Its sandbox starts with the first picture that is drawn."""
+
+    def __init__(self, database: Database, bucket: Bucket, sandbox: Sandbox, clock: Clock = time.monotonic) -> None:
+        self._database = database
+        self._bucket = bucket
+        self._sandbox = sandbox
+        self._copies = LocalCopies(bucket)
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._waiting = 0
+        self._drawing: WeakValueDictionary[Wanted, asyncio.Lock] = WeakValueDictionary()
+        self._failures = Failures(clock)
+
+    async def aclose(self) -> None:
+        await self._sandbox.aclose()
+        self._copies.close()
+
+    async def find(self, wanted: Wanted) -> Picture:
+        """The picture of a page, drawn if it is not there."""
+        page = await self._look_up(wanted)
+        if page.picture:
+            return page.picture
+        # Who asks for the same meanwhile gets what the first one makes.
+        lock = self._drawing.setdefault(wanted, asyncio.Lock())
+        async with lock:
+            page = await self._look_up(wanted)
+            if not page.picture:
+                await self._make(wanted, page)
+                page = await self._look_up(wanted)
+        if not page.picture:
+            raise NotReady
+        return page.picture
+
+    async def stream(self, wanted: Wanted) -> tuple[Picture, ObjectStream]:
+        picture = await self.find(wanted)
+        try:
+            return picture, await self._bucket.stream(picture.key)
+        except ObjectMissing:  # it was old, and somebody removed it a moment ago
+            picture = await self.find(wanted)
+            return picture, await self._bucket.stream(picture.key)
+
+    async def mark(self, wanted: Wanted, boxes: Sequence[Box]) -> bytes:
+        """The picture with boxes on it; never kept, because there is no end of boxes."""
+        _, stream = await self.stream(wanted)
+        picture = b"".join([chunk async for chunk in stream])
+        page_width = (await self._look_up(wanted)).page_width
+        if not page_width:
+            raise NotReady
+        async with self._turn():
+            return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
+
+    async def _look_up(self, wanted: Wanted) -> PageSource:
+        async with self._database.connection() as connection:
+            return await find_page(connection, wanted.owner, wanted.document, wanted.number, wanted.width)
+
+    async def _make(self, wanted: Wanted, page: PageSource) -> None:
+        self._failures.check(wanted)
+        try:
+            drawn = await self._draw(wanted, page)
+        except PageNotDrawn as error:
+            self._failures.note(wanted, error.detail)
+            raise
+        stored = await self._bucket.put(f"pictures/{wanted.document}/{new_id()}.png", drawn)
+        async with self._database.transaction() as connection:
+            name = picture_name(wanted.number, wanted.width)
+            unused = await keep_picture(connection, wanted.document, page.revision, name, stored)
+        await self._bucket.delete(unused)
+
+    async def _draw(self, wanted: Wanted, page: PageSource) -> bytes:
+        async with self._turn(), self._copies.open(page.key) as path:
+            kind = SourceType(page.source_type)
+            return await draw_in_sandbox(self._sandbox, path, kind, wanted.number, wanted.width)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[None]:
+        if self._waiting >= MOST_WAITING:
+            raise TooFast(BUSY_SECONDS)
+        self._waiting += 1
+        try:
+            async with self._turns:
+                yield
+        finally:
+            self._waiting -= 1
+
+
+class Failures:
+    """Pages that could not be drawn a while ago."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[Wanted, tuple[float, str | None]] = {}
+
+    def check(self, wanted: Wanted) -> None:
+        at, detail = self._known.get(wanted, (-FAILED_SECONDS, None))
+        if self._clock() - at < FAILED_SECONDS:
+            raise PageNotDrawn(detail)
+
+    def note(self, wanted: Wanted, detail: str | None) -> None:
+        self._known.pop(wanted, None)
+        self._known[wanted] = (self._clock(), detail)
+        if len(self._known) > MOST_FAILED:
+            del self._known[next(iter(self._known))]

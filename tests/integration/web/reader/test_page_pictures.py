@@ -1,0 +1,193 @@
+"""Pictures of pages: whose they are, made once and in the sandbox, with boxes where a passage stands."""
+
+from __future__ import annotations
+
+import asyncio
+from io import BytesIO
+from math import ceil
+from uuid import uuid4
+
+import httpx
+import pytest
+from PIL import Image
+
+from octavo.database import Database
+from octavo.library.pictures import forget_pictures
+from octavo.web.app import create_app
+from octavo.web.parts import Parts
+from tests.integration.web.reader.conftest import Room
+from tests.support.pdf import HEIGHT, WIDTH, Bookmark, Pdf, Words, paragraph
+from tests.support.visitors import refused
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LINES = ["A raised bog receives nothing but rain, and what it", "does with that water decides whether it grows."]
+MARKED = (255, 230, 143)
+
+
+def book(pages: int) -> bytes:
+    return Pdf([paragraph([f"Page {n}. {LINES[0]}", LINES[1]], 120) for n in range(1, pages + 1)]).write()
+
+
+def opened(answer: httpx.Response) -> Image.Image:
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png"), answer.text
+    return Image.open(BytesIO(answer.content))
+
+
+def path(document: str, number: object = 1, more: str = "") -> str:
+    return f"/api/v1/documents/{document}/pages/{number}.png{more}"
+
+
+def marked_box(picture: Image.Image) -> tuple[float, ...]:
+    """Around all that has the colour of the marker, in points."""
+    marker = picture.convert("RGB").point([*(int(v == c) * 255 for c in MARKED for v in range(256))])
+    red, green, blue = marker.split()
+    both = Image.composite(green, Image.new("L", red.size), red)
+    found = Image.composite(blue, Image.new("L", red.size), both).getbbox()
+    assert found
+    return tuple(side * WIDTH / picture.width for side in found)
+
+
+async def count_pictures(room: Room, document: str) -> int:
+    ((number,),) = await room.house.rows(
+        "SELECT count(*) FROM artifacts WHERE document_id = %s AND kind = 'page_picture'", document
+    )
+    return number
+
+
+# Whose they are ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_stranger_gets_what_they_get_for_nothing(room: Room) -> None:
+    document = await room.add("a.pdf", book(1))
+    opened(await room.owner.get(path(document)))
+    stranger = await room.house.person(f"{uuid4()}@example.org")
+    for one in (document, str(uuid4())):
+        refused(await stranger.get(path(one)), 404, "NOT_FOUND")
+    await room.owner.delete(f"/api/v1/documents/{document}")
+    refused(await room.owner.get(path(document)), 404, "NOT_FOUND")
+
+
+async def test_a_browser_keeps_a_picture_for_whoever_got_it(room: Room) -> None:
+    answer = await room.owner.get(path(await room.add("a.pdf", book(1))))
+    assert answer.headers["cache-control"].startswith("private")
+    assert answer.headers["vary"] == "cookie, authorization"
+
+
+# What there is -----------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_not_there_has_a_name_of_its_own(room: Room) -> None:
+    pdf, text = await room.add("a.pdf", book(2)), await room.add("a.md", "# Words")
+    refused(await room.owner.get(path(pdf, 3)), 404, "PAGE_MISSING")
+    refused(await room.owner.get(path(text)), 404, "NO_PAGE_PICTURES")
+    for wrong in (path(pdf, 0), path(pdf, "x"), path(pdf, 1, "?width=799"), path(pdf, 1, "?box=1,2,3")):
+        refused(await room.owner.get(wrong), 422, "VALIDATION")
+    refused(await room.owner.get(path(pdf, 1, f"?chunk={uuid4()}")), 404, "NOT_FOUND")
+
+
+async def test_a_locked_or_damaged_file_says_so(room: Room) -> None:
+    locked = await room.add("locked.pdf", Pdf([[Words("Secret")]]).write("password"))
+    refused(await room.owner.get(path(locked)), 422, "ENCRYPTED")
+    damaged = await room.upload("damaged.pdf", b"%PDF-1.7\nno objects at all")
+    refused(await room.owner.get(path(damaged)), 422, "VALIDATION")
+
+
+async def test_a_page_is_there_before_its_text(room: Room) -> None:
+    document = await room.upload("a.pdf", book(2))
+    assert opened(await room.owner.get(path(document, 2, "?width=120"))).width == 120
+    refused(await room.owner.get(path(document, 3)), 404, "PAGE_MISSING")
+    refused(await room.owner.get(path(document, 1, "?box=1,2,3,4")), 409, "NOT_READY")
+
+
+@pytest.mark.parametrize("width", [120, 800, 1600])
+async def test_a_page_has_the_width_that_is_asked_for(room: Room, width: int) -> None:
+    picture = opened(await room.owner.get(path(await room.add("a.pdf", book(1)), 1, f"?width={width}")))
+    assert picture.size == (width, ceil(width * HEIGHT / WIDTH))
+
+
+async def test_every_sheet_of_an_image_is_a_page(room: Room) -> None:
+    sheets = [Image.new("RGB", (300, 200), colour) for colour in ("red", "blue")]
+    body = BytesIO()
+    sheets[0].save(body, "TIFF", save_all=True, append_images=sheets[1:])
+    document = await room.upload("scan.tiff", body.getvalue())
+    second = opened(await room.owner.get(path(document, 2)))
+    assert (second.size, second.getpixel((9, 9))) == ((300, 200), (0, 0, 255))
+    refused(await room.owner.get(path(document, 3)), 404, "PAGE_MISSING")
+
+
+# Made once ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_picture_is_made_once_however_many_ask(room: Room) -> None:
+    document = await room.add("a.pdf", book(1))
+    answers = await asyncio.gather(*(room.owner.get(path(document)) for _ in range(8)))
+    assert len({answer.content for answer in answers}) == 1
+    assert await count_pictures(room, document) == 1
+    again = await room.owner.get(path(document), headers={"if-none-match": answers[0].headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_two_processes_keep_one_picture(room: Room) -> None:
+    document = await room.add("a.pdf", book(1))
+    other = create_app(room.house.app.state.parts.settings)
+    async with other.router.lifespan_context(other), httpx.AsyncClient(
+        transport=httpx.ASGITransport(other), base_url="http://127.0.0.1:8400", cookies=room.owner.cookies
+    ) as elsewhere:  # fmt: skip
+        await asyncio.gather(*(client.get(path(document)) for client in (room.owner, elsewhere)))
+    assert await count_pictures(room, document) == 1
+    ((objects,),) = await room.house.rows(
+        "SELECT count(*) FROM objects WHERE key LIKE 'pictures/%%' AND key LIKE %s", f"%{document}%"
+    )
+    assert objects == 1
+
+
+async def test_pictures_go_with_their_document_and_with_time(room: Room) -> None:
+    parts: Parts = room.house.app.state.parts
+    kept, purged = await room.add("a.pdf", book(1)), await room.add("b.pdf", book(2))
+    for document in (kept, purged):
+        opened(await room.owner.get(path(document)))
+    await room.owner.delete(f"/api/v1/documents/{purged}?purge=true")
+    assert [one async for one in parts.bucket.list(f"pictures/{purged}")] == []
+    database: Database = parts.database
+    assert await forget_pictures(database, parts.bucket) == 0
+    assert await forget_pictures(database, parts.bucket, days=0) >= 1
+    assert [one async for one in parts.bucket.list(f"pictures/{kept}")] == []
+    opened(await room.owner.get(path(kept)))
+
+
+# Boxes -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_passage_is_marked_where_it_stands(room: Room) -> None:
+    document = await room.add("a.pdf", book(2))
+    (chunk,) = (await room.owner.get(f"/api/v1/documents/{document}/chunks")).json()["items"]
+    assert [box["page"] for box in chunk["boxes"]] == [1, 2]
+    plain = await room.owner.get(path(document, 2, "?width=800"))
+    answer = await room.owner.get(path(document, 2, f"?width=800&chunk={chunk['id']}"))
+    for found, wanted in zip(marked_box(opened(answer)), chunk["boxes"][1]["box"], strict=True):
+        assert abs(found - wanted) < 4
+    assert await count_pictures(room, document) == 1, "what is marked is not kept"
+    assert answer.headers["etag"] != plain.headers["etag"]
+    again = await room.owner.get(str(answer.url), headers={"if-none-match": answer.headers["etag"]})
+    assert again.status_code == 304
+
+
+async def test_any_box_can_be_marked(room: Room) -> None:
+    document = await room.add("a.pdf", book(1))
+    answer = await room.owner.get(path(document, 1, "?box=100,300,200,350.5&box=100,400,200,500"))
+    for found, wanted in zip(marked_box(opened(answer)), (100, 300, 200, 500), strict=True):
+        assert abs(found - wanted) < 4
+
+
+# Pages of the text -------------------------------------------------------------------------------------------------
+
+
+async def test_the_outline_has_what_only_the_files_own_contents_say(room: Room) -> None:
+    pages = [[Words("The Slow Water", top=90, size=20, font="bold"), *paragraph(LINES, 130)], paragraph(LINES, 90)]
+    bookmarks = [Bookmark(1, "The Slow Water", 1), Bookmark(2, "A plate without words", 2)]
+    document = await room.add("a.pdf", Pdf(pages, bookmarks).write())
+    html = await room.read(f"/documents/{document}")
+    assert html.count('data-heading="h-') == 1
+    assert f'<a href="/documents/{document}?p=2#p-2" data-heading="p-2"' in html
+    assert "A plate without words" in html
