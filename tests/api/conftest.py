@@ -1,18 +1,22 @@
-"""A real web server process on a real database."""
+"""A real web server process on a real database, and houses: the real application in this process."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.instance import fetch, free_port
+from tests.support.passwords import hash_fast
 from tests.support.postgres import Server, as_url, open_folder
 from tests.support.processes import octavo_environment, wait_until
+from tests.support.visitors import House, OpenHouse, house_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +46,20 @@ def answers(address: str) -> bool:
         return fetch(f"{address}/healthz")[0] == 200
     except OSError:
         return False
+
+
+@pytest.fixture
+async def open_house(database_info: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[OpenHouse]:
+    """On a fresh database, with settings of the test's choice."""
+    hash_fast(monkeypatch)
+    async with AsyncExitStack() as stack:
+
+        async def open_one(**settings: Any) -> House:  # noqa: ANN401 - whatever a setting is
+            return await stack.enter_async_context(house_on(database_info, folder, **settings))
+
+        yield open_one
+
+
+@pytest.fixture
+async def house(open_house: OpenHouse) -> House:
+    return await open_house()

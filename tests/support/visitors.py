@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 import psycopg
@@ -52,6 +52,10 @@ class House:
 
     async def run(self, statement: str, *values: object) -> int:
         return (await self.database.execute(statement.encode(), values)).rowcount
+
+
+# Opens one with settings of the test's choice.
+OpenHouse: TypeAlias = Callable[..., Awaitable["House"]]
 
 
 @asynccontextmanager

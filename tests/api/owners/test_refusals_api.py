@@ -5,9 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.api.owners.conftest import OpenHouse
 from tests.support.passwords import PASSWORD
-from tests.support.visitors import House, refused
+from tests.support.visitors import House, OpenHouse, refused
 
 PERSON = {"email": "ada@example.org", "password": PASSWORD}
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.web.assets import asset
-from tests.api.owners.conftest import OpenHouse
-from tests.support.visitors import me, refused
+from tests.support.visitors import OpenHouse, me, refused
 
 
 async def test_visitors_share_the_limit_of_their_address(open_house: OpenHouse) -> None:

@@ -8,8 +8,7 @@ import httpx
 import pytest
 
 from octavo.web.assets import asset
-from tests.api.owners.conftest import OpenHouse
-from tests.support.visitors import ADDRESS, House, me, refused
+from tests.support.visitors import ADDRESS, House, OpenHouse, me, refused
 
 EXTENSION = "chrome-extension://abc"
 CANCEL = f"/api/v1/jobs/{uuid4()}/cancel"

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.api.owners.conftest import OpenHouse
-from tests.support.visitors import House, me, refused, session_of
+from tests.support.visitors import House, OpenHouse, me, refused, session_of
 
 
 @pytest.mark.parametrize(

@@ -4,36 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import Any, TypeAlias
 
 import httpx
-import pytest
 
 from octavo.owners import make_sign_in_link
-from tests.support.passwords import hash_fast
-from tests.support.visitors import House, house_on
+from tests.support.visitors import House
 
-OpenHouse: TypeAlias = Callable[..., Awaitable[House]]
 AS_PAGE = {"accept": "text/html,application/xhtml+xml"}
-
-
-@pytest.fixture
-async def open_house(database_info: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[OpenHouse]:
-    hash_fast(monkeypatch)
-    async with AsyncExitStack() as stack:
-
-        async def open_one(**settings: Any) -> House:  # noqa: ANN401 - whatever a setting is
-            return await stack.enter_async_context(house_on(database_info, folder, **settings))
-
-        yield open_one
-
-
-@pytest.fixture
-async def house(open_house: OpenHouse) -> House:
-    return await open_house()
 
 
 async def guest(house: House) -> httpx.AsyncClient:

@@ -9,8 +9,8 @@ import pytest
 from fastapi import Request
 
 from octavo.model.errors import StorageFailed
-from tests.api.rooms.conftest import AS_PAGE, OpenHouse, guest, heading, is_page, person, words
-from tests.support.visitors import House, me
+from tests.api.rooms.conftest import AS_PAGE, guest, heading, is_page, person, words
+from tests.support.visitors import House, OpenHouse, me
 
 MISSING = UUID(int=7)
 
