@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import time
 from collections.abc import Awaitable, Callable
@@ -10,21 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-import psycopg
 import structlog
 from psycopg.types.json import Jsonb
 
-from octavo.database import Connection, Database, explain, load_queries
+from octavo.database import Connection, Database, load_queries, patiently
 from octavo.jobs.faults import FaultPlan
-from octavo.model.errors import DatabaseUnavailable, OctavoError
+from octavo.model.errors import OctavoError
 from octavo.model.json import JSON
 
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")
-RETRY_SECONDS = 0.2
 
 Tools = TypeVar("Tools")
-Answer = TypeVar("Answer")
 Save = Callable[[Connection, JSON], Awaitable[None]]
 
 
@@ -32,12 +28,6 @@ class LeaseLost(OctavoError):
     """Somebody else has this job now, so nothing more may be written for it."""
 
     code = "LEASE_LOST"
-
-
-class JobPaused(OctavoError):
-    """This job waits until somebody lets it go on."""
-
-    code = "OVER_BUDGET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +158,3 @@ class Run(Generic[Tools]):
 async def _flag(connection: Connection, query: bytes, values: dict[str, Any]) -> bool:
     row = await (await connection.execute(query, values)).fetchone()
     return row is not None and bool(row[0])
-
-
-async def patiently(work: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Wait for a database that is away; whoever holds a lease is cancelled when it is lost, so this ends."""
-    while True:
-        try:
-            return await work()
-        except (DatabaseUnavailable, psycopg.errors.DeadlockDetected) as error:
-            log.warning("waiting for the database", reason=explain(error))
-            await asyncio.sleep(RETRY_SECONDS)

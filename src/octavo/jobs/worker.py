@@ -18,13 +18,13 @@ import structlog
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.database import Connection, Database, explain, load_queries
+from octavo.database import Connection, Database, explain, load_queries, patiently
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.marks import Marks
-from octavo.jobs.run import ClaimedJob, JobPaused, LeaseLost, Run, patiently
+from octavo.jobs.run import ClaimedJob, LeaseLost, Run
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
-from octavo.model.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, TimedOut
+from octavo.model.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
 
@@ -240,7 +240,7 @@ class Worker(Generic[Tools]):
             output = await self._handle(running)
         except LeaseLost:
             log.warning("lease lost", job=str(job.id))
-        except JobPaused as paused:
+        except OverBudget as paused:
             await self._pause(job, paused)
         except asyncio.CancelledError:
             running.ended = True
@@ -282,7 +282,7 @@ class Worker(Generic[Tools]):
         await patiently(lambda: self._execute(QUERIES.fail, values))
         self._faults.reach("fail.after")
 
-    async def _pause(self, job: ClaimedJob, paused: JobPaused) -> None:
+    async def _pause(self, job: ClaimedJob, paused: OverBudget) -> None:
         values = {"job": job.id, "token": job.lease_token, "code": paused.code, "message": paused.line}
         await patiently(lambda: self._execute(QUERIES.pause, values))
 
