@@ -58,6 +58,10 @@ def run_server(major: int) -> Generator[Server]:
         server = EmbeddedPostgres(DataFolder(root / "data"), major=major)
         try:
             connection_info = server.start()
+            with psycopg.connect(connection_info, autocommit=True) as connection:
+                # No test cuts the power, so nothing has to wait for the disk.
+                connection.execute("ALTER SYSTEM SET fsync = off")
+                connection.execute("SELECT pg_reload_conf()")
             asyncio.run(migrate(connection_info))
             yield Server(connection_info)
         finally:
