@@ -12,12 +12,13 @@ from typing import Any
 from psycopg.conninfo import make_conninfo
 
 from octavo.database import connect
+from octavo.extract.detect import detect
 from octavo.intake import Intake
 from octavo.jobs.worker import sync_kinds
 from octavo.library import changes
 from octavo.model.settings import Settings
 from octavo.ops.doctor import Patient
-from octavo.pipeline import Tools, detect_source, known_kinds
+from octavo.pipeline import Tools, known_kinds
 from octavo.storage import open_bucket
 from tests.support.engine import Engine
 from tests.support.library import Desk, open_desk
@@ -78,7 +79,7 @@ def open_house(connection_info: str) -> Generator[House]:
         async def open_all() -> House:
             bucket = await stack.enter_async_context(aclosing(open_bucket(settings_.storage_url or "")))
             desk = await stack.enter_async_context(open_desk(hasty, bucket))
-            desk = Desk(desk.database, bucket, Intake(desk.database, bucket, detect_source))
+            desk = Desk(desk.database, bucket, Intake(desk.database, bucket, detect))
             patient = Patient(settings_, await stack.enter_async_context(await connect(hasty)))
             return House(engine, desk, patient, runner.run)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from octavo.extract.detect import detect
 from octavo.fetch import GuardedClient
 from octavo.intake import Intake, NewUpload
 from octavo.jobs.faults import FaultPlan
@@ -16,7 +17,7 @@ from octavo.jobs.worker import Worker, WorkerLimits
 from octavo.library.documents import Document, show_document
 from octavo.library.files import find_file
 from octavo.model.settings import Settings
-from octavo.pipeline import Tools, detect_source, known_kinds
+from octavo.pipeline import Tools, known_kinds
 from octavo.sandbox import Sandbox
 from tests.support.library import LIMITS, Desk
 
@@ -55,5 +56,5 @@ async def text_of(desk: Desk, owner: UUID, document: UUID, kind: str = "markdown
 
 
 async def add(desk: Desk, owner: UUID, name: str, body: bytes, **more: Any) -> UUID:  # noqa: ANN401
-    intake = Intake(desk.database, desk.bucket, detect_source)
+    intake = Intake(desk.database, desk.bucket, detect)
     return (await intake.take(owner, NewUpload(name, **more), body, LIMITS)).document_id

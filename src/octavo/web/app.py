@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
+from functools import cache
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from octavo import __version__
 from octavo.extract.pictures.steps import PRELOAD
@@ -70,9 +71,17 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
     app.add_middleware(SameSite, origins=settings.origins)
     app.add_middleware(KnownHosts, settings=settings)
     app.add_middleware(SecurityHeaders)
-    app.include_router(health.router)
-    library = (uploads, documents, pictures, collections, jobs, events, published)
-    for part in (objects, *PAGES, *library, account, keys, members, webhooks, notifications, admin):
-        app.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
+    app.router.routes.extend(_routes().routes)
     app.mount("/static", Assets(), name="static")
     return app
+
+
+@cache
+def _routes() -> APIRouter:
+    """Made once a process: what each of them takes and answers is worked out when it is first asked for."""
+    routes = APIRouter()
+    routes.include_router(health.router)
+    library = (uploads, documents, pictures, collections, jobs, events, published)
+    for part in (objects, *PAGES, *library, account, keys, members, webhooks, notifications, admin):
+        routes.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
+    return routes

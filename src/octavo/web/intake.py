@@ -6,14 +6,14 @@ from typing import Annotated
 
 from fastapi import Depends
 
+from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits
 from octavo.model.settings import Settings
-from octavo.pipeline import detect_source
 from octavo.web.parts import PartsOf, Writing
 
 
 def intake_of(parts: PartsOf) -> Intake:
-    return Intake(parts.database, parts.bucket, detect_source)
+    return Intake(parts.database, parts.bucket, detect)
 
 
 def limits_of(parts: PartsOf, caller: Writing) -> IntakeLimits:

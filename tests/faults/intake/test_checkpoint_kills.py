@@ -13,11 +13,11 @@ from uuid import UUID
 
 import pytest
 
+from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload
 from octavo.jobs.faults import POINTS
 from octavo.library.sweep import sweep_objects
 from octavo.ops.instance import bucket_of
-from octavo.pipeline import detect_source
 from tests.support.engine import Engine, engine_on
 from tests.support.library import LIMITS, open_desk
 from tests.support.site import Site, site_in
@@ -52,7 +52,7 @@ def add(site: Site, engine: Engine, text: str) -> UUID:
 
     async def take() -> UUID:
         async with aclosing(bucket_of(site.settings)) as bucket, open_desk(engine.info, bucket) as desk:
-            intake = Intake(desk.database, bucket, detect_source)
+            intake = Intake(desk.database, bucket, detect)
             return (await intake.take(owner, NewUpload("a.md"), text.encode(), LIMITS)).document_id
 
     return asyncio.run(take())

@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from octavo.database import connect
+from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload, Outcome
 from octavo.intake.sweep import sweep_abandoned
 from octavo.jobs.faults import FaultPlan
@@ -29,7 +30,7 @@ from octavo.model.settings import Settings
 from octavo.ops.doctor import CHECKS, Patient
 from octavo.owners import open_anonymous_session
 from octavo.owners.sessions import open_session
-from octavo.pipeline import Tools, detect_source, known_kinds
+from octavo.pipeline import Tools, known_kinds
 from octavo.storage import Bucket, open_bucket
 from tests.support.library import LIMITS, Desk, open_desk
 from tests.support.processing import OpenSandbox
@@ -51,7 +52,7 @@ async def desk(database_info: str, settings: Settings) -> AsyncIterator[Desk]:
         aclosing(open_bucket(settings.storage_url or "")) as bucket,
         open_desk(database_info, bucket) as desk,
     ):
-        yield Desk(desk.database, bucket, Intake(desk.database, bucket, detect_source))
+        yield Desk(desk.database, bucket, Intake(desk.database, bucket, detect))
 
 
 @asynccontextmanager
@@ -205,7 +206,7 @@ async def test_bytes_that_come_again_while_it_is_finalized_are_the_ones_that_are
         await desk.intake.receive(owner, ticket.upload_id, TEXT, LIMITS)
 
     bucket = cast("Bucket", LateBucket(desk.bucket, when, slow_one_ends))
-    outcome = await Intake(desk.database, bucket, detect_source).finalize(owner, ticket.upload_id, LIMITS)
+    outcome = await Intake(desk.database, bucket, detect).finalize(owner, ticket.upload_id, LIMITS)
     assert (outcome.state, outcome.duplicate) == ("uploaded", False)
     async with desk.database.connection() as connection:
         file = await find_file(connection, owner, outcome.document_id, "source")
@@ -229,7 +230,7 @@ async def test_a_finalize_that_was_repeated_too_early_is_answered_the_same(
         first.append(await desk.intake.finalize(owner, ticket.upload_id, LIMITS))
 
     bucket = cast("Bucket", LateBucket(desk.bucket, when, other_one))
-    again = await Intake(desk.database, bucket, detect_source).finalize(owner, ticket.upload_id, LIMITS)
+    again = await Intake(desk.database, bucket, detect).finalize(owner, ticket.upload_id, LIMITS)
     assert first == [replace(again, duplicate=False)]
     assert again.duplicate
     await examine(desk, settings, database_info)

@@ -43,7 +43,11 @@ class RetryRequest(BaseModel):
     from_stage: str | None = Field(default=None, max_length=200, pattern=r"^[^\x00-\x1f]*$")
 
 
+_PROBLEM = {"schema": Problem.model_json_schema()}
+
+
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The ways a route may refuse, for OpenAPI."""
-    content = {"application/problem+json": {"schema": Problem.model_json_schema()}}
-    return {status: {"description": "Refused", "content": content} for status in statuses}
+    return {
+        status: {"description": "Refused", "content": {"application/problem+json": _PROBLEM}} for status in statuses
+    }
