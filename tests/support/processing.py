@@ -36,8 +36,8 @@ class OpenSandbox(Sandbox):
             os.fdopen(open_output(output_file), "wb") as made,
             open(os.devnull, "wb") as nowhere,  # noqa: PTH123, ASYNC230 - no path of a file
         ):
-            getattr(import_module(module), name)(Task(given, made, arguments or {}, nowhere.fileno()))
-        return Outcome(None, 0, 0.0, 0.0, 0)
+            value = getattr(import_module(module), name)(Task(given, made, arguments or {}, nowhere.fileno()))
+        return Outcome(value, 0, 0.0, 0.0, 0)
 
 
 async def attempt(job: ClaimedJob, tools: Tools, faults: str = "") -> JSON:

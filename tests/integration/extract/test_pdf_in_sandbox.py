@@ -48,10 +48,16 @@ async def test_the_text_of_every_page_comes_out(sandbox: Sandbox, tmp_path: Path
     path = write(tmp_path, Pdf([*pages, [Picture()]], [Bookmark(1, "2 Chapter", 2)]))
     progress: list[Progress] = []
     extracted = await PdfInSandbox(sandbox, path).extract(progress.append)
-    assert [one.done for one in progress] == [100, 200, 231]
+    assert [(one.done, one.unit) for one in progress] == [
+        (100, "pages"),
+        (200, "pages"),
+        (231, "pages"),
+        (1, "scanned pages"),
+    ]
     assert all(f"Page {number} has words of its own." in extracted.markdown for number in range(1, 231))
     assert [(one.title, one.page) for one in extracted.outline] == [("2 Chapter", 2)]
-    assert (extracted.pages_with_text, extracted.metadata.extra["pages_for_ocr"]) == (230, "231")
+    assert (extracted.pages_with_text, extracted.quality) == (230, "partial")
+    assert "pages_for_ocr" not in extracted.metadata.extra
 
 
 async def test_the_layout_is_the_same_as_outside(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -112,5 +118,5 @@ async def test_a_page_that_ends_its_process_costs_no_other(sandbox: Sandbox, tmp
     assert [one.number for one in pages] == list(range(1, 17))
     assert [one.number for one in pages if one.plain] == [3]
     assert [one.number for one in pages if one.failed] == [12]
-    extracted = await fragile.assemble(await fragile.open(), [await fragile.read(1, 16)])
+    extracted, _ = await fragile.assemble(await fragile.open(), [await fragile.read(1, 16)])
     assert (extracted.quality, extracted.pages_with_text) == ("partial", 15)

@@ -7,6 +7,7 @@ from octavo.extract.formats import (
     docx,
     eml,
     epub,
+    image,
     markdown,
     odt,
     paste,
@@ -23,6 +24,6 @@ from octavo.extract.registry import Processors
 
 def known_processors() -> Processors:
     processors = Processors()
-    for processor in (csv, docx, eml, epub, markdown, odt, paste, pdf, pptx, rtf, text, transcript, web, xlsx):
+    for processor in (csv, docx, eml, epub, image, markdown, odt, paste, pdf, pptx, rtf, text, transcript, web, xlsx):
         processors.add(processor.PROCESSOR)
     return processors

@@ -2,48 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from octavo.extract.contract import Box
+from octavo.extract.ocr.languages import has_letter
 from octavo.extract.ocr.lines import Line
+from octavo.model.languages import ANY_LANGUAGE
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# A longer side costs time and finds nothing more in print of the usual size.
-MOST_SIDE = 2600
+# More pixels than that cost memory and find nothing more in print of the usual size; few are made more.
+MOST_PIXELS = 6_000_000
+SMALL_SIDE = 1000
+MOST_ENLARGED = 3.0
+# Lines are looked for in a smaller picture than the one they are read from, which saves half of the time. What is
+# longer than a page is not made as narrow.
+SEARCH_SIDE = 1280
+PAGE_SHAPE = 1.6
+SEARCH_PIXELS = 4_000_000
 LEAST_SCORE = 0.5
 
 
-@cache
-def _engine() -> Any:  # noqa: ANN401 - it has no types
-    from rapidocr import RapidOCR  # pyright: ignore[reportMissingTypeStubs]
-
-    return RapidOCR(
-        params={
-            "Global.log_level": "error",
-            "Global.max_side_len": MOST_SIDE,
-            "Global.text_score": LEAST_SCORE,
-            "Global.use_cls": False,  # pictures are turned as their camera says; the classifier costs a third more
-        }
-    )
-
-
-def recognise(picture: Image, scale: float = 1.0) -> list[Line]:
-    """Lines as they come, in pixels divided by `scale`."""
+def recognise(picture: Image, language: str = ANY_LANGUAGE) -> list[Line]:
+    """Lines as they come, in pixels of the picture."""
     import numpy as np
 
-    answer = _engine()(np.asarray(picture.convert("RGB"))[:, :, ::-1])  # it was taught on blue, green, red
+    engine = load_engine()
+    scale = reading_scale(*picture.size)
+    if scale != 1.0:
+        picture = picture.resize((round(picture.width * scale), round(picture.height * scale)), reducing_gap=2.0)
+    engine.text_det.limit_side_len = search_side(*picture.size)
+    engine.text_rec.postprocess_op = _decoder(language)
+    answer = engine(np.asarray(picture.convert("RGB"))[:, :, ::-1])  # it was taught on blue, green, red
     if answer.boxes is None or answer.txts is None:
         return []
-    scores: Sequence[float] = answer.scores or (1.0,) * len(answer.txts)
     return [
         Line(text.strip(), _box(corners, scale), float(score))
-        for text, corners, score in zip(answer.txts, answer.boxes, scores, strict=True)
+        for text, corners, score in zip(answer.txts, answer.boxes, answer.scores, strict=True)
         if text.strip()
     ]
+
+
+@cache
+def load_engine() -> Any:  # noqa: ANN401 - it has no types
+    """With its models, which it would otherwise load with the first picture, in every child anew.
+
+    It has one thread: more of them spin while they wait for each other, and pages can be read side by side.
+    """
+    # Else its runtime tells its makers of every start, and keeps a thread for that.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import cv2
+    from rapidocr import RapidOCR  # pyright: ignore[reportMissingTypeStubs]
+
+    cv2.setNumThreads(1)
+    engine: Any = RapidOCR(
+        params={
+            "Global.log_level": "error",
+            "Global.max_side_len": 1 << 20,  # sizes are chosen here
+            "Global.text_score": LEAST_SCORE,
+            "Global.use_cls": False,  # whether a line is upside down: takes a third more time
+            "Det.limit_type": "max",
+            "Rec.rec_batch_num": 1,  # as fast as many at once, and takes less memory
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        }
+    )
+    engine._load_det_model()  # noqa: SLF001
+    engine._load_rec_model()  # noqa: SLF001
+    return engine
+
+
+def reading_scale(width: int, height: int) -> float:
+    """How much larger or smaller a picture is made before it is read."""
+    if width * height > MOST_PIXELS:
+        return (MOST_PIXELS / (width * height)) ** 0.5
+    return min(MOST_ENLARGED, max(1.0, SMALL_SIDE / max(width, height)))
+
+
+def search_side(width: int, height: int) -> int:
+    """The longer side of the picture that lines are looked for in."""
+    long, short = max(width, height), min(width, height)
+    side = SEARCH_SIDE * max(1.0, long / short / PAGE_SHAPE)
+    return round(min(side, (SEARCH_PIXELS * long / short) ** 0.5))
+
+
+@cache
+def _decoder(language: str) -> Callable[..., Any]:
+    """Says which letters are meant; those that the language does not have are never considered."""
+    whole = _whole_decoder()
+    if language == ANY_LANGUAGE:
+        return whole
+    # The first is no letter: it stands for the space between two of them.
+    kept = [index for index, letter in enumerate(whole.character) if index == 0 or has_letter(language, letter)]
+    part = copy(whole)
+    part.character = [whole.character[index] for index in kept]
+
+    def decode(likely: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401
+        return part(likely[:, :, kept], *more, **named)
+
+    return decode
+
+
+@cache
+def _whole_decoder() -> Any:  # noqa: ANN401
+    return load_engine().text_rec.postprocess_op
 
 
 def _box(corners: object, scale: float) -> Box:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from octavo.extract.contract import Box
+
+_SOME_LETTERS = 2
+_UPRIGHT = 1.5
+# How high a box is around letters of size 1: small ones, what others have above and below them, and a margin.
+_SMALL, _ABOVE, _BELOW, _MARGIN = 0.48, 0.25, 0.21, 0.32
+_REACHES_BELOW = re.compile(r"[gjpqyQ,;()\[\]{}|/@]")
+_STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +30,28 @@ class Line:
     @property
     def width(self) -> float:
         return self.box.right - self.box.left
+
+    @property
+    def size(self) -> float:
+        """The size of its letters. A box is lower around those that do not reach as far up or down as others."""
+        extent = _SMALL + _MARGIN
+        extent += 0 if _STAYS_SMALL.fullmatch(self.text) else _ABOVE
+        extent += _BELOW if self._reaches_below else 0
+        return (self.width if self.is_upright else self.height) / extent
+
+    @property
+    def base(self) -> float:
+        """What its letters stand on, wherever the box ends."""
+        return self.box.bottom - self.size * (_MARGIN / 2 + (_BELOW if self._reaches_below else 0))
+
+    @property
+    def _reaches_below(self) -> bool:
+        return _REACHES_BELOW.search(self.text) is not None or not self.text.isascii()
+
+    @property
+    def is_upright(self) -> bool:
+        """Whether it runs up or down the page."""
+        return len(self.text) >= _SOME_LETTERS and self.height > _UPRIGHT * self.width
 
     @property
     def middle(self) -> float:

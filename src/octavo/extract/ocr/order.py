@@ -25,14 +25,25 @@ CELL_CHARACTERS = 25
 
 
 def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
-    """Columns in the order in which they are read, each from top to bottom; a page without columns is one."""
-    if not lines:
-        return []
-    height = median(line.height for line in lines)
+    """Columns in the order in which they are read, each from top to bottom; a page without columns is one.
+
+    What runs up or down the edge of a page comes last.
+    """
+    level = [line for line in lines if not line.is_upright]
+    upright = [[line] for line in sorted(lines, key=_from_top) if line.is_upright]
+    if not level:
+        return upright
+    height = median(line.height for line in level)
     columns: list[list[Line]] = []
-    for band in _bands(sorted(lines, key=_from_top), height):
-        columns += _columns(band, height)
-    return columns
+    goes_on = False
+    for band in _bands(sorted(level, key=_from_top), height):
+        found = _columns(band, height)
+        if goes_on and len(found) == 1:  # one column was cut by mistake: its short lines are no narrow ones
+            columns[-1] += found[0]
+        else:
+            columns += found
+        goes_on = len(found) == 1
+    return columns + upright
 
 
 def _from_top(line: Line) -> tuple[float, float]:
@@ -67,7 +78,7 @@ def _columns(band: list[Line], height: float) -> list[list[Line]]:
         parts[bisect_right(starts, line.box.left + 0.01)].append(line)
     if any(len(part) < COLUMN_LINES for part in parts) or _is_table(parts, height):
         return [_across(band, height)]
-    return [part for part in parts if part]
+    return [_across(part, height) for part in parts]
 
 
 def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:

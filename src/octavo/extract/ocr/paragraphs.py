@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -12,62 +12,132 @@ from octavo.extract.contract import Box
 from octavo.extract.ocr.lines import Line, around
 
 # A paragraph ends where the gap to the next line is this much larger than usual, or that line is set this much larger.
-GAP = 1.6
+GAP = 1.22
 LARGER = 1.35
+# What is usual can only be found where there are some lines, and is never more than so many times their height.
+MOST_PITCH = 1.7
+# Boxes of a few letters are too small or too large, so nothing is concluded from them.
+ENOUGH_LETTERS = 8
 # A line that ends this far before the edge of its column is the last of its paragraph.
 SHORT = 0.75
+# Pieces of one row that are this many heights apart are cells of a table, or what a leader connects.
+APART = 1.5
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]$")
-_ITEM = re.compile(r"(?:[\u2022\u25cf\u25aa\u2013*\u00b7-]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s")
+_ITEM = re.compile(r"(?:[\u2022\u25cf\u25aa\u25e6\u2013\u2014*\u00b7-]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s")
+_SENTENCE_END = (".", "!", "?", ":")
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """`size` is how high its lines are, by which headings are told from text."""
+    """`text` has line ends only where they are meant; `size` is that of its letters, `lines` how many it has.
+
+    `runs`: it is text that runs on from left to right, not cells side by side and not what runs up the edge of a page.
+    """
 
     text: str
     box: Box
     size: float
+    lines: int
+    runs: bool = True
 
 
-def join_lines(column: list[Line]) -> list[Paragraph]:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Lines that stand side by side, from left to right; mostly there is one."""
+
+    lines: list[Line]
+
+    @property
+    def base(self) -> float:
+        return median(line.base for line in self.lines)
+
+    @property
+    def height(self) -> float:
+        return median(line.height for line in self.lines)
+
+    @property
+    def size(self) -> float:
+        return median(line.size for line in self.lines)
+
+    @property
+    def text(self) -> str:
+        return " ".join(line.text for line in self.lines)
+
+    @property
+    def right(self) -> float:
+        return self.lines[-1].box.right
+
+    @property
+    def is_divided(self) -> bool:
+        gap = APART * self.height
+        return any(after.box.left - before.box.right > gap for before, after in pairwise(self.lines))
+
+
+def join_lines(column: Sequence[Line]) -> list[Paragraph]:
     """The paragraphs of one column."""
-    return [_paragraph(lines) for lines in _cut(column)]
+    return [_paragraph(rows) for rows in _cut(list(_rows(column)))]
 
 
-def _cut(column: list[Line]) -> Iterator[list[Line]]:
-    if not column:
-        return
-    pitch = _pitch(column)
-    right = max(line.box.right for line in column)
-    left = min(line.box.left for line in column)
-    current = [column[0]]
-    for before, line in pairwise(column):
-        if _begins(before, line, pitch, left + SHORT * (right - left)):
-            yield current
+def _rows(column: Sequence[Line]) -> Iterator[Row]:
+    current: list[Line] = []
+    for line in column:
+        if current and not _is_beside(current[-1], line):
+            yield Row(current)
             current = []
         current.append(line)
+    if current:
+        yield Row(current)
+
+
+def _is_beside(before: Line, line: Line) -> bool:
+    near = abs(line.middle - before.middle) < min(before.height, line.height) / 2
+    return near and line.box.left >= before.box.left
+
+
+def _cut(rows: list[Row]) -> Iterator[list[Row]]:
+    if not rows:
+        return
+    pitch = _pitch(rows)
+    left, right = min(row.lines[0].box.left for row in rows), max(row.right for row in rows)
+    current = [rows[0]]
+    for before, row in pairwise(rows):
+        if _begins(before, row, pitch, left + SHORT * (right - left)):
+            yield current
+            current = []
+        current.append(row)
     yield current
 
 
-def _pitch(column: list[Line]) -> float:
-    """The usual distance from one line to the next."""
-    steps = [line.middle - before.middle for before, line in pairwise(column) if line.middle > before.middle]
-    return median(steps) if steps else median(line.height for line in column)
+def _pitch(rows: Sequence[Row]) -> float:
+    """The usual distance from one row to the next."""
+    most = MOST_PITCH * median(row.height for row in rows)
+    steps = [row.base - before.base for before, row in pairwise(rows) if row.base > before.base]
+    return min(median(steps), most) if steps else most
 
 
-def _begins(before: Line, line: Line, pitch: float, edge: float) -> bool:
-    step = line.middle - before.middle
-    if step > GAP * pitch or step < 0:
+def _begins(before: Row, row: Row, pitch: float, edge: float) -> bool:
+    step = row.base - before.base
+    if step > GAP * pitch or step < 0 or before.is_divided != row.is_divided:
         return True
-    sizes = sorted((before.height, line.height))
-    if sizes[0] > 0 and sizes[1] / sizes[0] > LARGER:
-        return True
-    return bool(_ITEM.match(line.text)) or (before.box.right < edge and before.text.endswith((".", "!", "?", ":")))
+    if min(len(before.text), len(row.text)) >= ENOUGH_LETTERS:
+        small, large = sorted((before.size, row.size))
+        if large > LARGER * small:
+            return True
+    return bool(_ITEM.match(row.text)) or (before.right < edge and before.text.endswith(_SENTENCE_END))
 
 
-def _paragraph(lines: list[Line]) -> Paragraph:
-    text = lines[0].text
-    for line in lines[1:]:
-        cut = _HYPHEN.search(text) and line.text[:1].islower()
-        text = text[:-1] + line.text if cut else f"{text} {line.text}"
-    return Paragraph(" ".join(text.split()), around(lines), median(line.height for line in lines))
+def _paragraph(rows: list[Row]) -> Paragraph:
+    lines = [line for row in rows for line in row.lines]
+    divided = rows[0].is_divided
+    texts = [" ".join(row.text.split()) for row in rows]
+    text = "\n".join(texts) if divided else _running(texts)
+    runs = not divided and not lines[0].is_upright
+    return Paragraph(text, around(lines), median(line.size for line in lines), len(rows), runs)
+
+
+def _running(rows: Sequence[str]) -> str:
+    text = rows[0]
+    for row in rows[1:]:
+        cut = _HYPHEN.search(text) and row[:1].islower()
+        text = text[:-1] + row if cut else f"{text} {row}"
+    return text

@@ -20,13 +20,18 @@ from octavo.model.errors import BadInput
 
 _BETWEEN = "\n\n"
 _LINE_END = "\n"
+_MANY_MORE = 1.5
 _MEANT_LINE_END = "  \n"
 _CLOSING_MARKS = re.compile(r"(?<![^\s])#+\Z")
 
 
-def assemble(facts: PdfFacts, batches: Iterable[Batch]) -> Extracted:
-    """`batches` in the order of their pages. Raises `BadInput` if not one page could be read."""
-    pages = _all_pages(facts, batches)
+def assemble(facts: PdfFacts, batches: Iterable[Batch], source_type: SourceType = SourceType.PDF) -> Extracted:
+    """Raises `BadInput` if not one page could be read."""
+    return assemble_pages(facts, merge_pages(facts, batches), source_type)
+
+
+def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: SourceType) -> Extracted:
+    """The same of pages that are all there."""
     if all(page.failed for page in pages):
         raise BadInput("The file is damaged: none of its pages can be read.")
     body = body_size(pages)
@@ -39,7 +44,7 @@ def assemble(facts: PdfFacts, batches: Iterable[Batch]) -> Extracted:
         document.add(index, page, skipped)
     markdown = "".join(document.parts)
     return Extracted(
-        source_type=SourceType.PDF,
+        source_type=source_type,
         markdown=markdown,
         word_count=count_words(markdown),
         quality=_quality(pages, document.pages),
@@ -50,12 +55,22 @@ def assemble(facts: PdfFacts, batches: Iterable[Batch]) -> Extracted:
     )
 
 
-def _all_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
-    brought = {page.number: page for batch in batches for page in batch.pages}
+def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
+    """All pages, each once. One that comes again, recognised from its picture, is taken if it has more to say."""
+    brought: dict[int, PageText] = {}
+    for page in (page for batch in batches for page in batch.pages):
+        before = brought.get(page.number)
+        brought[page.number] = _richer(before, page) if before else page
     return [
         brought.get(number) or PageText(number, str(number), None, None, failed="The page was not read.")
         for number in range(1, facts.page_count + 1)
     ]
+
+
+def _richer(read: PageText, recognised: PageText) -> PageText:
+    """Letters that the file holds are exact, so those of a picture count only where there are many more."""
+    own, seen = (sum(len(block.text) for block in page.blocks) for page in (read, recognised))
+    return recognised if seen > _MANY_MORE * own or not own else replace(read, pictures=False)
 
 
 class _Document:
@@ -129,7 +144,9 @@ def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
     """A blank page lacks nothing; one that only shows pictures, or could not be read, does."""
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY
-    return Quality.PARTIAL if any(page.pictures or page.failed for page in pages) else Quality.FULL
+    if any(page.pictures or page.failed for page in pages):
+        return Quality.PARTIAL
+    return Quality.OCR if all(page.recognised for page in pages if page.blocks) else Quality.FULL
 
 
 def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -> Metadata:
@@ -137,7 +154,8 @@ def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -
     counts = {
         "pages": str(len(pages)),
         "pages_with_text": str(sum(page.end > page.start for page in document.pages)),
-        "pages_for_ocr": _ranges(page.number for page in pages if page.pictures),
+        "pages_for_ocr": _ranges(page.number for page in pages if page.is_unread),
+        "pages_by_ocr": _ranges(page.number for page in pages if page.recognised and page.blocks),
         "pages_without_layout": _ranges(page.number for page in pages if page.plain),
         "pages_failed": _ranges(page.number for page in pages if page.failed),
     }

@@ -55,10 +55,10 @@ class PageBlock:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """`pictures`: something is drawn on it that may hold text; only looked at where there is none.
+    """`pictures`: something is drawn on it that may hold text; only looked at where there is none, or next to none.
 
-    `plain`: the text is without layout, so that headings, tables and places are missing. `failed`: why there is
-    nothing, if the page could not be read.
+    `plain`: the text is without layout, so that headings, tables and places are missing. `recognised`: it is
+    what can be seen on a picture of the page. `failed`: why there is nothing, if the page could not be read.
     """
 
     number: int
@@ -69,7 +69,13 @@ class PageText:
     pictures: bool = False
     right_to_left: bool = False
     plain: bool = False
+    recognised: bool = False
     failed: str | None = None
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether there may be text on it that nobody has looked for yet."""
+        return self.pictures and not self.recognised
 
     def __post_init__(self) -> None:
         numbers = [self.width or 0.0, self.height or 0.0]
@@ -160,6 +166,7 @@ def _page(read: dict[str, Any]) -> PageText:
         pictures=_is(bool, read["pictures"]),
         right_to_left=_is(bool, read["right_to_left"]),
         plain=_is(bool, read["plain"]),
+        recognised=_is(bool, read["recognised"]),
         failed=_or_none(str, read["failed"]),
     )
 

@@ -13,7 +13,7 @@ from octavo.extract.pdf.plain import read_plain, turn_around
 
 _MOST_LABEL = 40
 _COPY_BYTES = 64 * 1024 * 1024
-_DAMAGED = "The page is damaged."
+DAMAGED = "The page is damaged."
 
 
 def read_batch(path: Path, first: int, last: int, password: str | None = None, *, layout: bool = True) -> Batch:
@@ -46,8 +46,12 @@ def _lay_out(document: Document, first: int, last: int, at_once: int) -> dict[in
     return laid
 
 
+def label_of(document: Document, number: int) -> str:
+    return clean_letters(document.label(number)).strip()[:_MOST_LABEL] or str(number)
+
+
 def _page(document: Document, number: int, laid: Laid | None) -> PageText:
-    label = clean_letters(document.label(number)).strip()[:_MOST_LABEL] or str(number)
+    label = label_of(document, number)
     if laid is None or not laid.blocks:
         return _read_plain(document, number, label)
     text = "".join(block.text for block in laid.blocks)
@@ -63,7 +67,7 @@ def _read_plain(document: Document, number: int, label: str) -> PageText:
             blocks = tuple(block for block in read_plain(page) if block.text)
             pictures = not blocks and page.shows_pictures()
     except PageError:
-        return PageText(number, label, None, None, failed=_DAMAGED)
+        return PageText(number, label, None, None, failed=DAMAGED)
     backwards = is_right_to_left("".join(block.text for block in blocks))
     return PageText(number, label, width, height, blocks, pictures, backwards, plain=bool(blocks))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from octavo.extract.contract import to_json
-from octavo.extract.pdf.assemble import assemble
+from octavo.extract.contract import SourceType, to_json
+from octavo.extract.pdf.assemble import assemble_pages, merge_pages
 from octavo.extract.pdf.facts import open_pdf
 from octavo.extract.pdf.pages import batch_from_json, batch_to_json, facts_from_json, facts_to_json
 from octavo.extract.pdf.read import read_batch
+from octavo.model.json import JSON
 
 if TYPE_CHECKING:
     from octavo.sandbox import Task
@@ -26,10 +27,13 @@ def run_read(task: Task) -> None:
     task.output.write(batch_to_json(batch) + b"\n")
 
 
-def run_assemble(task: Task) -> None:
-    """The input has the facts on its first line and a batch on every other."""
+def run_assemble(task: Task) -> list[JSON]:
+    """The input has the facts on its first line and a batch on every other. Answers which pages are unread."""
     facts = facts_from_json(task.input.readline())
-    task.output.write(to_json(assemble(facts, map(batch_from_json, task.input))))
+    pages = merge_pages(facts, map(batch_from_json, task.input))
+    source_type = SourceType(str(task.arguments["source_type"]))
+    task.output.write(to_json(assemble_pages(facts, pages, source_type)))
+    return [page.number for page in pages if page.is_unread]
 
 
 def _password(task: Task) -> str | None:

@@ -1,40 +1,31 @@
-"""A PDF step by step, each step in a sandbox of its own, so that memory is bounded and a killed job can go on.
-
-Batches stay bytes here: one JSON list of pages on a line. They can be kept anywhere, and put together in any number.
-"""
+"""A PDF step by step: what it says of itself, its pages in batches, the text that some only show, and the whole."""
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass
+from typing import ClassVar
 
-from octavo.extract.contract import Extracted, from_json
-from octavo.extract.pdf.pages import PdfFacts, batch_to_json, facts_from_json, facts_to_json
+from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.paged import OnProgress, PagesInSandbox
+from octavo.extract.pdf.pages import PdfFacts, batch_to_json, facts_from_json
 from octavo.extract.pdf.ranges import batch_ranges, unreadable
 from octavo.model.json import JSON
-from octavo.sandbox import ChildCrashed, Limits, OutOfTime, OutputTooLarge, Progress, Sandbox, TaskFailed
+from octavo.sandbox import ChildCrashed, OutOfTime, OutputTooLarge, Progress, TaskFailed
 
 # What a page can do to the process that reads it. Other errors are about the file, and end everything.
 _ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
 _MOST_COST = 16  # for which two pages among a hundred are found
 _COST_OF_TIME = 4  # of a page that takes all the time it may
-_SECONDS_A_PAGE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class PdfInSandbox:
-    """One file and what it takes to read it."""
+class PdfInSandbox(PagesInSandbox):
+    """One PDF and what it takes to read it."""
 
-    sandbox: Sandbox
-    path: Path
-    password: str | None = field(default=None, repr=False)
-    limits: Limits = field(default_factory=Limits)
+    source_type: ClassVar[SourceType] = SourceType.PDF
 
     async def open(self) -> PdfFacts:
-        return facts_from_json(await self._run("run_open", {}, 1))
+        return facts_from_json((await self.run("octavo.extract.pdf.run:run_open", {}, 1)).output)
 
     async def read(self, first: int, last: int) -> bytes:
         """These pages, whatever they do: a page that ends its process is found and left out, the others are read."""
@@ -43,9 +34,9 @@ class PdfInSandbox:
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
         """These pages, or the error of the process that read them."""
         arguments: dict[str, JSON] = {"first": first, "last": last, "layout": layout}
-        return await self._run("run_read", arguments, last - first + 1)
+        return (await self.run("octavo.extract.pdf.run:run_read", arguments, last - first + 1)).output
 
-    async def extract(self, on_progress: Callable[[Progress], None] | None = None) -> Extracted:
+    async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
         """All steps, one after the other."""
         facts = await self.open()
         batches: list[bytes] = []
@@ -53,32 +44,7 @@ class PdfInSandbox:
             batches.append(await self.read(first, last))
             if on_progress:
                 on_progress(Progress(last, facts.page_count, "pages"))
-        return await self.assemble(facts, batches)
-
-    async def assemble(self, facts: PdfFacts, batches: Iterable[bytes]) -> Extracted:
-        with tempfile.TemporaryFile() as document:
-            document.write(facts_to_json(facts) + b"\n")
-            document.writelines(batches)
-            document.flush()
-            made = await self._run("run_assemble", {}, facts.page_count, document.fileno())
-        return await asyncio.to_thread(from_json, made)
-
-    async def _run(self, function: str, arguments: Mapping[str, JSON], pages: int, given: int | None = None) -> bytes:
-        seconds = pages * _SECONDS_A_PAGE
-        limits = replace(
-            self.limits,
-            cpu_seconds=self.limits.cpu_seconds + seconds,
-            wall_seconds=self.limits.wall_seconds + 2 * seconds,
-        )
-        with tempfile.TemporaryFile() as output:
-            await self.sandbox.run(
-                f"octavo.extract.pdf.run:{function}",
-                {"password": self.password, **arguments},
-                input_file=self.path if given is None else given,
-                output_file=output,
-                limits=limits,
-            )
-            return output.read()
+        return await self.recognise_all(facts, batches, on_progress)
 
 
 class _Isolation:

@@ -15,6 +15,7 @@ from octavo.model.errors import BadInput, TooLarge
 # Only these: Pillow knows formats that start other programs, or that nobody has looked at for years.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF", "AVIF", "BMP")
 MOST_PIXELS = 200_000_000
+PAGED = "TIFF"
 HEIF_FORMATS = frozenset({"HEIF"})
 MOST_HEIF_BYTES = 15 << 20
 
@@ -40,7 +41,9 @@ def open_picture(path: Path) -> Generator[Image.Image]:
     _prepare_pillow()
     try:
         with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as picture:
-            _check_size(picture, path.stat().st_size)
+            _check_size(picture)
+            if picture.format in HEIF_FORMATS and path.stat().st_size > MOST_HEIF_BYTES:
+                raise TooLarge(f"Pictures of this format are decoded up to {MOST_HEIF_BYTES >> 20} MB.")
             yield picture
     except BadInput:
         raise
@@ -53,9 +56,18 @@ def open_picture(path: Path) -> Generator[Image.Image]:
         raise PictureDamaged(type(error).__name__) from None
 
 
-def _check_size(picture: Image.Image, size: int) -> None:
+def count_sheets(picture: Image.Image) -> int:
+    """Of a fax, or of a scan of several sheets; moving pictures of other formats are one picture."""
+    return getattr(picture, "n_frames", 1) if picture.format == PAGED else 1
+
+
+def turn_to(picture: Image.Image, number: int) -> None:
+    """To the sheet of this number, which may be of another size than the first."""
+    picture.seek(number - 1)
+    _check_size(picture)
+
+
+def _check_size(picture: Image.Image) -> None:
     pixels = picture.width * picture.height
     if pixels > MOST_PIXELS:
         raise TooLarge(f"It has {pixels / 1e6:,.0f} million pixels; at most {MOST_PIXELS / 1e6:,.0f} are decoded.")
-    if picture.format in HEIF_FORMATS and size > MOST_HEIF_BYTES:
-        raise TooLarge(f"Pictures of this format are decoded up to {MOST_HEIF_BYTES >> 20} MB.")

@@ -1,4 +1,4 @@
-"""What runs inside the sandbox: a page of a file as a picture, or such a picture with boxes on it."""
+"""What runs inside the sandbox: a page as a picture, such a picture with boxes on it, what a picture says of itself."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.extract.contract import Box, SourceType
+from octavo.extract.pdf.pages import facts_to_json
+from octavo.extract.pictures.fitting import make_jpeg
 from octavo.extract.pictures.pages import draw_page, mark_boxes
+from octavo.extract.pictures.sheets import open_sheets
 
 if TYPE_CHECKING:
     from octavo.sandbox import Task
+
+
+def run_open(task: Task) -> None:
+    task.output.write(facts_to_json(open_sheets(Path(task.input_path))))
+
+
+def run_fit(task: Task) -> None:
+    task.output.write(make_jpeg(Path(task.input_path)))
 
 
 def run_draw(task: Task) -> None:

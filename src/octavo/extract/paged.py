@@ -1,0 +1,97 @@
+"""A file of pages that is read step by step, each in a sandbox of its own: memory is bounded, a killed job can go on.
+
+Batches stay bytes here: one JSON list of pages on a line. They can be kept anywhere, and put together in any number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from octavo.extract.contract import Extracted, SourceType, from_json
+from octavo.extract.ocr.steps import Recognition
+from octavo.extract.pdf.pages import PdfFacts, facts_to_json
+from octavo.model.json import JSON
+from octavo.sandbox import Limits, Progress, Sandbox
+
+_SECONDS_A_PAGE = 1
+OnProgress = Callable[[Progress], None]
+
+
+class Made(NamedTuple):
+    """What a function in the sandbox left behind."""
+
+    output: bytes
+    value: JSON
+
+
+class Assembled(NamedTuple):
+    """`unread` are the numbers of pages that show something and have no text, and that nobody has looked at yet."""
+
+    extracted: Extracted
+    unread: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PagesInSandbox:
+    """One file and what it takes to read it. Text is recognised in the same sandbox, unless another one is given."""
+
+    source_type: ClassVar[SourceType]
+
+    sandbox: Sandbox
+    path: Path
+    password: str | None = field(default=None, repr=False)
+    limits: Limits = field(default_factory=Limits)
+    recognition: Recognition | None = None
+
+    async def recognise(self, number: int) -> bytes:
+        """A page that only shows its text, as a batch; nothing if it cannot be recognised."""
+        recognition = self.recognition or Recognition(self.sandbox)
+        return await recognition.page(self.source_type, self.path, number, self.password)
+
+    async def recognise_all(
+        self, facts: PdfFacts, batches: Iterable[bytes], on_progress: OnProgress | None = None
+    ) -> Extracted:
+        """The document, with the text of all pages that only show it."""
+        read = list(batches)
+        extracted, unread = await self.assemble(facts, read)
+        if not unread:
+            return extracted
+        for done, number in enumerate(unread, 1):
+            read.append(await self.recognise(number))
+            if on_progress:
+                on_progress(Progress(done, len(unread), "scanned pages"))
+        return (await self.assemble(facts, read)).extracted
+
+    async def assemble(self, facts: PdfFacts, batches: Iterable[bytes]) -> Assembled:
+        with tempfile.TemporaryFile() as document:
+            document.write(facts_to_json(facts) + b"\n")
+            document.writelines(batches)
+            document.flush()
+            arguments: dict[str, JSON] = {"source_type": self.source_type}
+            made = await self.run("octavo.extract.pdf.run:run_assemble", arguments, facts.page_count, document.fileno())
+        extracted = await asyncio.to_thread(from_json, made.output)
+        said = {one for one in made.value if isinstance(one, int)} if isinstance(made.value, list) else set[int]()
+        return Assembled(extracted, [page.number for page in extracted.pages if page.number in said])
+
+    async def run(self, function: str, arguments: Mapping[str, JSON], pages: int, given: int | None = None) -> Made:
+        """What the function answered and wrote; it has so many pages to do."""
+        seconds = pages * _SECONDS_A_PAGE
+        limits = replace(
+            self.limits,
+            cpu_seconds=self.limits.cpu_seconds + seconds,
+            wall_seconds=self.limits.wall_seconds + 2 * seconds,
+        )
+        with tempfile.TemporaryFile() as output:
+            outcome = await self.sandbox.run(
+                function,
+                {"password": self.password, **arguments},
+                input_file=self.path if given is None else given,
+                output_file=output,
+                limits=limits,
+            )
+            return Made(output.read(), outcome.value)

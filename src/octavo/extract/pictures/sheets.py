@@ -1,0 +1,53 @@
+"""A picture as a document of pages that only show something: one for each sheet, most have one. Runs in the sandbox."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from PIL import Image
+
+from octavo.extract.contract import Metadata
+from octavo.extract.ocr.engine import reading_scale
+from octavo.extract.pdf.letters import one_line
+from octavo.extract.pdf.pages import PageText, PdfFacts
+from octavo.extract.pictures.fitting import fitted
+from octavo.extract.pictures.opening import count_sheets, open_picture, turn_to
+from octavo.model.errors import TooLarge
+from octavo.model.languages import ANY_LANGUAGE
+
+MOST_SHEETS = 2000
+_TAKEN, _CAMERA = 0x9003, 0x0110
+_DETAILS = 0x8769
+_MOST_NAME = 100
+_DATE = re.compile(r"(\d{4}):(\d\d):(\d\d)")
+
+
+def open_sheets(path: Path) -> PdfFacts:
+    """Raises `BadInput` for what is damaged, and `TooLarge`."""
+    with open_picture(path) as picture:
+        sheets = count_sheets(picture)
+        if sheets > MOST_SHEETS:
+            raise TooLarge(f"It has {sheets:,} sheets; at most {MOST_SHEETS:,} are read.")
+        return PdfFacts(sheets, metadata=_metadata(picture))
+
+
+def read_sheet(path: Path, number: int, language: str = ANY_LANGUAGE) -> PageText:
+    """The sheet of this number as it is seen; places are in pixels of the picture after it was turned."""
+    # Imported late: it is a second until the engine is there, and others only look into this file.
+    from octavo.extract.ocr.pages import recognise_page
+
+    with open_picture(path) as picture:
+        turn_to(picture, number)
+        longest = max(picture.size)
+        shown = fitted(picture, round(longest * min(1.0, reading_scale(*picture.size))))
+    scale = max(shown.size) / longest
+    return recognise_page(shown, number, str(number), scale=scale, language=language)
+
+
+def _metadata(picture: Image.Image) -> Metadata:
+    exif = picture.getexif()
+    taken, camera = exif.get_ifd(_DETAILS).get(_TAKEN), exif.get(_CAMERA)
+    date = _DATE.match(taken) if isinstance(taken, str) else None
+    extra = {"camera": one_line(camera)[:_MOST_NAME]} if isinstance(camera, str) else {}
+    return Metadata(date="-".join(date.groups()) if date else None, extra=extra)
