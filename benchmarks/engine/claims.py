@@ -20,8 +20,8 @@ from octavo.database import Connection, connect, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.marks import Marks
+from octavo.jobs.registration import sync_kinds
 from octavo.jobs.run import ClaimedJob, Run
-from octavo.jobs.worker import sync_kinds
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
 from octavo.owners import ensure_local_owner

@@ -28,7 +28,8 @@ from octavo.deliver.relay import relay, relay_once
 from octavo.deliver.signing import new_secret
 from octavo.fetch import GuardedClient
 from octavo.jobs.kinds import Kinds
-from octavo.jobs.worker import Worker, WorkerLimits
+from octavo.jobs.slots import WorkerLimits
+from octavo.jobs.worker import Worker
 from octavo.model.settings import Settings
 from octavo.pipeline import Tools, deliver_event
 from octavo.storage import open_bucket

@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from octavo.database import Database
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
-from octavo.jobs.worker import sync_kinds
+from octavo.jobs.registration import sync_kinds
 from octavo.model.ids import new_id
 from octavo.pipeline import known_kinds
 from octavo.storage import Bucket

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 from octavo.database import connect
 from octavo.extract.detect import detect
 from octavo.intake import Intake
-from octavo.jobs.worker import sync_kinds
+from octavo.jobs.registration import sync_kinds
 from octavo.library import changes
 from octavo.model.settings import Settings
 from octavo.ops.doctor import Patient

@@ -13,7 +13,8 @@ from octavo.extract.detect import detect
 from octavo.fetch import GuardedClient
 from octavo.intake import Intake, NewUpload
 from octavo.jobs.faults import FaultPlan
-from octavo.jobs.worker import Worker, WorkerLimits
+from octavo.jobs.slots import WorkerLimits
+from octavo.jobs.worker import Worker
 from octavo.library.documents import Document, show_document
 from octavo.library.files import find_file
 from octavo.model.settings import Settings

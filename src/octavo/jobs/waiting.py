@@ -42,14 +42,22 @@ def _in_line(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     return f"{ordinal(place)} in line" if place <= COUNTED_PLACES else f"more than {COUNTED_PLACES} are before it"
 
 
-def _backing_off(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+def _next_try(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     when = datetime.fromisoformat(facts["run_after"]).astimezone(zone)
     today = when.date() == datetime.now(when.tzinfo).date()
-    time = f"{when:%H:%M %Z}" if today else f"{when:%Y-%m-%d %H:%M %Z}"
+    return f"{when:%H:%M %Z}" if today else f"{when:%Y-%m-%d %H:%M %Z}"
+
+
+def _backing_off(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+    time = _next_try(facts, zone)
     if not facts["attempt"]:
         return f"starts {time}"
     after = f" after {facts['error']['code']}" if "error" in facts else ""
     return f"next try {time} (attempt {facts['failures'] + 1} of {facts['max_attempts']}){after}"
+
+
+def _provider(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+    return f"the model provider takes no requests, next try {_next_try(facts, zone)}"
 
 
 def _cap(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
@@ -73,6 +81,7 @@ SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
     "no_worker": _no_worker,
     "behind": _in_line,
     "backing_off": _backing_off,
+    "provider": _provider,
     "cap": _cap,
     "paused": _paused,
     "alone": lambda _facts, _zone: "for an idle worker, because a worker ended while it ran",

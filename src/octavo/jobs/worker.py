@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
-from uuid import UUID
 
 import psycopg
 import structlog
@@ -22,8 +18,10 @@ from octavo.database import Connection, Database, explain, load_queries, patient
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.marks import Marks
+from octavo.jobs.registration import register_worker
 from octavo.jobs.run import ClaimedJob, LeaseLost, Run
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
+from octavo.jobs.slots import Running, Slots, WorkerLimits, as_array, end, leases_of
 from octavo.model.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
@@ -34,52 +32,12 @@ CHANNEL = "octavo_jobs"
 SCHEDULE_SECONDS = 1.0
 TIME_SECONDS = 0.25
 RETRY_SECONDS = 0.2
-# What was cancelled and goes on is cancelled again after this.
-CANCEL_SECONDS = 1.0
 # A connection that takes longer than this was not there.
 AWAY_SECONDS = 0.5
 
 Tools = TypeVar("Tools")
 # What a worker does again and again beside its jobs; it answers after how many seconds it is due again.
 Chore = Callable[[Database], Awaitable[float]]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerLimits:
-    """`slots`: jobs at once, `batch`: jobs taken at once, so that a worker with many slots leaves some to others.
-
-    A lease is renewed four times before it runs out, and given up at two thirds of it.
-    """
-
-    slots: int = 10
-    batch: int = 10
-    lease_seconds: float = 60.0
-    poll_seconds: float = 2.0
-    grace_seconds: float = 5.0
-
-    @property
-    def heartbeat_seconds(self) -> float:
-        return self.lease_seconds / 4
-
-    @property
-    def give_up_seconds(self) -> float:
-        return self.lease_seconds * 2 / 3
-
-    @property
-    def patience_seconds(self) -> float:
-        """How long others get to renew their leases after an outage."""
-        return max(3.0, self.heartbeat_seconds * 2)
-
-
-@dataclass(slots=True)
-class Running:
-    """One job in a slot."""
-
-    job: ClaimedJob
-    task: asyncio.Task[None] | None = None
-    deadline: float = 0.0
-    timed_out: bool = False
-    ended: bool = False
 
 
 class Worker(Generic[Tools]):
@@ -104,10 +62,8 @@ class Worker(Generic[Tools]):
         self._schedules = schedules
         self._chores = chores
         self._marks = Marks()
-        self._running: dict[UUID, Running] = {}
-        self._finished: list[tuple[ClaimedJob, JSON]] = []
-        self._abandoned: list[ClaimedJob] = []
-        self._known = _array(f'"{name}"' for name in kinds.names)
+        self._slots = Slots(limits)
+        self._known = as_array(f'"{name}"' for name in kinds.names)
         self._wake = asyncio.Event()
         self._renewed = time.monotonic()
         self._answer_lost = False
@@ -140,7 +96,7 @@ class Worker(Generic[Tools]):
     async def _visit(self) -> bool:
         """Bring back what is finished and take what is next; true when there may be more."""
         self._wake.clear()
-        if not self._free and not self._finished and not self._abandoned:
+        if not self._slots.free and not self._slots.unsaid:
             return False
         try:
             free, claimed = await self._exchange()
@@ -152,24 +108,19 @@ class Worker(Generic[Tools]):
             self._start(job)
         return len(claimed) == free > 0
 
-    @property
-    def _free(self) -> int:
-        """What was given up takes its slots until the database knows."""
-        return max(0, min(self._limits.batch, self._limits.slots - len(self._running) - len(self._abandoned)))
-
     async def _exchange(self) -> tuple[int, list[ClaimedJob]]:
         async with self._own_connection() as connection:
             if self._answer_lost:
                 await self._find_unknown(connection)
-            if abandoned := self._abandoned[:]:
-                await connection.execute(QUERIES.hand_back, {**_leases(abandoned), "because": "database_away"})
-                self._abandoned = self._abandoned[len(abandoned) :]
+            if abandoned := self._slots.abandoned[:]:
+                await connection.execute(QUERIES.hand_back, {**leases_of(abandoned), "because": "database_away"})
+                del self._slots.abandoned[: len(abandoned)]
             # Read together, with no wait in between: what has ended and is not brought back still takes its slot.
-            free, finished = self._free, self._finished[:]
+            free, finished = self._slots.free, self._slots.finished[:]
             if finished:
                 self._faults.reach("complete.before")
             claimed = await self._claim(connection, finished, free)
-        self._finished = self._finished[len(finished) :]
+        del self._slots.finished[: len(finished)]
         if finished:
             self._faults.reach("complete.after")
         if claimed:
@@ -195,11 +146,11 @@ class Worker(Generic[Tools]):
         mark = self._marks.now(time.monotonic())
         values = {
             "worker": self.id,
-            **_leases([job for job, _ in finished]),
+            **leases_of([job for job, _ in finished]),
             "outputs": Jsonb([output for _, output in finished]),
             "kinds": self._known,
             "slots": free,
-            "idle": not self._running,
+            "idle": not self._slots.running,
             "lease": self._limits.lease_seconds,
             "mark_priority": mark.priority,
             "mark_time": mark.virtual_time,
@@ -210,16 +161,15 @@ class Worker(Generic[Tools]):
 
     async def _find_unknown(self, connection: Connection) -> None:
         """The connection broke: a claim may have been committed although its answer never came."""
-        known = [*self._running, *(job.id for job, _ in self._finished), *(job.id for job in self._abandoned)]
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
-            await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": known})
+            await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": self._slots.known})
             for job in await cursor.fetchall():
                 self._start(job)
         self._answer_lost = False
 
     async def _rest(self) -> None:
         """Until something happens; shortly only when there is something that the database should know."""
-        pending = self._answer_lost or self._finished or self._abandoned
+        pending = self._answer_lost or self._slots.unsaid
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), RETRY_SECONDS if pending else self._limits.poll_seconds)
 
@@ -227,12 +177,9 @@ class Worker(Generic[Tools]):
 
     def _start(self, job: ClaimedJob) -> None:
         running = Running(job)
-        self._running[job.id] = running
-        self._renew_limit(running)
+        self._slots.running[job.id] = running
+        running.renew_limit(self._kinds[job.kind].time_limit_seconds)
         running.task = asyncio.create_task(self._attempt(running))
-
-    def _renew_limit(self, running: Running) -> None:
-        running.deadline = time.monotonic() + self._kinds[running.job.kind].time_limit_seconds
 
     async def _attempt(self, running: Running) -> None:
         job = running.job
@@ -252,9 +199,9 @@ class Worker(Generic[Tools]):
             log.exception("job crashed", job=str(job.id), kind=job.kind)
             await self._fail(job, UnexpectedError(f"{type(error).__name__}: {explain(error)}"))
         else:
-            self._finished.append((job, output))
+            self._slots.finished.append((job, output))
         finally:
-            self._running.pop(job.id, None)
+            self._slots.running.pop(job.id, None)
             self._wake.set()
 
     async def _handle(self, running: Running) -> JSON:
@@ -262,7 +209,7 @@ class Worker(Generic[Tools]):
 
         def renew() -> None:
             if kind.limit_renewed_by_stage:
-                self._renew_limit(running)
+                running.renew_limit(kind.time_limit_seconds)
 
         return await kind.handler(Run(running.job, self._tools, self._database, self._faults, renew))
 
@@ -292,26 +239,25 @@ class Worker(Generic[Tools]):
         """Once a second: what is lost or over its time is stopped, and leases are renewed when it is time."""
         while True:
             await asyncio.sleep(min(1.0, self._limits.heartbeat_seconds / 2))
-            self._stop_overdue()
+            self._slots.stop_overdue()
             try:
                 await self._check_leases()
             except (DatabaseUnavailable, psycopg.Error) as error:
                 log.warning("leases cannot be renewed", reason=explain(error))
                 if time.monotonic() - self._renewed > self._limits.give_up_seconds:
-                    self._abandon_all()
+                    self._slots.abandon_all()
 
     async def _check_leases(self) -> None:
-        running = list(self._running.values())
-        leases = _leases([one.job for one in running])
+        running = list(self._slots.running.values())
+        leases = leases_of([one.job for one in running])
         async with self._database.connection(wait_seconds=self._limits.heartbeat_seconds) as connection:
             cursor = await connection.execute(QUERIES.lost, leases)
             lost = {row[0] async for row in cursor}
             if time.monotonic() - self._renewed >= self._limits.heartbeat_seconds:
                 await self._renew(connection, leases, len(running))
         for one in running:
-            if one.job.id in lost and one.task and self._running.get(one.job.id) is one:
+            if one.job.id in lost and self._slots.stop_lost(one):
                 log.warning("lease lost", job=str(one.job.id))
-                one.task.cancel()
 
     async def _renew(self, connection: Connection, leases: dict[str, Any], running: int) -> None:
         self._faults.reach("heartbeat.before")
@@ -356,19 +302,6 @@ class Worker(Generic[Tools]):
                 pause = SCHEDULE_SECONDS
             await asyncio.sleep(pause)
 
-    def _stop_overdue(self) -> None:
-        for one in self._running.values():
-            if one.task and not one.ended and time.monotonic() > one.deadline:
-                one.timed_out = True
-                one.task.cancel()
-
-    def _abandon_all(self) -> None:
-        """Nobody knows any more whether these are ours; they go back in line as soon as the database answers."""
-        for one in list(self._running.values()):
-            if one.task and one.job not in self._abandoned:
-                self._abandoned.append(one.job)
-                one.task.cancel()
-
     # Coming and going --------------------------------------------------------------------------------------------
 
     async def _registered(self, stopping: asyncio.Event) -> bool:
@@ -386,12 +319,8 @@ class Worker(Generic[Tools]):
 
     async def _register(self) -> None:
         async with self._database.transaction() as connection:
-            await sync_kinds(connection, self._kinds)
+            await register_worker(connection, self.id, self._kinds, self._limits)
             await sync_schedules(connection, self._schedules)
-            await connection.execute(QUERIES.forget_dead_workers)
-            values = {"id": self.id, "host": socket.gethostname(), "pid": os.getpid(), "kinds": self._kinds.names}
-            limits = {"slots": self._limits.slots, "seconds": self._limits.lease_seconds}
-            await connection.execute(QUERIES.register_worker, values | limits)
         self._renewed = time.monotonic()
 
     async def _listen(self) -> None:
@@ -412,21 +341,17 @@ class Worker(Generic[Tools]):
         self._wake.set()
 
     async def _leave(self, helpers: Sequence[asyncio.Task[None]]) -> None:
-        tasks = [one.task for one in self._running.values() if one.task]
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
-        left = list(self._running.values())
-        await _end([one.task for one in left if one.task])
-        await _end(helpers)
-        await self._say_goodbye([one.job for one in left])
+        left = await self._slots.empty()
+        await end(helpers)
+        await self._say_goodbye(left)
         if self._visits:
             await self._visits.close()
 
     async def _say_goodbye(self, left: Sequence[ClaimedJob]) -> None:
         with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
             async with self._database.connection(wait_seconds=self._limits.grace_seconds) as connection:
-                await self._claim(connection, self._finished, 0)
-                values = {**_leases([*left, *self._abandoned]), "because": "worker_stopped"}
+                await self._claim(connection, self._slots.finished, 0)
+                values = {**leases_of([*left, *self._slots.abandoned]), "because": "worker_stopped"}
                 await connection.execute(QUERIES.hand_back, values)
                 await connection.execute(QUERIES.forget_worker, {"id": self.id})
 
@@ -439,36 +364,3 @@ class UnexpectedError(OctavoError):
     """Something unexpected happened while this job ran."""
 
     error_class = ErrorClass.TRANSIENT
-
-
-async def sync_kinds(connection: Connection, kinds: Kinds[Any]) -> None:
-    """Tell the database what kinds there are, so that jobs of others are refused and limits hold."""
-    known = list(kinds)
-    values = {
-        "names": [kind.name for kind in known],
-        "max_attempts": [kind.max_attempts for kind in known],
-        "time_limits": [kind.time_limit_seconds for kind in known],
-        "renewed": [kind.limit_renewed_by_stage for kind in known],
-        "caps": [kind.cap for kind in known],
-        "rates": [kind.starts_per_second for kind in known],
-    }
-    await connection.execute(QUERIES.sync_kinds, values)
-    await connection.execute(QUERIES.sync_rates)
-    await connection.execute(QUERIES.sync_caps)
-
-
-async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel until they are over: before Python 3.12 a cancellation that meets an answer that has just come is lost."""
-    while left := [task for task in tasks if not task.done()]:
-        for task in left:
-            task.cancel()
-        await asyncio.wait(left, timeout=CANCEL_SECONDS)
-
-
-def _leases(jobs: Sequence[ClaimedJob]) -> dict[str, Any]:
-    return {"held": _array(job.id for job in jobs), "tokens": _array(job.lease_token for job in jobs)}
-
-
-def _array(values: Iterable[object]) -> str:
-    """Ids or numbers as PostgreSQL writes an array; looking for their type would cost a visit more than its rows do."""
-    return f"{{{','.join(map(str, values))}}}"

@@ -12,7 +12,8 @@ import structlog
 from octavo.database import Database, require_current
 from octavo.deliver.subscribers import keep_administrators
 from octavo.jobs.faults import FaultPlan
-from octavo.jobs.worker import Worker, WorkerLimits
+from octavo.jobs.slots import WorkerLimits
+from octavo.jobs.worker import Worker
 from octavo.model.settings import Settings
 from octavo.ops.instance import bucket_of, fetch_client_of, open_database, sandbox_of
 from octavo.owners.sign_in import local_owner

@@ -11,6 +11,7 @@ import pytest
 from octavo.database import Connection, connect
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.queue import cancel
+from octavo.jobs.registration import sync_kinds
 from octavo.jobs.run import Run
 from octavo.jobs.schedules import (
     BadCron,
@@ -22,7 +23,6 @@ from octavo.jobs.schedules import (
     run_now,
     sync_schedules,
 )
-from octavo.jobs.worker import sync_kinds
 from octavo.model.errors import NotFound
 from octavo.model.json import JSON
 from octavo.owners import ensure_local_owner

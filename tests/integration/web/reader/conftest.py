@@ -14,7 +14,8 @@ import pytest
 import pytest_asyncio
 
 from octavo.jobs.faults import FaultPlan
-from octavo.jobs.worker import Worker, WorkerLimits
+from octavo.jobs.slots import WorkerLimits
+from octavo.jobs.worker import Worker
 from octavo.pipeline import Tools, known_kinds
 from tests.support.passwords import hash_fast
 from tests.support.postgres import Server, open_folder
