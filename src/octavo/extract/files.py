@@ -9,6 +9,7 @@ from pathlib import Path
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.extract.pictures.reading import PictureInSandbox
 from octavo.extract.steps import extract_in_sandbox
 from octavo.sandbox import Progress, Sandbox
 
@@ -29,9 +30,13 @@ async def extract_file(
     Raises what `Sandbox.run` raises: errors of `octavo.model.errors` for what cannot be read.
     """
     label = path.name if filename is None else filename
-    if await asyncio.to_thread(_type_of, path, label) is SourceType.PDF:
-        return await PdfInSandbox(sandbox, path, password, sandbox.limits).extract(on_progress)
-    return await extract_in_sandbox(sandbox, path, label, password=password, on_progress=on_progress)
+    match await asyncio.to_thread(_type_of, path, label):
+        case SourceType.PDF:
+            return await PdfInSandbox(sandbox, path, password, sandbox.limits).extract(on_progress)
+        case SourceType.IMAGE:
+            return await PictureInSandbox(sandbox, path, limits=sandbox.limits).extract(on_progress)
+        case _:
+            return await extract_in_sandbox(sandbox, path, label, password=password, on_progress=on_progress)
 
 
 async def extract_alone(path: Path, password: str | None = None) -> Extracted:

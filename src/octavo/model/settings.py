@@ -22,6 +22,7 @@ from pydantic_settings import (
 )
 
 from octavo.model.errors import BadSetting
+from octavo.model.languages import ANY_LANGUAGE, RECOGNISED_LANGUAGES
 
 PREFIX = "OCTAVO_"
 CONFIG_VARIABLE = "OCTAVO_CONFIG"
@@ -133,6 +134,25 @@ class Settings(BaseSettings):
         int,
         Field(ge=1, description="Processor seconds that reading one file may take."),
     ] = 30
+    ocr_language: Annotated[
+        str,
+        Field(
+            description="Language of scans and pictures, as `de`, `zh` or `ja`: letters that it does not have are left "
+            "out. `auto` reads Latin letters, Chinese and Japanese side by side; other scripts are not read."
+        ),
+    ] = ANY_LANGUAGE
+    ocr_seconds: Annotated[
+        int, Field(ge=5, le=140, description="Processor seconds that recognising the text of one page may take.")
+    ] = 120
+    ocr_pages: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=64,
+            description="Pages whose text one worker process recognises at once; each takes a processor and up to "
+            "700 MB of memory.",
+        ),
+    ] = 2
     fetch_bytes: Annotated[
         int, Field(ge=1, description="Most bytes that are fetched for one link, after unpacking.")
     ] = 50 * MEBIBYTE
@@ -263,6 +283,14 @@ class Settings(BaseSettings):
         if not ORIGIN.fullmatch(value.rstrip("/")) or urlsplit(value).scheme not in {"http", "https"}:
             raise ValueError("must look like https://host:port")
         return value.rstrip("/")
+
+    @field_validator("ocr_language")
+    @classmethod
+    def _language(cls, value: str) -> str:
+        code = value.lower()
+        if code != ANY_LANGUAGE and code not in RECOGNISED_LANGUAGES:
+            raise ValueError(f"must be {ANY_LANGUAGE} or one of {', '.join(sorted(RECOGNISED_LANGUAGES))}")
+        return code
 
     @field_validator("origins")
     @classmethod

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import structlog
 from pydantic import SecretStr
 
 from octavo.database import Connection, Database, MigrationState, connect, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD
+from octavo.extract.ocr.steps import Recognition
 from octavo.fetch import GuardedClient
 from octavo.model.errors import OctavoError
 from octavo.model.settings import Settings
@@ -20,7 +22,13 @@ from octavo.storage import Bucket, open_bucket
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
 # What a child of the sandbox would otherwise import anew for every document.
-PRELOAD = ("octavo.extract.run", "octavo.extract.pdf.run", "octavo.enrich.run", "trafilatura")
+PRELOAD = (
+    "octavo.extract.run",
+    "octavo.extract.pdf.run",
+    "octavo.extract.pictures.run",
+    "octavo.enrich.run",
+    "trafilatura",
+)
 
 
 def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
@@ -113,6 +121,13 @@ def sandbox_of(settings: Settings, preload: Sequence[str] = PRELOAD) -> Sandbox:
     """The sandbox with this installation's limits; `preload` is what its children are going to import."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
     return Sandbox(limits=limits, preload=preload)
+
+
+@asynccontextmanager
+async def open_recognition(settings: Settings) -> AsyncGenerator[Recognition]:
+    """Its own warm parent has the models. It starts with the first scan, and other files do not pay for it."""
+    async with aclosing(sandbox_of(settings, OCR_PRELOAD)) as sandbox:
+        yield Recognition(sandbox, settings.ocr_language, settings.ocr_seconds, settings.ocr_pages)
 
 
 def fetch_client_of(settings: Settings) -> GuardedClient:

@@ -15,7 +15,7 @@ from octavo.jobs.faults import FaultPlan
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
 from octavo.model.settings import Settings
-from octavo.ops.instance import bucket_of, fetch_client_of, open_database, sandbox_of
+from octavo.ops.instance import bucket_of, fetch_client_of, open_database, open_recognition, sandbox_of
 from octavo.owners.sign_in import local_owner
 from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules
 
@@ -36,10 +36,11 @@ async def work(settings: Settings, *, beside_web: bool = False) -> None:
         aclosing(bucket_of(settings)) as bucket,
         aclosing(sandbox_of(settings)) as sandbox,  # started by the first file that needs it
         fetch_client_of(settings) as fetch,
+        open_recognition(settings) as recognition,
     ):
         await _prepare(database, settings)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
-        tools = Tools(settings, database, bucket, sandbox, fetch)
+        tools = Tools(settings, database, bucket, sandbox, fetch, recognition)
         worker = Worker(
             database, known_kinds(), tools, limits, FaultPlan(settings.faults), known_schedules(), known_chores()
         )

@@ -1,6 +1,7 @@
 """From the bytes of a document to text that can be read and cited: each stage is done once.
 
 - `fetched`: what a link leads to, as it came; only for links
+- `pictured`: a copy of a picture that fits on screens; only for pictures
 - `extracted`: the text with its pages, blocks and outline, from the file, in the sandbox
 - `markdown_saved`: the text as Markdown; a first revision can be read from here on
 - `chunked`: the text in pieces; a later revision takes the place of the one before, all at once
@@ -12,6 +13,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -37,6 +39,7 @@ from octavo.model.ids import new_id
 from octavo.model.json import JSON
 from octavo.pipeline.fetching import Given, as_given, fetch_source
 from octavo.pipeline.pdf_pages import read_pdf
+from octavo.pipeline.picture_sheets import UNREADABLE, fit_picture, read_picture, unreadable_picture
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 
@@ -44,7 +47,7 @@ QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
 MOST_DETAILS = 20
 READABLE = frozenset[str](known_processors().source_types)
-JSON_TYPE, MARKDOWN_TYPE = "application/json", "text/markdown; charset=utf-8"
+JSON_TYPE, MARKDOWN_TYPE, JPEG_TYPE = "application/json", "text/markdown; charset=utf-8", "image/jpeg"
 
 
 class ProcessInput(BaseModel):
@@ -91,6 +94,8 @@ async def process_document(run: Run[Tools]) -> JSON:
 
     if source.link:
         work.use_fetched(await stage(FETCHED, work.fetch, work.save_fetched))
+    if work.is_picture:
+        work.use_fitted(await stage("pictured", work.fit, work.save_fitted))
     if await stage("extracted", work.extract, work.save_extracted) is None:
         return {"quality": "stored_only"}
     await stage("markdown_saved", work.write_markdown, work.save_markdown)
@@ -155,28 +160,52 @@ class Processing:
         self._given = as_given(made)
         self._source_type = str(made["source_type"])
 
+    # pictured
+
+    @property
+    def is_picture(self) -> bool:
+        return self._source_type == SourceType.IMAGE
+
+    async def fit(self) -> JSON:
+        async with self.files.local_copy(self._given.key) as path:
+            return await fit_picture(self._run, self.files, path)
+
+    async def save_fitted(self, connection: Connection, made: JSON) -> None:
+        if isinstance(made, dict) and UNREADABLE not in made:
+            await self.files.keep(connection, "image_jpeg", made, JPEG_TYPE)
+
+    def use_fitted(self, made: JSON) -> None:
+        """A picture that could not be decoded is not tried again in the same revision."""
+        if isinstance(made, dict) and UNREADABLE in made:
+            self._extracted = unreadable_picture(str(made[UNREADABLE]))
+
     # extracted
 
     async def extract(self) -> JSON:
         """None for a type that is only kept."""
         if self._source_type not in READABLE:
             return None
-        given = self._given
-        async with self.files.local_copy(given.key) as path:
-            if self._source_type == SourceType.PDF:
-                extracted = await read_pdf(self._run, self.files, path)
-            else:
-                extracted = await extract_in_sandbox(
-                    self._tools.sandbox,
-                    path,
-                    given.filename,
-                    given.content_type,
-                    source_type=given.source_type,
-                    url=given.url,
-                )
-        self._extracted = extracted
+        if self._extracted is None:
+            async with self.files.local_copy(self._given.key) as path:
+                self._extracted = await self._extract(path)
+        extracted = self._extracted
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
         return {**stored, "quality": extracted.quality}
+
+    async def _extract(self, path: Path) -> Extracted:
+        given = self._given
+        if self._source_type == SourceType.PDF:
+            return await read_pdf(self._run, self.files, path)
+        if self.is_picture:
+            return await read_picture(self._run, self.files, path)
+        return await extract_in_sandbox(
+            self._tools.sandbox,
+            path,
+            given.filename,
+            given.content_type,
+            source_type=given.source_type,
+            url=given.url,
+        )
 
     async def save_extracted(self, connection: Connection, made: JSON) -> None:
         values: dict[str, Any] = {"document": self._source.id, "source_type": self._source_type}

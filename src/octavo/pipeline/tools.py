@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from octavo.database import Database
+from octavo.extract.ocr.steps import Recognition
 from octavo.fetch import GuardedClient
 from octavo.model.settings import Settings
 from octavo.sandbox import Sandbox
@@ -18,3 +19,9 @@ class Tools:
     bucket: Bucket
     sandbox: Sandbox
     fetch: GuardedClient = field(default_factory=GuardedClient)
+    own_recognition: Recognition | None = None
+
+    @property
+    def recognition(self) -> Recognition:
+        """In a sandbox of its own where there is one: its warm parent has the models, which all others do without."""
+        return self.own_recognition or Recognition(self.sandbox, self.settings.ocr_language, self.settings.ocr_seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from octavo.extract.contract import SourceType
@@ -19,33 +19,38 @@ _PATIENCE = 4  # seconds that pass for each of computing, on a machine with more
 _ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
 
 
-@dataclass(frozen=True, slots=True)
 class Recognition:
-    """`seconds` is what one page may compute; `turns` lets so many pages go at once, over all documents."""
+    """How text is recognised: where, in which language, how long a page may compute, and how many pages at once.
 
-    sandbox: Sandbox
-    language: str = ANY_LANGUAGE
-    seconds: int = SECONDS
-    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    Pages that wait for their turn get it in the order in which they came.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, language: str = ANY_LANGUAGE, seconds: int = SECONDS, at_once: int = 1
+    ) -> None:
+        self.at_once = at_once
+        self._sandbox = sandbox
+        self._language = language
+        self._limits = replace(sandbox.limits, cpu_seconds=seconds, wall_seconds=float(_PATIENCE * seconds))
+        self._turns = asyncio.Semaphore(at_once)
 
     async def page(self, source_type: SourceType, path: Path, number: int, password: str | None = None) -> bytes:
         """The page as a batch; nothing if it cannot be recognised, whatever the reason."""
         arguments: dict[str, JSON] = {
             "source_type": source_type,
             "number": number,
-            "language": self.language,
+            "language": self._language,
             "password": password,
         }
-        limits = replace(self.sandbox.limits, cpu_seconds=self.seconds, wall_seconds=float(_PATIENCE * self.seconds))
         with tempfile.TemporaryFile() as output:
             try:
-                async with self.turns:
-                    await self.sandbox.run(
+                async with self._turns:
+                    await self._sandbox.run(
                         "octavo.extract.ocr.run:run_page",
                         arguments,
                         input_file=path,
                         output_file=output,
-                        limits=limits,
+                        limits=self._limits,
                     )
             except _ENDED:
                 return b""

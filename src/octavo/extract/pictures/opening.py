@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from PIL import Image, ImageFile, UnidentifiedImageError
+from PIL import Image, ImageFile
 
 from octavo.model.errors import BadInput, TooLarge
 
@@ -24,6 +24,9 @@ class PictureDamaged(BadInput):
     """This picture cannot be decoded. The file is kept; look whether it opens elsewhere, and add it anew if so."""
 
     code = "DAMAGED"
+
+    def __init__(self, detail: str = "The picture is damaged: it cannot be decoded.") -> None:
+        super().__init__(detail)
 
 
 @cache
@@ -45,15 +48,9 @@ def open_picture(path: Path) -> Generator[Image.Image]:
             if picture.format in HEIF_FORMATS and path.stat().st_size > MOST_HEIF_BYTES:
                 raise TooLarge(f"Pictures of this format are decoded up to {MOST_HEIF_BYTES >> 20} MB.")
             yield picture
-    except BadInput:
-        raise
-    except MemoryError:
-        raise
-    except UnidentifiedImageError:
-        raise PictureDamaged from None
-    except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, RuntimeError) as error:
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, RuntimeError):
         # Decoders of a dozen formats fail in as many ways; the file is to blame for all of them.
-        raise PictureDamaged(type(error).__name__) from None
+        raise PictureDamaged from None
 
 
 def count_sheets(picture: Image.Image) -> int:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.paged import OnProgress, PagesInSandbox
 from octavo.extract.pdf.pages import Batch, PageText, PdfFacts, batch_to_json, facts_from_json
-from octavo.extract.pictures.opening import PictureDamaged
+from octavo.model.errors import BadInput
 from octavo.sandbox import ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed
 
 _ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
@@ -29,9 +29,9 @@ class PictureInSandbox(PagesInSandbox):
         try:
             made = (await self.run("octavo.extract.pictures.run:run_fit", {}, 1)).output
         except _ENDED as error:
-            raise PictureDamaged(error.title) from error
+            raise BadInput(error.title) from error
         if not made.startswith(_JPEG):
-            raise PictureDamaged
+            raise BadInput("What was made of it is no picture.")
         return made
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:

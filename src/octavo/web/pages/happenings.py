@@ -32,6 +32,9 @@ SENTENCES = {
 STAGES = {
     "fetched": "Fetched",
     "inherited": "Took over what was there",
+    "pictured": "Made a copy for screens",
+    "reading": "Read some pages",
+    "recognising": "Recognised a page",
     "extracted": "Read the file",
     "markdown_saved": "Saved the text",
     "chunked": "Split into passages",

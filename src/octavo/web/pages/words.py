@@ -23,6 +23,8 @@ STAGES = {
     None: "Reading pages",
     "inherited": "Reading pages",
     "fetched": "Reading pages",
+    "pictured": "Reading pages",
+    "recognising": "Recognising text",
     "reading": "Reading pages",
     "extracted": "Saving text",
     "markdown_saved": "Splitting",
@@ -140,6 +142,8 @@ def _finished(document: Document) -> Words:
         return Words("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
         return Words("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
+    if document.quality == "empty" and (why := document.metadata.get("unreadable")):
+        return Words("warn", "warning", "Not opened", f"Kept as it is. {why}", (TRY_AGAIN,))
     return QUALITIES[document.quality or "full"]
 
 

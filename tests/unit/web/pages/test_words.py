@@ -96,6 +96,10 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
         ("", "Partial text", "3 of 4 pages have text", ["Read the rest"]),
     ),
     "empty": ({"quality": "empty"}, ("warn", "No text", "Nothing readable was found", ["Try OCR"])),
+    "not decoded": (
+        {"quality": "empty", "metadata": {"unreadable": "The picture is damaged: it cannot be decoded."}},
+        ("warn", "Not opened", "Kept as it is. The picture is damaged: it cannot be decoded.", ["Try again"]),
+    ),
     "stored only": (
         {"quality": "stored_only"},
         ("", "Stored only", "Kept as it is. This type is not read.", ["Download"]),

@@ -1,0 +1,112 @@
+"""Scans and pictures become text that can be read and cited, page by page, and what cannot be decoded is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from PIL import Image
+
+from octavo.extract.ocr.steps import PRELOAD
+from octavo.library import changes
+from octavo.library.documents import list_chunks
+from octavo.library.files import find_file
+from octavo.sandbox import Sandbox
+from tests.support.library import Desk
+from tests.support.pdf import Words
+from tests.support.scans import lines, saved, scanned_pdf, sheet
+from tests.support.working import add, finished, text_of, working
+
+
+@pytest.fixture
+async def sandbox() -> AsyncGenerator[Sandbox]:
+    async with Sandbox(preload=("octavo.extract.pictures.run", "octavo.enrich.run")) as box:
+        yield box
+
+
+@pytest.fixture
+async def warm_sandbox() -> AsyncGenerator[Sandbox]:
+    async with Sandbox(preload=(*PRELOAD, "octavo.extract.pdf.run", "octavo.enrich.run")) as box:
+        yield box
+
+
+async def parts_of(desk: Desk) -> list[tuple[str, int]]:
+    rows = await desk.rows("SELECT part, attempt FROM job_stages WHERE stage = 'recognising' ORDER BY part")
+    return [(row["part"], row["attempt"]) for row in rows]
+
+
+async def test_a_scan_is_recognised_page_by_page_and_goes_on_where_it_was_stopped(
+    desk: Desk, owner: UUID, warm_sandbox: Sandbox, folder: Path
+) -> None:
+    blank = Image.new("RGB", (918, 594), "white")
+    first = sheet([Words("Wetlands", top=90, size=24), *lines(["Water stays in the moss."], top=140)], folder)
+    second = sheet(lines(["The second sheet has words too."], top=100), folder)
+    document = await add(desk, owner, "scan.pdf", scanned_pdf([first, blank, second]))
+    async with working(desk, warm_sandbox, folder):
+        async with asyncio.timeout(60):
+            while not await parts_of(desk):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    before = await parts_of(desk)
+    async with working(desk, warm_sandbox, folder):
+        shown = await finished(desk, owner, document)
+    after = await parts_of(desk)
+    assert [part for part, _ in after] == ["1", "2", "3"]
+    assert after[: len(before)] == before
+    assert (shown.status, shown.quality, shown.page_count) == ("completed", "ocr", 3)
+    assert await text_of(desk, owner, document) == (
+        "# Wetlands\n\nWater stays in the moss.\n\nThe second sheet has words too."
+    )
+    async with desk.database.connection() as connection:
+        chunks = (await list_chunks(connection, owner, document)).items
+    assert (chunks[0].page_from, chunks[-1].page_to) == (1, 3)
+    told = await desk.rows("SELECT detail FROM events WHERE kind = 'progress' ORDER BY id")
+    assert (told[-1]["detail"]["done"], told[-1]["detail"]["total"]) == (3, 3)
+    await desk.check_books()
+
+
+async def test_a_picture_becomes_text_and_keeps_a_copy_for_screens(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    note = sheet(lines(["Milk, bread and apples"], top=60), folder, height=120)
+    document = await add(desk, owner, "note.png", saved(note, "PNG"))
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert (shown.status, shown.quality, shown.source_type, shown.page_count) == ("completed", "ocr", "image", 1)
+    assert await text_of(desk, owner, document) == "Milk, bread and apples"
+    async with desk.database.connection() as connection:
+        copy = await find_file(connection, owner, document, "image_jpeg")
+    assert (copy.content_type, (await desk.bucket.read(copy.key))[:3]) == ("image/jpeg", b"\xff\xd8\xff")
+    await desk.check_books()
+
+
+async def test_a_picture_without_text_is_complete_and_says_so(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    document = await add(desk, owner, "sky.png", saved(Image.new("RGB", (200, 100), "skyblue"), "PNG"))
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+    assert (shown.status, shown.quality, shown.text_ready) == ("completed", "empty", True)
+    assert await text_of(desk, owner, document) == ""
+    await desk.check_books()
+
+
+async def test_a_picture_that_cannot_be_decoded_is_kept_and_can_be_tried_again(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    whole = saved(Image.effect_noise((200, 200), 50), "PNG")
+    document = await add(desk, owner, "torn.png", whole[: len(whole) // 2])
+    async with working(desk, sandbox, folder):
+        shown = await finished(desk, owner, document)
+        async with desk.database.transaction() as connection:
+            again = await changes.retry_document(connection, owner, document, None)
+        assert again.state == "pending"
+        shown_again = await finished(desk, owner, document)
+    for one in (shown, shown_again):
+        assert (one.status, one.quality, one.title, one.error) == ("completed", "empty", "torn.png", None)
+        assert one.metadata["unreadable"] == "The picture is damaged: it cannot be decoded."
+    kinds = await desk.rows("SELECT DISTINCT kind FROM artifacts ORDER BY kind")
+    assert [row["kind"] for row in kinds] == ["extracted", "markdown", "source"]
+    await desk.check_books()
