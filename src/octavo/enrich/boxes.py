@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 
+_MOST_MORE = 1.3
+_MOST_BETWEEN = 18.0  # points: a line of text and the room above it
+
+
 class BoxedLike(Protocol):
     """What is read of a block. `octavo.extract.contract.Block` is one."""
 
@@ -30,6 +34,16 @@ class PageBox(NamedTuple):
     bottom: float
 
 
+    @property
+    def area(self) -> float:
+        return (self.right - self.left) * (self.bottom - self.top)
+
+    def around(self, other: PageBox) -> PageBox:
+        """The smallest box that has both."""
+        left, top = min(self.left, other.left), min(self.top, other.top)
+        return PageBox(self.page, left, top, max(self.right, other.right), max(self.bottom, other.bottom))
+
+
 class BoxFinder:
     """The blocks of one document that have a place, in the order of the text."""
 
@@ -38,9 +52,29 @@ class BoxFinder:
         self._starts = [start for start, _, _ in self._blocks]
 
     def boxes_in(self, start: int, end: int) -> tuple[PageBox, ...]:
-        """Of all blocks that these characters touch; a block that is cut has its whole box."""
+        """Of all blocks that these characters touch, as few as show where they are; a cut block has its whole box."""
         first, last = max(bisect_right(self._starts, start) - 1, 0), bisect_left(self._starts, end)
-        return tuple(box for _, until, box in self._blocks[first:last] if until > start)
+        return tuple(_join(box for _, until, box in self._blocks[first:last] if until > start))
+
+
+def _join(boxes: Iterable[PageBox]) -> list[PageBox]:
+    """Boxes that stand together become one, unless that would take in much that belongs to neither."""
+    joined: list[PageBox] = []
+    for box in boxes:
+        whole = box
+        while near := next((one for one in joined if _stand_together(one, whole)), None):
+            joined.remove(near)
+            whole = near.around(whole)
+        joined.append(whole)
+    return sorted(joined, key=lambda one: (one.page, one.top, one.left))
+
+
+def _stand_together(one: PageBox, other: PageBox) -> bool:
+    across = max(one.left, other.left) - min(one.right, other.right)
+    down = max(one.top, other.top) - min(one.bottom, other.bottom)
+    if one.page != other.page or max(across, down) > _MOST_BETWEEN:
+        return False
+    return one.around(other).area <= _MOST_MORE * (one.area + other.area)
 
 
 def _placed(blocks: Iterable[BoxedLike]) -> Iterable[tuple[int, int, PageBox]]:

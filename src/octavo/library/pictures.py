@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.library.documents import Document
 from octavo.model.errors import NoPagePictures, NotFound, PageMissing
 from octavo.model.ids import new_id
 from octavo.storage import Bucket, Stored
@@ -34,6 +35,11 @@ class PageSource:
     revision: int
     page_width: float | None
     picture: Picture | None
+
+
+def is_pictured(document: Document) -> bool:
+    """Whether people are shown its pages: once the file was read, because before nobody knows whether it has any."""
+    return document.source_type in PICTURED and bool(document.page_count) and not document.deleted_at
 
 
 def picture_name(number: int, width: int) -> str:

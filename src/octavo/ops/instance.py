@@ -16,7 +16,7 @@ from octavo.extract.ocr.steps import Recognition
 from octavo.fetch import GuardedClient
 from octavo.model.errors import OctavoError
 from octavo.model.settings import Settings
-from octavo.sandbox import Limits, Sandbox
+from octavo.sandbox import PATIENCE, Limits, Sandbox
 from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
@@ -117,10 +117,10 @@ def bucket_of(settings: Settings) -> Bucket:
     )
 
 
-def sandbox_of(settings: Settings, preload: Sequence[str] = PRELOAD) -> Sandbox:
+def sandbox_of(settings: Settings, preload: Sequence[str] = PRELOAD, patience: int = PATIENCE) -> Sandbox:
     """The sandbox with this installation's limits; `preload` is what its children are going to import."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
-    return Sandbox(limits=limits, preload=preload)
+    return Sandbox(limits=limits, preload=preload, patience=patience)
 
 
 @asynccontextmanager

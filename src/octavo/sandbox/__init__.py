@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from octavo.model.json import JSON
 from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.layers import Layer, Layers
-from octavo.sandbox.limits import Limits, Outcome, Progress
+from octavo.sandbox.limits import PATIENCE, Limits, Outcome, Progress
 from octavo.sandbox.task import Task
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JSON",
+    "PATIENCE",
     "ChildCrashed",
     "Layer",
     "Layers",

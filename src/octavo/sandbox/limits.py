@@ -9,6 +9,8 @@ from octavo.model.json import JSON
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+# As `nice` counts: work that can wait makes way for people who ask, and for the heartbeats of the worker.
+PATIENCE = 5
 
 
 @dataclass(frozen=True, slots=True)

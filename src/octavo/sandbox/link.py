@@ -41,9 +41,10 @@ class ParentLink:
         self._loop.add_reader(control, self._receive)
 
     @classmethod
-    async def start(cls, preload: Sequence[str], readable: Sequence[Path]) -> ParentLink:
+    async def start(cls, preload: Sequence[str], readable: Sequence[Path], patience: int) -> ParentLink:
         """Returns when the warm parent has imported everything and takes orders."""
-        link = await cls._spawn(json.dumps(list(preload)), json.dumps([str(path.resolve()) for path in readable]))
+        folders = [str(path.resolve()) for path in readable]
+        link = await cls._spawn(json.dumps(list(preload)), json.dumps(folders), str(patience))
         try:
             done, _ = await asyncio.wait([link.started], timeout=_START_SECONDS)
         except asyncio.CancelledError:

@@ -26,8 +26,6 @@ from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Noti
 
 _MAXRSS_UNIT = KIB if kernel.IS_LINUX else 1
 _CHILD_FILES = len(ChildFiles._fields)
-# Work that can wait makes way for people who ask, and for the heartbeats of the worker.
-PATIENCE = 5
 
 
 @dataclass(slots=True)
@@ -40,7 +38,6 @@ class WarmParent:
 
     def serve(self) -> None:
         """Until the worker closes its end."""
-        os.nice(PATIENCE)
         child_ended = _wake_on_child_end()
         poll = select.poll()
         poll.register(self.control, select.POLLIN)
@@ -118,9 +115,10 @@ def _forget_signals() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def main(control: str, worker: str, preload: str, readable: str) -> None:
-    """All as texts from the command line: a descriptor, a process number, and two JSON lists."""
+def main(control: str, worker: str, preload: str, readable: str, patience: str) -> None:
+    """All as texts from the command line: a descriptor, a process number, two JSON lists, and a number."""
     kernel.die_with(int(worker))
+    os.nice(int(patience))
     os.environ.clear()
     folders = [Path(folder) for folder in json.loads(readable)]
     sys.path += map(str, folders)

@@ -15,7 +15,7 @@ from octavo.model.json import JSON
 from octavo.sandbox import files, kernel, landlock, protocol
 from octavo.sandbox.channel import ProgressCallback
 from octavo.sandbox.layers import PROBE, Layers, explain
-from octavo.sandbox.limits import Limits, Outcome
+from octavo.sandbox.limits import PATIENCE, Limits, Outcome
 from octavo.sandbox.link import ParentLink
 from octavo.sandbox.supervision import Supervision
 
@@ -23,10 +23,11 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 class Sandbox:
-    """One per worker process, used as an async context manager.
+    """One per process that reads files, used as an async context manager; it starts with the first task at the latest.
 
     `preload` names modules the warm parent imports, so that children need not; they should not start threads.
-    `readable` are further folders from which children may read and import.
+    `readable` are further folders from which children may read and import. `patience` is how far children make way for
+    others, as `nice` counts: nobody waits for most of what they do.
     """
 
     def __init__(
@@ -35,10 +36,12 @@ class Sandbox:
         preload: Sequence[str] = (),
         readable: Sequence[Path] = (),
         limits: Limits | None = None,
+        patience: int = PATIENCE,
     ) -> None:
         self._preload = tuple(preload)
         self._readable = tuple(readable)
         self._limits = limits or Limits()
+        self._patience = patience
         self._link: ParentLink | None = None
         self._starting = asyncio.Lock()
         self._tasks = count(1)
@@ -105,5 +108,5 @@ class Sandbox:
             if self._link is None:
                 if not landlock.abi():  # which would keep children out of /proc
                     kernel.hide_from_others()
-                self._link = await ParentLink.start(self._preload, self._readable)
+                self._link = await ParentLink.start(self._preload, self._readable, self._patience)
             return self._link

@@ -50,7 +50,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
         async with (
             open_database(settings) as database,
             aclosing(bucket_of(settings)) as bucket,
-            aclosing(PagePictures(database, bucket, sandbox_of(settings, PRELOAD), clock)) as drawn,
+            aclosing(PagePictures(database, bucket, sandbox_of(settings, PRELOAD, patience=0), clock)) as drawn,
         ):
             limits, live = make_limits(settings, clock), Hub(database, pace)
             app.state.parts = Parts(settings, database, bucket, limits, live, drawn)

@@ -6,7 +6,7 @@ from octavo.enrich.boxes import BoxFinder
 from octavo.enrich.chunking import chunk
 from octavo.extract.contract import Block, BlockKind, Box
 
-UPPER, LOWER, NEXT = Box(72, 90.04, 540, 120), Box(72, 130, 540, 300), Box(72, 80, 300, 96)
+UPPER, LOWER, NEXT = Box(72, 90.04, 540, 120), Box(72, 400, 540, 600), Box(72, 80, 300, 96)
 
 
 def block(start: int, end: int, page: int | None, box: Box | None) -> Block:
@@ -30,6 +30,27 @@ def test_what_lies_between_blocks_or_has_no_place_has_no_box() -> None:
     assert FINDER.boxes_in(10, 12) == ()
     assert FINDER.boxes_in(62, 70) == ()
     assert BoxFinder([block(0, 10, None, UPPER)]).boxes_in(0, 10) == ()
+
+
+def joined(*boxes: Box) -> list[tuple[float, ...]]:
+    blocks = [block(number * 10, number * 10 + 9, 1, box) for number, box in enumerate(boxes)]
+    return [box[1:] for box in BoxFinder(blocks).boxes_in(0, len(boxes) * 10)]
+
+
+def test_boxes_that_stand_together_become_one() -> None:
+    title, text, letter = Box(72, 80, 300, 96), Box(72, 100, 540, 200), Box(90, 120, 99, 130)
+    assert joined(title, text, letter) == [(72, 80, 540, 200)]
+    assert joined(letter, text, title) == [(72, 80, 540, 200)]
+
+
+def test_columns_stay_apart_and_so_does_what_is_above_them() -> None:
+    title, left, right = Box(72, 80, 540, 96), Box(72, 100, 290, 700), Box(320, 100, 540, 300)
+    assert joined(title, left, right) == [title, left, right]
+
+
+def test_what_stands_far_below_stays_apart() -> None:
+    text, foot = Box(72, 100, 540, 600), Box(500, 700, 540, 710)
+    assert joined(text, foot) == [text, foot]
 
 
 def test_a_chunk_brings_its_boxes() -> None:

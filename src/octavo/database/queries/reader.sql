@@ -14,15 +14,15 @@ ORDER BY p.number;
 
 -- name: places(owner, document, revision, first, last)
 -- The passages that a part of the text touches.
-SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds
+SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds, c.boxes
 FROM chunks c JOIN documents d ON d.id = c.document_id
 WHERE d.id = :document AND d.owner_id = :owner AND c.revision = :revision
   AND c.char_start < :last AND c.char_end > :first
 ORDER BY c.index;
 
 -- name: place_of(owner, document, passage)
--- Where a passage begins in the text that is read.
-SELECT c.char_start AS start
+-- A passage of the text that is read.
+SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds, c.boxes
 FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage;
 

@@ -12,11 +12,9 @@ from octavo.extract.contract import Box, SourceType
 from octavo.extract.pdf.document import PageError, open_document
 from octavo.extract.pdf.pictures import MOST_SIDE, fitting_scale
 from octavo.extract.pictures.fitting import fitted
-from octavo.extract.pictures.opening import open_picture
+from octavo.extract.pictures.opening import count_sheets, open_picture, turn_to
 from octavo.model.errors import PageMissing, PageNotDrawn
 
-# A fax or a scan of several sheets is one file of this format; moving pictures of others are one picture.
-PAGED = "TIFF"
 # Measured on pages of books and bills: above it people wait half as long again, and files are not smaller.
 COMPRESSION = 3
 MARKER, MARKER_LINE = "#ffe68f", "#a06a00"
@@ -48,11 +46,9 @@ def _draw_pdf(path: Path, number: int, width: int) -> Image.Image:
 
 def _draw_sheet(path: Path, number: int, width: int) -> Image.Image:
     with open_picture(path) as picture:
-        sheets = getattr(picture, "n_frames", 1) if picture.format == PAGED else 1
-        if number > sheets:
+        if number > (sheets := count_sheets(picture)):
             raise PageMissing(f"It has {sheets}.")
-        if number > 1:
-            picture.seek(number - 1)
+        turn_to(picture, number)
         return fitted(picture, _longest_side(picture, width))
 
 

@@ -41,6 +41,13 @@ Boxes = Annotated[
         description="A place that is marked: left,top,right,bottom in points from the upper left corner of the page.",
     ),
 ]
+HEADERS = {
+    "cache-control": f"private, max-age={DAY_SECONDS}",
+    # Only for whoever has the same cookie or key: who signs out leaves nothing that the next one is shown.
+    "vary": "cookie, authorization",
+    # Instead of the policy of pages, which forbids how browsers lay out a picture that is opened by itself.
+    "content-security-policy": "sandbox",
+}
 PICTURE = {200: {"description": "The picture", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
 UNCHANGED = {304: {"description": "The picture is the one whose ETag was sent"}}
 
@@ -68,8 +75,7 @@ async def page_picture(
             boxes += [Box(*one) for one in await find_boxes(connection, caller.owner_id, document, chunk, number)]
     picture = await parts.pictures.find(wanted)
     etag = f'"{_digest(picture.sha256, boxes)}"'
-    # Only for whoever has the same cookie or key: who signs out leaves nothing that the next one is shown.
-    headers = {"etag": etag, "cache-control": f"private, max-age={DAY_SECONDS}", "vary": "cookie, authorization"}
+    headers = {"etag": etag, **HEADERS}
     if if_none_match and etag in [one.strip().removeprefix("W/") for one in if_none_match.split(",")]:
         return Response(status_code=304, headers=headers)
     return await _answer(parts, wanted, boxes, headers)

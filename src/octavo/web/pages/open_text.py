@@ -14,7 +14,20 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.documents import Document
 from octavo.storage import ObjectMissing
 from octavo.web.parts import Parts
-from octavo.web.reading import Heading, Leaf, Place, Plan, Sheet, Window, arrange, make_plan, render_window
+from octavo.web.reading import (
+    Heading,
+    Leaf,
+    Mark,
+    Place,
+    Plan,
+    Sheet,
+    Window,
+    arrange,
+    make_plan,
+    marks_of,
+    render_window,
+    usual_size,
+)
 from octavo.web.reading.render import render_plain
 
 QUERIES = load_queries("reader")
@@ -53,6 +66,14 @@ class OpenText:
                 break
             headings = fewer
         return headings[:MOST_HEADINGS]
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """Width and height of the frame that pictures of pages are shown in."""
+        return usual_size(self.plan.sheets)
+
+    def marks_of(self, place: Place) -> list[Mark]:
+        return marks_of(place.boxes, self.plan)
 
     def pages_of(self, window: Window) -> str | None:
         """What a window is called: its first and its last page."""
@@ -110,13 +131,13 @@ def lay_out(markdown: str, plan: Plan, window: Window, places: list[Place]) -> l
     return arrange(blocks, text, start, breaks=plan.breaks_in(window), places=places, headings=numbers)
 
 
-async def find_place(connection: Connection, owner: UUID, document: UUID, passage: str) -> int | None:
-    """Where a passage begins, as long as the text is still the one that it is of."""
+async def find_place(connection: Connection, owner: UUID, document: UUID, passage: str) -> Place | None:
+    """A passage, as long as the text is still the one that it is of."""
     if not _ID.fullmatch(passage):
         return None
     values = {"owner": owner, "document": document, "passage": passage}
     rows = await fetch_rows(connection, QUERIES.place_of, values)
-    return rows[0]["start"] if rows else None
+    return Place(**rows[0]) if rows else None
 
 
 # Recordings --------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs
 from octavo.library.documents import Document, find_documents, show_document
+from octavo.library.pictures import is_pictured
 from octavo.model.errors import NotFound
 from octavo.web.pages import back_to, render
 from octavo.web.pages.forms import local_path
@@ -102,7 +103,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         cited = await find_place(connection, owner, ident, c) if c else None
         twin = await _twin(connection, owner, row.document)
     too_long = stored is not None and stored.bytes > MOST_BYTES
-    wanted = Wanted(read_number(p), cited if cited is not None else read_number(at))
+    wanted = Wanted(read_number(p), cited.start if cited else read_number(at))
     text = await open_text(parts, owner, ident, stored, wanted.choose) if stored and not too_long else None
     return render(
         request,
@@ -113,7 +114,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         text=text,
         too_long=too_long,
         page=_page(text, wanted),
-        cited=c if cited is not None else None,
+        cited=c if cited else None,
+        marked=text.marks_of(cited) if text and cited else [],
         happened=happened,
         twin=twin,
         **_view(request, panel, row.document),
@@ -147,6 +149,7 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
         "panel_closed": closed,
         "outline_closed": request.cookies.get(OUTLINE_COOKIE) == "closed" and panel != "outline",
         "address": address,
+        "pictures": f"/api/v1/documents/{document.id}/pages" if is_pictured(document) else None,
         "source": document.source_url if document.source_url and is_address(document.source_url) else None,
         "moment_address": partial(moment_address, document),
         "format_moment": format_moment,

@@ -11,6 +11,7 @@ from uuid import UUID
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
 from octavo.library.documents import Document
+from octavo.library.pictures import is_pictured
 from octavo.web.pages.wording import count_of, format_bytes, format_day, format_span
 from octavo.web.pages.words import Words, describe
 
@@ -49,6 +50,12 @@ class Row:
     added: str
     named: bool
     opening: str = ""
+
+    @property
+    def picture(self) -> str | None:
+        """The first page, once the file was read: of one that nobody could open there is nothing to see."""
+        document = self.document
+        return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else None
 
     @property
     def tags(self) -> list[str]:

@@ -17,12 +17,16 @@ _HEADING = re.compile(r"<(h[2-6])>")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A passage of the document as it is stored. `seconds` is when in a recording it begins."""
+    """A passage of the document as it is stored. `seconds` is when in a recording it begins.
+
+    `boxes` are its places on pages, each as page, left, top, right and bottom, in points.
+    """
 
     id: UUID
     start: int
     end: int
     seconds: float | None = None
+    boxes: Sequence[Sequence[float]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,10 @@ class Plan:
         place = bisect_left([sheet.number for sheet in self.sheets], number)
         return self.window_at(self.places[min(place, len(self.places) - 1)]) if self.places else self.windows[0]
 
+    def sheet_of(self, number: int) -> Sheet | None:
+        place = bisect_left(self.sheets, number, key=lambda sheet: sheet.number)
+        return self.sheets[place] if place < len(self.sheets) and self.sheets[place].number == number else None
+
     def breaks_in(self, window: Window) -> list[tuple[int, Sheet]]:
         """Where pages begin in a window; the last window has also those that begin behind all text."""
         first = bisect_left(self.places, window.start)

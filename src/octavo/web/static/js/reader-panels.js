@@ -16,7 +16,7 @@ function setPanel(name, open) {
   if (DRAWERS[name].matches) {
     closeDrawers();
     classList.toggle(`${name}-drawer`, open);
-    if (open) one(".close", panel)?.focus({ preventScroll: true });
+    if (open) all(".close", panel).find((link) => link.offsetParent)?.focus({ preventScroll: true });
     return;
   }
   classList.toggle(`${name}-closed`, !open);

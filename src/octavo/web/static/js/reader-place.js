@@ -2,6 +2,7 @@
 
 import { all, one } from "./dom.js";
 import { closeDrawers } from "./reader-panels.js";
+import { follow as followPage, markPassage } from "./reader-picture.js";
 
 // What is above this part of the window is where one is.
 const LINE = 0.3;
@@ -15,6 +16,10 @@ let waiting = false;
 export function startPlace(scrolls) {
   scroller = scrolls;
   page = Number(one("[data-page-now]")?.textContent ?? 0);
+  one("#leaves").addEventListener("click", pick);
+  const markTarget = () => markPassage(one(".passage:is(.cited, :target)"));
+  addEventListener("hashchange", markTarget);
+  markTarget();
   for (const link of all("[data-heading]")) link.addEventListener("click", (/** @type {Event} */ event) => follow(event, link));
   // Caught on its way down, because a column's scrolling is told to nobody else.
   addEventListener("scroll", () => waiting || plan(), { capture: true, passive: true });
@@ -75,10 +80,10 @@ function beforeAll(links) {
 
 /** Without moving anything but the outline. @param {HTMLElement | undefined} link */
 function keepInSight(link) {
-  const panel = link?.closest(".panel");
+  const panel = link?.closest(".outline-scroll");
   if (!link || !panel) return;
   const [inner, outer] = [link.getBoundingClientRect(), panel.getBoundingClientRect()];
-  if (inner.top < outer.top + 48) panel.scrollBy(0, inner.top - outer.top - 48);
+  if (inner.top < outer.top + 16) panel.scrollBy(0, inner.top - outer.top - 16);
   else if (inner.bottom > outer.bottom - 16) panel.scrollBy(0, inner.bottom - outer.bottom + 16);
 }
 
@@ -89,6 +94,7 @@ function setPage(number) {
   for (const place of all("[data-page-now]")) place.textContent = String(page);
   const field = one("#page-number");
   if (field && field !== document.activeElement) field.value = String(page);
+  followPage(page);
 }
 
 /** A heading that is on the page already is not loaded again. @param {Event} event @param {HTMLElement} link */
@@ -122,9 +128,21 @@ export function movePassage(step) {
   }
   const next = passages[now + step];
   if (!next) return;
-  passages[now]?.classList.remove("current");
-  next.classList.add("current");
+  setCurrent(next);
   next.scrollIntoView({ block: "start" });
+}
+
+/** @param {HTMLElement} passage */
+function setCurrent(passage) {
+  one(".passage.current")?.classList.remove("current");
+  passage.classList.add("current");
+  markPassage(passage);
+}
+
+/** A passage that is clicked is shown on its page; who selects words or follows a link means something else. @param {Event} event */
+function pick({ target }) {
+  const passage = /** @type {Element} */ (target).closest(".passage[data-boxes]");
+  if (passage && !(/** @type {Element} */ (target).closest("a")) && getSelection()?.isCollapsed) setCurrent(passage);
 }
 
 /** @param {1 | -1} step */

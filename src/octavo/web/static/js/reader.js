@@ -5,6 +5,7 @@ import { all, isField, one, parse } from "./dom.js";
 import { fetchPiece } from "./ask.js";
 import { onEvent, onLost } from "./live.js";
 import { startPanels, togglePanel } from "./reader-panels.js";
+import { openPicture, startPictures } from "./reader-picture.js";
 import { locate, movePage, movePassage, startPlace } from "./reader-place.js";
 
 const BATCH_MS = 250;
@@ -170,6 +171,7 @@ const KEYS = {
   "=": () => resize(1),
   "-": () => resize(-1),
   o: () => togglePanel("outline"),
+  p: () => openPicture(),
 };
 
 function startKeys() {
@@ -203,8 +205,15 @@ startState();
 startCopying();
 if (leaves) {
   startWindows();
+  startPictures();
   startPlace(scroller);
   startKeys();
+  for (const step of all(".where [data-step]")) {
+    step.addEventListener("click", (event) => {
+      event.preventDefault();
+      movePage(Number(step.dataset.step));
+    });
+  }
   one("[data-sizes]")?.addEventListener("submit", (event) => {
     event.preventDefault();
     setSize(Number(event.submitter.value));

@@ -1,0 +1,127 @@
+"""The page beside the text: it follows who reads, shows where a passage stands, and opens large, at any width."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import OpenBrowser
+from tests.support.browser import DESKTOP, PHONE, Place, Visitor, check_axe, until
+from tests.support.pdf import HEIGHT, WIDTH, Pdf, Words, paragraph
+
+LINES = [
+    "A raised bog receives nothing but rain, and what it does with that",
+    "water decides whether it grows or dies. Nobody has seen it drink.",
+]
+TOP = 120
+
+
+def book(pages: int) -> bytes:
+    made = [
+        [Words(f"Chapter {n}", top=90, size=18, font="bold"), *paragraph([f"Page {n}.", *LINES * 12], TOP)]
+        for n in range(1, pages + 1)
+    ]
+    return Pdf(made).write()
+
+
+def beside(page: Page) -> Locator:
+    return page.locator(".where .page-picture img")
+
+
+def expect_page(picture: Locator, number: int) -> None:
+    expect(picture).to_have_attribute("src", re.compile(rf"/pages/{number}\.png"))
+    until(picture.page, lambda: picture.evaluate("(one) => one.complete && one.naturalWidth > 0"), "it is loaded")
+
+
+def test_the_page_follows_who_reads(member: Visitor) -> None:
+    page = member.open(f"/documents/{member.add('book.pdf', book(4))}")
+    expect_page(beside(page), 1)
+    page.keyboard.press("]")
+    expect_page(beside(page), 2)
+    page.locator(".where").get_by_label("Next page").click()
+    expect_page(beside(page), 3)
+    expect(page.locator("#p-3")).to_be_in_viewport()
+    expect(page.locator(".where [data-page-now]")).to_have_text("3")
+
+
+def test_a_passage_is_marked_within_four_pixels_of_where_it_stands(member: Visitor) -> None:
+    document = member.add("book.pdf", book(2))
+    page = member.open(f"/documents/{document}")
+    page.locator("#p-2").scroll_into_view_if_needed()
+    page.locator(".passage", has_text="Page 2.").last.click(position={"x": 200, "y": 60})
+    expect_page(beside(page), 2)
+    mark = page.locator(".where .boxes rect").first
+    expect(mark).to_be_visible()
+    picture, found = beside(page).bounding_box(), mark.bounding_box()
+    assert picture
+    assert found
+    scale = picture["width"] / WIDTH
+    (box,) = [one["box"] for one in chunk_on(member, document, 2)["boxes"] if one["page"] == 2]
+    wanted = (box[0] * scale + picture["x"], box[1] * scale + picture["y"], (box[2] - box[0]) * scale)
+    for one, other in zip((found["x"], found["y"], found["width"]), wanted, strict=True):
+        assert abs(one - other) < 4
+    assert abs(box[1] - (90 - 18)) < 18, "it begins with the heading of its page"
+
+
+def chunk_on(member: Visitor, document: str, number: int) -> dict[str, Any]:
+    chunks = member.ask("GET", f"/documents/{document}/chunks")["items"]
+    return next(one for one in chunks if one["page_to"] == number)
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_a_page_opens_large_and_is_turned_by_keys(
+    place: Place, open_browser: OpenBrowser, size: tuple[int, int]
+) -> None:
+    member = open_browser(place.sign_up(), size=size, scheme="dark" if size == PHONE else "light")
+    page = member.open(f"/documents/{member.add('book.pdf', book(3))}")
+    opener = page.locator("#p-2 a")
+    opener.click()
+    dialog = page.get_by_role("dialog", name="Page picture")
+    expect_page(dialog.locator("img"), 2)
+    page.keyboard.press("ArrowRight")
+    expect_page(dialog.locator("img"), 3)
+    page.keyboard.press("ArrowRight")
+    expect(dialog.get_by_label("Page", exact=True)).to_have_value("3")
+    check_axe(page)
+    dialog.get_by_role("button", name="Read").click()
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#p-3")).to_be_in_viewport()
+    page.keyboard.press("p")
+    expect_page(dialog.locator("img"), 3)
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    check_axe(page)
+
+
+def test_nothing_moves_while_pictures_come(member: Visitor) -> None:
+    page = member.open(f"/documents/{member.add('book.pdf', book(2))}")
+    expect_page(beside(page), 1)
+    shifts = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries()
+      .reduce((sum, one) => sum + one.value, 0))).observe({ type: "layout-shift", buffered: true })
+      || setTimeout(done, 300, 0))"""
+    assert page.evaluate(shifts) <= 0.01
+    frame = page.locator(".where .page-picture").bounding_box()
+    assert frame
+    assert abs(frame["height"] / frame["width"] - HEIGHT / WIDTH) < 0.01
+
+
+def test_without_scripts_a_page_is_a_link(place: Place, open_browser: OpenBrowser) -> None:
+    member = open_browser(place.sign_up(), scripts=False)
+    document = member.add("book.pdf", book(2))
+    page = member.open(f"/documents/{document}?p=2")
+    expect(beside(page)).to_have_attribute("src", re.compile(r"/pages/2\.png"))
+    page.locator("#p-2 a").click()
+    assert page.url.endswith("/pages/2.png")
+
+
+def test_the_library_shows_first_pages(member: Visitor) -> None:
+    document = member.add("book.pdf", book(1))
+    member.add("notes.md", "# Notes")
+    page = member.open("/library")
+    picture = page.locator(".row .picture img")
+    expect(picture).to_have_count(1)
+    expect_page(picture, 1)
+    assert document in (picture.get_attribute("src") or "")
