@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,6 @@ from octavo.model.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from octavo.extract.contract import Extracted
-    from octavo.sandbox import Progress
 
 STDIN = "-"
 
@@ -72,21 +71,15 @@ def check_output(out: Path | None) -> None:
 
 async def read_all(settings: Settings, files: Sequence[LocalFile], password: str | None, output: Output) -> None:
     # Imported late, as everywhere in commands: others start without a sandbox.
-    from octavo.extract.files import PRELOAD, extract_file
-    from octavo.sandbox import Limits, Sandbox
+    from octavo.extract.files import open_reader
+    from octavo.sandbox import Limits
 
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
-    async with Sandbox(preload=PRELOAD, limits=limits) as sandbox:
-
-        async def read(file: LocalFile, on_progress: Callable[[Progress], None]) -> Extracted:
-            return await extract_file(
-                sandbox, file.path, filename=file.name, password=password, on_progress=on_progress
-            )
-
+    async with open_reader(limits, settings.ocr_language, settings.ocr_seconds) as reader:
         for file in files:
             try:
-                with open_reading(file.name or file.shown) as on_progress:
-                    extracted = await read(file, on_progress)
+                with open_reading(file.name or file.shown) as show:
+                    extracted = await reader.read(file.path, filename=file.name, password=password, on_progress=show)
             except OctavoError as error:
                 output.refuse(file.shown, error)
             except OSError as error:

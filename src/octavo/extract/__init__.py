@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def extract(path: str | PathLike[str], *, password: str | None = None) -> Extracted:
-    """The text of a file, read in a sandbox that is made for it; from asynchronous code call `extract_file`.
+    """The text of a file, read in a sandbox that is made for it; from asynchronous code use `open_reader`.
 
     Raises an error of `octavo.model.errors` for what cannot be read, and `OSError` where there is no file.
     """
@@ -21,6 +21,10 @@ def extract(path: str | PathLike[str], *, password: str | None = None) -> Extrac
     import asyncio
     from pathlib import Path
 
-    from octavo.extract.files import extract_alone
+    from octavo.extract.files import open_reader
 
-    return asyncio.run(extract_alone(Path(path), password))
+    async def read() -> Extracted:
+        async with open_reader() as reader:
+            return await reader.read(Path(path), password=password)
+
+    return asyncio.run(read())

@@ -3,46 +3,66 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD
+from octavo.extract.ocr.steps import SECONDS, Recognition
+from octavo.extract.paged import OnProgress
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.pictures.reading import PictureInSandbox
 from octavo.extract.steps import extract_in_sandbox
-from octavo.sandbox import Progress, Sandbox
+from octavo.model.languages import ANY_LANGUAGE
+from octavo.sandbox import Limits, Sandbox
 
 # What a child of the sandbox would otherwise import anew for every step of every file.
 PRELOAD = ("octavo.extract.run", "octavo.extract.pdf.run")
 
 
-async def extract_file(
-    sandbox: Sandbox,
-    path: Path,
-    *,
-    filename: str | None = None,
-    password: str | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Extracted:
-    """Reads the file at `path`; `filename` is its label where the path is none.
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """What it takes to read files of any kind. Text in pictures is recognised in the same sandbox, if in no other."""
 
-    Raises what `Sandbox.run` raises: errors of `octavo.model.errors` for what cannot be read.
-    """
-    label = path.name if filename is None else filename
-    match await asyncio.to_thread(_type_of, path, label):
-        case SourceType.PDF:
-            return await PdfInSandbox(sandbox, path, password, sandbox.limits).extract(on_progress)
-        case SourceType.IMAGE:
-            return await PictureInSandbox(sandbox, path, limits=sandbox.limits).extract(on_progress)
-        case _:
-            return await extract_in_sandbox(sandbox, path, label, password=password, on_progress=on_progress)
+    sandbox: Sandbox
+    recognition: Recognition | None = None
+
+    async def read(
+        self,
+        path: Path,
+        *,
+        filename: str | None = None,
+        password: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Extracted:
+        """The text of the file at `path`; `filename` is its label where the path is none.
+
+        Raises what `Sandbox.run` raises: errors of `octavo.model.errors` for what cannot be read.
+        """
+        sandbox, limits = self.sandbox, self.sandbox.limits
+        label = path.name if filename is None else filename
+        match await asyncio.to_thread(_type_of, path, label):
+            case SourceType.PDF:
+                return await PdfInSandbox(sandbox, path, password, limits, self.recognition).extract(on_progress)
+            case SourceType.IMAGE:
+                return await PictureInSandbox(sandbox, path, None, limits, self.recognition).extract(on_progress)
+            case _:
+                return await extract_in_sandbox(sandbox, path, label, password=password, on_progress=on_progress)
 
 
-async def extract_alone(path: Path, password: str | None = None) -> Extracted:
-    """One file in a sandbox of its own, with the limits of an installation that changed none."""
-    async with Sandbox(preload=PRELOAD) as sandbox:
-        return await extract_file(sandbox, path, password=password)
+@asynccontextmanager
+async def open_reader(
+    limits: Limits | None = None, language: str = ANY_LANGUAGE, page_seconds: int = SECONDS
+) -> AsyncGenerator[FileReader]:
+    """`language` and `page_seconds` are about text in pictures, which starts a sandbox of its own with the first."""
+    async with (
+        aclosing(Sandbox(preload=PRELOAD, limits=limits)) as sandbox,
+        aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits)) as recognising,
+    ):
+        yield FileReader(sandbox, Recognition(recognising, language, page_seconds))
 
 
 def _type_of(path: Path, label: str) -> SourceType:

@@ -1,6 +1,6 @@
 """How much of office documents and books comes through, and how fast.
 
-`python -m benchmarks.extraction_office FOLDER`. For `*.docx`, what another program made of the same file is compared
+`python -m benchmarks.extraction.office FOLDER`. For `*.docx`, what another program made of the same file is compared
 if it lies beside it as `*.docx.md`: tokens without the marks of Markdown, cells without their white space. For
 `*.epub`, the words of the chapters are counted again in the Markdown; of Chinese and Japanese, the characters.
 """

@@ -1,15 +1,14 @@
 """How well and how fast PDFs are read: headings against the bookmarks that the files have, and speed against liteparse.
 
-`python -m benchmarks.extraction_pdf FOLDER`: every PDF with bookmarks is read as it is and without them. Speeds are
+`python -m benchmarks.extraction.pdf FOLDER`: every PDF with bookmarks is read as it is and without them. Speeds are
 pages for each second of processor time, the better of two rounds, so that neighbours on the machine matter less.
 
-`python -m benchmarks.extraction_pdf --endings FOLDER`: every file is read in the sandbox, and the endings are counted.
+`python -m benchmarks.extraction.pdf --endings FOLDER`: every file is read in the sandbox, and the endings are counted.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 import tempfile
 import time
@@ -21,26 +20,19 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 import liteparse
-import pypdfium2
 
+from benchmarks.extraction.counting import Counting
+from benchmarks.extraction.judging import Heading, bookmarks_of, is_same, plain, without_bookmarks
 from octavo.extract import pdf
 from octavo.extract.contract import BlockKind, Extracted, Quality
-from octavo.extract.pdf.pages import Bookmark
+from octavo.extract.files import PRELOAD
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.model.errors import OctavoError
 from octavo.sandbox import Outcome, Sandbox
 
 ROUNDS = 2
 GOAL_RECALL, GOAL_LEVELS = 0.88, 0.90
-PRELOAD = ("octavo.extract.run", "octavo.extract.pdf.run")
-_pdfium: Any = pypdfium2
 _liteparse: Any = liteparse
-
-
-class Heading(NamedTuple):
-    words: str
-    page: int | None
-    level: int | None
 
 
 class Judgement(NamedTuple):
@@ -70,7 +62,7 @@ def measure(paths: Sequence[Path]) -> int:
     stripped: list[Judgement] = []
     print(f"{'':24} pages  recall levels  recall levels    bare sandbox  MiB")
     for path in paths:
-        bookmarks = pdf.open_pdf(path).bookmarks
+        bookmarks = bookmarks_of(path)
         if not bookmarks:
             continue
         with tempfile.TemporaryDirectory() as folder:
@@ -93,35 +85,12 @@ def read(path: Path) -> Extracted:
     return pdf.assemble(facts, [pdf.read_batch(path, *pages) for pages in pdf.batch_ranges(facts.page_count)])
 
 
-def without_bookmarks(path: Path, folder: Path) -> Path:
-    """Pages that are copied into a new file leave the bookmarks behind."""
-    copy = _pdfium.PdfDocument.new()
-    copy.import_pages(_pdfium.PdfDocument(path))
-    copy.save(folder / "bare.pdf")
-    return folder / "bare.pdf"
-
-
-def judge(bookmarks: Sequence[Bookmark], extracted: Extracted) -> Judgement:
-    wanted = [Heading(_words(one.title), one.page, one.level) for one in bookmarks]
-    found = [
-        Heading(_words(one.text), one.page, one.level) for one in extracted.blocks if one.kind is BlockKind.HEADING
-    ]
-    pairs = [(one, other) for one in wanted if (other := next((h for h in found if _is_same(one, h)), None))]
+def judge(wanted: Sequence[Heading], extracted: Extracted) -> Judgement:
+    found = [Heading(plain(one.text), one.page, one.level) for one in extracted.blocks if one.kind is BlockKind.HEADING]
+    pairs = [(one, other) for one in wanted if (other := next((h for h in found if is_same(one, h)), None))]
     agreeing = [_order(a, c) == _order(b, d) for (a, b), (c, d) in combinations(pairs, 2)]
-    right = sum(any(_is_same(one, other) for one in wanted) for other in found)
+    right = sum(any(is_same(one, other) for one in wanted) for other in found)
     return Judgement(len(pairs) / len(wanted), right / max(len(found), 1), mean(agreeing) if agreeing else 0.0)
-
-
-def _words(text: str) -> str:
-    return re.sub(r"[\W_]+", " ", text.lower()).strip()
-
-
-def _is_same(wanted: Heading, found: Heading) -> bool:
-    """The same page, and the same words apart from a number before them or a line that is missing."""
-    title, words = wanted.words, found.words
-    return wanted.page == found.page and (
-        (title in words and len(words) < len(title) + 12) or (words in title and len(words) > 0.6 * len(title))
-    )
 
 
 def _order(one: Heading, other: Heading) -> int:
@@ -148,21 +117,8 @@ def _processor_seconds(work: Callable[[], None]) -> float:
     return time.process_time() - start
 
 
-class Counting(Sandbox):
-    """Keeps what each task cost."""
-
-    def __init__(self) -> None:
-        super().__init__(preload=PRELOAD)
-        self.outcomes: list[Outcome] = []
-
-    async def run(self, *arguments: Any, **named: Any) -> Outcome:  # noqa: ANN401
-        outcome = await super().run(*arguments, **named)
-        self.outcomes.append(outcome)
-        return outcome
-
-
 async def _read_in_sandbox(path: Path) -> list[Outcome]:
-    async with Counting() as sandbox:
+    async with Counting(PRELOAD) as sandbox:
         await PdfInSandbox(sandbox, path).extract()
         return sandbox.outcomes
 
