@@ -134,6 +134,14 @@ class Settings(BaseSettings):
         int,
         Field(ge=1, description="Processor seconds that reading one file may take."),
     ] = 30
+    sandbox_at_once: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="Files that one process reads at once. Unset: twice as many as there are processors, and no "
+            "more than half of the memory can hold.",
+        ),
+    ] = None
     ocr_language: Annotated[
         str,
         Field(

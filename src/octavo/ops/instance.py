@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
+import psutil
 import structlog
 from pydantic import SecretStr
 
@@ -120,7 +122,13 @@ def bucket_of(settings: Settings) -> Bucket:
 def sandbox_of(settings: Settings, preload: Sequence[str] = PRELOAD, patience: int = PATIENCE) -> Sandbox:
     """The sandbox with this installation's limits; `preload` is what its children are going to import."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
-    return Sandbox(limits=limits, preload=preload, patience=patience)
+    at_once = settings.sandbox_at_once or _files_at_once(limits.memory_bytes)
+    return Sandbox(limits=limits, preload=preload, patience=patience, at_once=at_once)
+
+
+def _files_at_once(memory_bytes: int) -> int:
+    """All may need their memory together. Twice the processors: a small file need not wait for two that take long."""
+    return max(1, min(2 * (os.cpu_count() or 1), psutil.virtual_memory().total // 2 // memory_bytes))
 
 
 @asynccontextmanager

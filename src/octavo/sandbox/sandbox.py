@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +37,7 @@ class Sandbox:
         preload: Sequence[str] = (),
         readable: Sequence[Path] = (),
         limits: Limits | None = None,
+        at_once: int | None = None,
         patience: int = PATIENCE,
     ) -> None:
         self._preload = tuple(preload)
@@ -44,6 +46,7 @@ class Sandbox:
         self._patience = patience
         self._link: ParentLink | None = None
         self._starting = asyncio.Lock()
+        self._turns = asyncio.Semaphore(at_once) if at_once else nullcontext()
         self._tasks = count(1)
         self._closed = False
 
@@ -87,10 +90,11 @@ class Sandbox:
         `octavo.model.errors` that the function raised.
         """
         limits = limits or self._limits
-        link = await self._ready_link()
-        request = protocol.write_request(function, arguments or {}, limits)
-        child_files, worker_files = files.open_all(request, input_file, output_file)
-        return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
+        async with self._turns:
+            link = await self._ready_link()
+            request = protocol.write_request(function, arguments or {}, limits)
+            child_files, worker_files = files.open_all(request, input_file, output_file)
+            return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
         """Which layers hold, found out by a child that tries to break them."""

@@ -71,6 +71,20 @@ async def test_second_cancellation_does_not_leave_a_process_either(sandbox: Sand
     assert parent.children() == []
 
 
+async def test_who_is_over_the_limit_waits_until_another_has_ended() -> None:
+    async with Sandbox(readable=[CHILDREN], at_once=1) as sandbox:
+        first = await start_sleeper(sandbox)
+        second = asyncio.create_task(start_sleeper(sandbox))
+        [parent] = warm_parents()
+        await asyncio.wait([second], timeout=0.1)
+        assert len(parent.children()) == 1
+        first.cancel()
+        sleeper = await second
+        assert len(parent.children()) == 1
+        sleeper.cancel()
+        await asyncio.gather(first, sleeper, return_exceptions=True)
+
+
 async def test_killed_warm_parent_is_a_crash_and_is_replaced(sandbox: Sandbox) -> None:
     task = await start_sleeper(sandbox)
     [parent] = warm_parents()
