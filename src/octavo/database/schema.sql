@@ -109,6 +109,31 @@ CREATE FUNCTION public.broken_invariant(job public.jobs) RETURNS text
             ELSE NOT job.admitted AND job.run_after IS NULL END THEN 'slot_only_when_wanted'
     END
 $$;
+CREATE FUNCTION public.budget_passed(owner uuid, document uuid, at timestamp with time zone, needed numeric, limits numeric[]) RETURNS TABLE(scope text, taken_usd numeric, limit_usd numeric)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT b.scope, coalesce(s.reserved_usd + s.spent_usd, 0), b.most
+    FROM unnest(ARRAY['document', 'owner', 'month'], limits) WITH ORDINALITY AS b (scope, most, place)
+    JOIN unnest(spending_keys(owner, document, at)) AS key ON split_part(key, ':', 1) = b.scope
+    LEFT JOIN ai_spending s USING (key)
+    WHERE needed > 0 AND coalesce(s.reserved_usd + s.spent_usd, 0) + needed > b.most
+    ORDER BY b.place LIMIT 1
+$$;
+CREATE FUNCTION public.calls_follow_document() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM ai_calls WHERE document_id = OLD.id) THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        UPDATE ai_calls SET document_id = NULL WHERE document_id = OLD.id;
+        DELETE FROM ai_spending WHERE key = 'document:' || OLD.id;
+    ELSE
+        UPDATE ai_calls SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.cancel_job(job uuid, event text) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -145,6 +170,13 @@ BEGIN
     END IF;
     RETURN number;
 END $$;
+CREATE FUNCTION public.circuit_pause(of_provider text, at timestamp with time zone) RETURNS double precision
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT coalesce(max(extract(epoch FROM greatest(open_until, probe_until) - at)) FILTER (
+        WHERE greatest(open_until, probe_until) > at), 0)
+    FROM ai_gates WHERE name = of_provider AND open_until IS NOT NULL
+$$;
 CREATE FUNCTION public.copy_results(twin uuid, copy uuid, process uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -181,6 +213,25 @@ BEGIN
     SELECT process, k.name, d.owner_id, d.id, format('process:%s:1', d.id), 0, 'complete', k.max_attempts, false,
            jsonb_build_object('reused', twin), at, at, at
     FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
+END $$;
+CREATE FUNCTION public.count_money() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP IN ('DELETE', 'UPDATE') THEN
+        UPDATE ai_spending SET
+            reserved_usd = reserved_usd - CASE OLD.state WHEN 'reserved' THEN OLD.estimate_usd ELSE 0 END,
+            spent_usd = spent_usd - OLD.cost_usd
+        WHERE key = ANY (spending_keys(OLD.owner_id, OLD.document_id, OLD.created_at));
+    END IF;
+    IF TG_OP IN ('INSERT', 'UPDATE') THEN
+        INSERT INTO ai_spending (key, reserved_usd, spent_usd)
+        SELECT key, CASE NEW.state WHEN 'reserved' THEN NEW.estimate_usd ELSE 0 END, NEW.cost_usd
+        FROM unnest(spending_keys(NEW.owner_id, NEW.document_id, NEW.created_at)) AS key ORDER BY key
+        ON CONFLICT (key) DO UPDATE SET reserved_usd = ai_spending.reserved_usd + excluded.reserved_usd,
+                                        spent_usd = ai_spending.spent_usd + excluded.spent_usd;
+    END IF;
+    RETURN NULL;
 END $$;
 CREATE FUNCTION public.count_references() RETURNS trigger
     LANGUAGE plpgsql
@@ -362,6 +413,34 @@ BEGIN
            s.lease_token, s.input
     FROM stepped s WHERE s.status = 'processing';
 END $$;
+CREATE FUNCTION public.fail_call(call uuid, of_fault text, read integer, written integer, cost numeric, took double precision, hurts boolean, hold double precision) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    most CONSTANT integer := 5;
+    at timestamptz := engine_now();
+    failed ai_calls;
+BEGIN
+    UPDATE ai_calls SET
+        state = 'failed', fault = of_fault, tokens_in = read, tokens_out = written, seconds = took,
+        cost_usd = coalesce(cost, estimate_usd), is_estimated = cost IS NULL, ended_at = coalesce(ended_at, at)
+    WHERE id = call AND (state = 'reserved' OR fault = 'abandoned') RETURNING * INTO failed;
+    IF NOT hurts THEN
+        UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL WHERE name = failed.provider AND failures > 0;
+    ELSIF hurts THEN
+        -- What was sent before it opened says nothing new.
+        UPDATE ai_gates SET
+            failures = failures + 1, probe_until = NULL,
+            open_until = CASE WHEN failures + 1 >= most
+                THEN at + make_interval(secs => least(600, 30 * 2 ^ least(failures + 1 - most, 10))) END
+        WHERE name = failed.provider AND coalesce(open_until <= at, true);
+    END IF;
+    IF hold > 0 THEN
+        INSERT INTO ai_gates (name, held_until)
+        VALUES (failed.provider || ':' || failed.model, at + make_interval(secs => hold))
+        ON CONFLICT (name) DO UPDATE SET held_until = greatest(ai_gates.held_until, excluded.held_until);
+    END IF;
+END $$;
 CREATE FUNCTION public.fail_job(job uuid, token bigint, code text, message text, first_delay double precision, factor double precision, charged boolean, retry_after double precision) RETURNS text
     LANGUAGE plpgsql
     AS $$
@@ -439,6 +518,47 @@ BEGIN
     WHERE process_id = NEW.id;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.forget_answer() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.request_hash := NULL;
+    NEW.response := NULL;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.gate_pause(of_provider text, of_model text, tokens integer, request_rate double precision, token_rate double precision, patience double precision, at timestamp with time zone) RETURNS double precision
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    burst CONSTANT interval := interval '6 seconds';
+    start timestamptz;
+    pause double precision;
+BEGIN
+    INSERT INTO ai_gates (name) VALUES (of_provider) ON CONFLICT DO NOTHING;
+    SELECT greatest(at, max(held_until)) INTO start FROM ai_gates WHERE name IN (of_provider, of_provider || ':' || of_model);
+    IF request_rate IS NOT NULL THEN
+        SELECT greatest(start, requests_at - burst, tokens_at - burst) INTO start FROM ai_gates WHERE name = of_provider;
+    END IF;
+    pause := extract(epoch FROM start - at);
+    IF pause <= patience AND request_rate IS NOT NULL THEN
+        UPDATE ai_gates SET
+            requests_at = greatest(requests_at, start) + make_interval(secs => 60 / (0.9 * request_rate)),
+            tokens_at = greatest(tokens_at, start) + make_interval(secs => tokens * 60 / (0.9 * token_rate))
+        WHERE name = of_provider;
+    END IF;
+    RETURN pause;
+END $$;
+CREATE FUNCTION public.give_up_calls(calls uuid[], at timestamp with time zone) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    number integer;
+BEGIN
+    UPDATE ai_calls SET state = 'failed', fault = 'abandoned', cost_usd = estimate_usd, is_estimated = true, ended_at = at
+    WHERE id = ANY (calls) AND state = 'reserved';
+    GET DIAGNOSTICS number = ROW_COUNT;
+    RETURN number;
+END $$;
 CREATE FUNCTION public.hand_back_jobs(held uuid[], tokens bigint[], because text) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -500,6 +620,48 @@ BEGIN
     PERFORM return_slots(array_remove(returned, NULL));
     RETURN kept;
 END $$;
+CREATE TABLE public.ai_calls (
+    id uuid NOT NULL,
+    request_hash bytea,
+    owner_id uuid,
+    document_id uuid,
+    job_id uuid,
+    lease_token bigint,
+    purpose text NOT NULL,
+    provider text NOT NULL,
+    model text NOT NULL,
+    state text NOT NULL,
+    estimate_usd numeric(14,8) NOT NULL,
+    cost_usd numeric(14,8) DEFAULT 0 NOT NULL,
+    is_estimated boolean DEFAULT false NOT NULL,
+    tokens_in integer DEFAULT 0 NOT NULL,
+    tokens_out integer DEFAULT 0 NOT NULL,
+    seconds double precision,
+    fault text,
+    failed_models jsonb DEFAULT '[]'::jsonb NOT NULL,
+    response jsonb,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT ai_calls_cost_usd_check CHECK ((cost_usd >= (0)::numeric)),
+    CONSTRAINT ai_calls_estimate_usd_check CHECK ((estimate_usd >= (0)::numeric)),
+    CONSTRAINT ai_calls_request_hash_check CHECK ((length(request_hash) = 32)),
+    CONSTRAINT ai_calls_state_check CHECK ((state = ANY (ARRAY['reserved'::text, 'settled'::text, 'failed'::text]))),
+    CONSTRAINT answer_only_when_settled CHECK (((response IS NULL) OR (state = 'settled'::text))),
+    CONSTRAINT answer_or_no_hash CHECK (((state <> 'settled'::text) OR ((response IS NULL) = (request_hash IS NULL)))),
+    CONSTRAINT ended_has_its_time CHECK (((ended_at IS NULL) = (state = 'reserved'::text))),
+    CONSTRAINT fault_only_when_failed CHECK (((fault IS NOT NULL) = (state = 'failed'::text)))
+);
+COMMENT ON COLUMN public.ai_calls.request_hash IS 'Of owner, generation, task, prompt and inputs. NULL: the answer was forgotten, so it cannot be used again.';
+COMMENT ON COLUMN public.ai_calls.is_estimated IS 'Nobody heard what it cost; the estimate is taken for it.';
+COMMENT ON COLUMN public.ai_calls.failed_models IS 'Models that were asked the same before, and why they did not answer.';
+COMMENT ON COLUMN public.ai_calls.expires_at IS 'After this nobody waits for the answer any more.';
+CREATE FUNCTION public.is_awaited(call public.ai_calls, at timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT call.expires_at > at AND (call.job_id IS NULL OR EXISTS (
+        SELECT FROM jobs WHERE id = call.job_id AND lease_token = call.lease_token AND status = 'processing'))
+$$;
 CREATE FUNCTION public.job_eta(wanted uuid[]) RETURNS TABLE(job_id uuid, low_seconds double precision, high_seconds double precision)
     LANGUAGE sql
     AS $$
@@ -960,6 +1122,83 @@ BEGIN
     NOTIFY octavo_jobs;
     RETURN true;
 END $$;
+CREATE FUNCTION public.reserve_call(call uuid, hash bytea, owner uuid, document uuid, job uuid, token bigint, of_purpose text, of_provider text, of_model text, estimate numeric, tokens integer, time_limit double precision, request_rate double precision, token_rate double precision, patience double precision, limits numeric[], anonymous_too boolean, failed jsonb, OUT verdict text, OUT seconds double precision, OUT scope text, OUT taken_usd numeric, OUT limit_usd numeric) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    live ai_calls;
+BEGIN
+    -- Before the turn, because whoever deletes or merges an owner takes its turn after that.
+    IF (SELECT kind FROM owners WHERE id = owner FOR KEY SHARE) = 'anonymous' AND NOT anonymous_too THEN
+        verdict := 'local_only';
+        RETURN;
+    END IF;
+    PERFORM take_ledger_turn();
+    IF job IS NOT NULL AND NOT EXISTS (
+        SELECT FROM jobs WHERE id = job AND lease_token = token AND status = 'processing') THEN
+        verdict := 'gone';
+        RETURN;
+    END IF;
+    SELECT * INTO live FROM ai_calls WHERE request_hash = hash AND state <> 'failed';
+    IF live.state = 'settled' THEN
+        verdict := 'answered';
+        RETURN;
+    ELSIF live.state = 'reserved' AND is_awaited(live, at) THEN
+        verdict := 'in_flight';
+        RETURN;
+    ELSIF live.state = 'reserved' THEN
+        PERFORM give_up_calls(ARRAY[live.id], at);
+    END IF;
+    SELECT b.scope, b.taken_usd, b.limit_usd INTO scope, taken_usd, limit_usd
+    FROM budget_passed(owner, document, at, estimate, limits) b;
+    IF scope IS NOT NULL THEN
+        verdict := 'over_budget';
+        -- Written down, so that the job goes on as soon as there is room for this much.
+        INSERT INTO ai_calls (id, owner_id, document_id, job_id, lease_token, purpose, provider, model, state, fault,
+                              estimate_usd, failed_models, created_at, expires_at, ended_at)
+        VALUES (call, owner, document, job, token, of_purpose, of_provider, of_model, 'failed', 'over_budget', estimate,
+                failed, at, at, at);
+        RETURN;
+    END IF;
+    seconds := circuit_pause(of_provider, at);
+    IF seconds > 0 THEN
+        verdict := 'circuit_open';
+        RETURN;
+    END IF;
+    seconds := gate_pause(of_provider, of_model, tokens, request_rate, token_rate, patience, at);
+    IF seconds > patience THEN
+        verdict := 'held';
+        RETURN;
+    END IF;
+    verdict := 'granted';
+    INSERT INTO ai_calls (id, request_hash, owner_id, document_id, job_id, lease_token, purpose, provider, model, state,
+                          estimate_usd, failed_models, created_at, expires_at)
+    VALUES (call, hash, owner, document, job, token, of_purpose, of_provider, of_model, 'reserved', estimate, failed, at,
+            at + make_interval(secs => seconds + time_limit));
+    UPDATE ai_gates SET probe_until = at + make_interval(secs => seconds + time_limit)
+    WHERE name = of_provider AND open_until IS NOT NULL;
+END $$;
+CREATE FUNCTION public.resume_within_budget(limits numeric[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    paused uuid;
+    number integer := 0;
+BEGIN
+    FOR paused IN
+        SELECT j.id FROM jobs j CROSS JOIN LATERAL (
+            SELECT estimate_usd FROM ai_calls c WHERE c.job_id = j.id AND c.fault = 'over_budget'
+            ORDER BY created_at DESC LIMIT 1) AS refused
+        WHERE j.status = 'paused' AND j.note #>> '{error,code}' = 'OVER_BUDGET'
+          AND NOT EXISTS (SELECT FROM budget_passed(j.owner_id, j.document_id, engine_now(), refused.estimate_usd, limits))
+        FOR UPDATE OF j SKIP LOCKED
+    LOOP
+        PERFORM requeue_job(paused, NULL);
+        number := number + 1;
+    END LOOP;
+    RETURN number;
+END $$;
 CREATE FUNCTION public.return_slots(returned text[]) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -972,6 +1211,17 @@ BEGIN
         PERFORM admit_waiting(returned);
     END IF;
 END $$;
+CREATE FUNCTION public.reuse_answer(hash bytea, owner uuid, document uuid, job uuid) RETURNS SETOF public.ai_calls
+    LANGUAGE sql
+    AS $$
+    WITH found AS (
+        SELECT * FROM ai_calls WHERE request_hash = hash AND state = 'settled'
+    ), noted AS (
+        INSERT INTO ai_reuses (call_id, owner_id, document_id, job_id, saved_usd, at)
+        SELECT id, owner, document, job, cost_usd, engine_now() FROM found
+    )
+    SELECT * FROM found
+$$;
 CREATE FUNCTION public.running_seconds(job uuid, attempt_started timestamp with time zone, until timestamp with time zone) RETURNS double precision
     LANGUAGE sql STABLE
     AS $$
@@ -987,6 +1237,33 @@ BEGIN
     ON CONFLICT (key) DO UPDATE SET most = excluded.most;
     PERFORM admit_waiting(ARRAY[wanted_key]);
 END $$;
+CREATE FUNCTION public.settle_call(call uuid, read integer, written integer, cost numeric, took double precision, answer jsonb) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    settled ai_calls;
+BEGIN
+    UPDATE ai_calls SET
+        state = 'settled', tokens_in = read, tokens_out = written, cost_usd = cost, seconds = took, ended_at = at,
+        response = CASE WHEN request_hash IS NOT NULL THEN answer END
+    WHERE id = call AND state = 'reserved' RETURNING * INTO settled;
+    IF settled.id IS NULL THEN
+        UPDATE ai_calls SET tokens_in = read, tokens_out = written, cost_usd = cost, seconds = took, is_estimated = false
+        WHERE id = call AND fault = 'abandoned';
+        RETURN false;
+    END IF;
+    UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL
+    WHERE name = settled.provider AND failures > 0;
+    RETURN true;
+END $$;
+CREATE FUNCTION public.spending_keys(owner uuid, document uuid, at timestamp with time zone) RETURNS text[]
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT array_remove(ARRAY[
+        'month:' || month, 'owner:' || owner || ':' || month, 'document:' || document], NULL)
+    FROM to_char(at AT TIME ZONE 'UTC', 'YYYY-MM') AS month
+$$;
 CREATE FUNCTION public.start_deliveries(subscribers uuid[], processes uuid[]) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -1014,6 +1291,11 @@ BEGIN
     PERFORM enqueue_jobs(wanted);
     RETURN jsonb_array_length(wanted);
 END $$;
+CREATE FUNCTION public.take_ledger_turn() RETURNS void
+    LANGUAGE sql
+    AS $$
+    SELECT pg_advisory_xact_lock(hashtextextended('ai_calls', 0))
+$$;
 CREATE FUNCTION public.take_over_expired(at timestamp with time zone, most integer) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -1047,9 +1329,57 @@ BEGIN
     PERFORM return_slots(coalesce(returned, '{}'));
     RETURN taken;
 END $$;
+CREATE FUNCTION public.take_turn() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM take_ledger_turn();
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.tend_calls(kept interval) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    given_up integer;
+BEGIN
+    PERFORM take_ledger_turn();
+    given_up := give_up_calls(ARRAY(SELECT c.id FROM ai_calls c WHERE c.state = 'reserved' AND NOT is_awaited(c, at)), at);
+    UPDATE ai_calls SET request_hash = NULL, response = NULL WHERE id IN (
+        SELECT id FROM ai_calls WHERE response IS NOT NULL AND ended_at < at - kept LIMIT 1000);
+    DELETE FROM provider_files WHERE expires_at < at;
+    RETURN given_up;
+END $$;
 CREATE FUNCTION public.virtual_clock(priority smallint) RETURNS bigint
     LANGUAGE sql
     AS $$ SELECT coalesce(pg_sequence_last_value(('virtual_clock_' || priority)::regclass), 0) $$;
+CREATE TABLE public.ai_gates (
+    name text NOT NULL,
+    requests_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    tokens_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    held_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    open_until timestamp with time zone,
+    probe_until timestamp with time zone
+);
+COMMENT ON COLUMN public.ai_gates.requests_at IS 'When the next request would be due if they came evenly; tokens_at is the same for tokens.';
+COMMENT ON COLUMN public.ai_gates.held_until IS 'The provider asked for nothing to be sent before.';
+COMMENT ON COLUMN public.ai_gates.open_until IS 'Set while the circuit is open; after it one call may try, until probe_until.';
+CREATE TABLE public.ai_reuses (
+    call_id uuid NOT NULL,
+    owner_id uuid,
+    document_id uuid,
+    job_id uuid,
+    saved_usd numeric(14,8) NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.ai_spending (
+    key text NOT NULL,
+    reserved_usd numeric(16,8) DEFAULT 0 NOT NULL,
+    spent_usd numeric(16,8) DEFAULT 0 NOT NULL,
+    CONSTRAINT ai_spending_reserved_usd_check CHECK ((reserved_usd >= (0)::numeric)),
+    CONSTRAINT ai_spending_spent_usd_check CHECK ((spent_usd >= (0)::numeric))
+);
 CREATE TABLE public.api_keys (
     id uuid NOT NULL,
     owner_id uuid NOT NULL,
@@ -1272,7 +1602,7 @@ CREATE VIEW public.job_waiting AS
             WHEN (because.reason = 'no_worker'::text) THEN jsonb_build_object('live_workers', ( SELECT count(*) AS count
                FROM public.workers w
               WHERE (w.expires_at > public.engine_now())))
-            WHEN (because.reason = 'backing_off'::text) THEN jsonb_strip_nulls(jsonb_build_object('run_after', j.run_after, 'attempt', j.attempt, 'failures', j.failures, 'max_attempts', j.max_attempts, 'error', (j.note -> 'error'::text)))
+            WHEN (because.reason = ANY (ARRAY['backing_off'::text, 'provider'::text])) THEN jsonb_strip_nulls(jsonb_build_object('run_after', j.run_after, 'attempt', j.attempt, 'failures', j.failures, 'max_attempts', j.max_attempts, 'error', (j.note -> 'error'::text)))
             WHEN (because.reason = 'cap'::text) THEN ( SELECT jsonb_build_object('cap_key', c.key, 'most', c.most, 'taken', c.taken) AS jsonb_build_object
                FROM public.caps c
               WHERE (c.key = j.cap_key))
@@ -1292,6 +1622,7 @@ CREATE VIEW public.job_waiting AS
                     WHEN (NOT (EXISTS ( SELECT
                        FROM public.workers w
                       WHERE ((w.expires_at > public.engine_now()) AND (j.kind = ANY (w.kinds)))))) THEN 'no_worker'::text
+                    WHEN ((j.run_after > public.engine_now()) AND ((j.note #>> '{error,code}'::text[]) = 'AI_UNAVAILABLE'::text)) THEN 'provider'::text
                     WHEN (j.run_after > public.engine_now()) THEN 'backing_off'::text
                     WHEN ((j.run_after IS NULL) AND (NOT j.admitted)) THEN 'cap'::text
                     WHEN j.alone THEN 'alone'::text
@@ -1383,6 +1714,17 @@ CREATE TABLE public.pages (
     CONSTRAINT pages_number_check CHECK ((number > 0))
 );
 COMMENT ON COLUMN public.pages.bookmarks IS 'What begins here by the file''s own table of contents and has no heading in the text, each as [level, title].';
+CREATE TABLE public.provider_files (
+    provider text NOT NULL,
+    account text NOT NULL,
+    owner_id uuid NOT NULL,
+    sha256 bytea NOT NULL,
+    name text NOT NULL,
+    uri text NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT provider_files_sha256_check CHECK ((length(sha256) = 32))
+);
+COMMENT ON COLUMN public.provider_files.account IS 'A mark of the key and address that it was sent with; no other can see it.';
 CREATE TABLE public.relay (
     only_row boolean DEFAULT true NOT NULL,
     xid xid8 NOT NULL,
@@ -1558,6 +1900,12 @@ CREATE SEQUENCE public.virtual_clock_9
     NO MAXVALUE
     CACHE 1;
 ALTER TABLE ONLY public.events ATTACH PARTITION public.events_default DEFAULT;
+ALTER TABLE ONLY public.ai_calls
+    ADD CONSTRAINT ai_calls_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.ai_gates
+    ADD CONSTRAINT ai_gates_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY public.ai_spending
+    ADD CONSTRAINT ai_spending_pkey PRIMARY KEY (key);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.artifacts
@@ -1604,6 +1952,8 @@ ALTER TABLE ONLY public.owners
     ADD CONSTRAINT owners_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.pages
     ADD CONSTRAINT pages_pkey PRIMARY KEY (document_id, revision, number);
+ALTER TABLE ONLY public.provider_files
+    ADD CONSTRAINT provider_files_pkey PRIMARY KEY (provider, account, owner_id, sha256);
 ALTER TABLE ONLY public.relay
     ADD CONSTRAINT relay_pkey PRIMARY KEY (only_row);
 ALTER TABLE ONLY public.schedules
@@ -1626,6 +1976,14 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.workers
     ADD CONSTRAINT workers_pkey PRIMARY KEY (id);
+CREATE INDEX ai_calls_answers ON public.ai_calls USING btree (ended_at) WHERE (response IS NOT NULL);
+CREATE INDEX ai_calls_document ON public.ai_calls USING btree (document_id) WHERE (document_id IS NOT NULL);
+CREATE INDEX ai_calls_job ON public.ai_calls USING btree (job_id, created_at) WHERE (job_id IS NOT NULL);
+CREATE UNIQUE INDEX ai_calls_live ON public.ai_calls USING btree (request_hash) WHERE ((state <> 'failed'::text) AND (request_hash IS NOT NULL));
+CREATE INDEX ai_calls_owner ON public.ai_calls USING btree (owner_id, created_at);
+CREATE INDEX ai_calls_reserved ON public.ai_calls USING btree (expires_at) WHERE (state = 'reserved'::text);
+CREATE INDEX ai_reuses_call ON public.ai_reuses USING btree (call_id);
+CREATE INDEX ai_reuses_owner ON public.ai_reuses USING btree (owner_id, at);
 CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (key_hash);
 CREATE INDEX api_keys_owner ON public.api_keys USING btree (owner_id, created_at);
 CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id) WHERE (user_id IS NOT NULL);
@@ -1676,6 +2034,8 @@ CREATE INDEX outgoing_lines ON public.outgoing USING btree (subscriber_id, proce
 CREATE UNIQUE INDEX outgoing_once ON public.outgoing USING btree (subscriber_id, event_id);
 CREATE UNIQUE INDEX outgoing_one_at_a_time ON public.outgoing USING btree (subscriber_id, process_id) WHERE (job_id IS NOT NULL);
 CREATE UNIQUE INDEX owners_one_local ON public.owners USING btree (kind) WHERE (kind = 'local'::text);
+CREATE INDEX provider_files_expiry ON public.provider_files USING btree (expires_at);
+CREATE INDEX provider_files_owner ON public.provider_files USING btree (owner_id);
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 CREATE INDEX sessions_owner ON public.sessions USING btree (owner_id);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
@@ -1690,7 +2050,10 @@ CREATE INDEX users_owner ON public.users USING btree (owner_id);
 ALTER INDEX public.events_owner ATTACH PARTITION public.events_default_owner_id_xid_id_idx;
 ALTER INDEX public.events_process ATTACH PARTITION public.events_default_process_id_id_idx;
 ALTER INDEX public.events_order ATTACH PARTITION public.events_default_xid_id_idx;
+CREATE TRIGGER a_turn_each BEFORE INSERT OR DELETE OR UPDATE ON public.ai_calls FOR EACH STATEMENT EXECUTE FUNCTION public.take_turn();
+CREATE TRIGGER answers_go_with_their_owner BEFORE UPDATE OF owner_id, document_id ON public.ai_calls FOR EACH ROW WHEN (((new.owner_id IS NULL) OR ((new.document_id IS NULL) AND (old.document_id IS NOT NULL)))) EXECUTE FUNCTION public.forget_answer();
 CREATE TRIGGER artifacts_refer AFTER INSERT OR DELETE ON public.artifacts FOR EACH ROW EXECUTE FUNCTION public.count_references();
+CREATE TRIGGER calls_follow AFTER DELETE OR UPDATE OF owner_id ON public.documents FOR EACH ROW EXECUTE FUNCTION public.calls_follow_document();
 CREATE TRIGGER deliveries_stay BEFORE UPDATE ON public.deliveries FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
 CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'deliver'::text) AND (old.status <> new.status) AND (new.status = ANY (ARRAY['complete'::text, 'failed'::text, 'dead_letter'::text, 'cancelled'::text])))) EXECUTE FUNCTION public.end_delivery();
 CREATE TRIGGER document_follows AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'process_document'::text) AND (old.status <> new.status))) EXECUTE FUNCTION public.follow_job();
@@ -1699,7 +2062,14 @@ CREATE TRIGGER events_are_append_only BEFORE DELETE OR UPDATE ON public.events F
 CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION public.record_changed_jobs();
 CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION public.record_created_jobs();
+CREATE TRIGGER money_is_counted AFTER INSERT OR DELETE OR UPDATE OF state, cost_usd, owner_id, document_id ON public.ai_calls FOR EACH ROW EXECUTE FUNCTION public.count_money();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON public.events_default FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+ALTER TABLE ONLY public.ai_calls
+    ADD CONSTRAINT ai_calls_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE SET NULL;
+ALTER TABLE ONLY public.ai_reuses
+    ADD CONSTRAINT ai_reuses_call_id_fkey FOREIGN KEY (call_id) REFERENCES public.ai_calls(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.ai_reuses
+    ADD CONSTRAINT ai_reuses_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.api_keys
@@ -1752,6 +2122,8 @@ ALTER TABLE ONLY public.owner_usage
     ADD CONSTRAINT owner_usage_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.pages
     ADD CONSTRAINT pages_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.provider_files
+    ADD CONSTRAINT provider_files_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
 ALTER TABLE ONLY public.schedules

@@ -223,7 +223,7 @@ class Worker(Generic[Tools]):
             "first_delay": rule.first_delay_seconds if rule else None,
             "factor": rule.factor if rule else 1,
             "charged": rule.charged if rule else True,
-            "retry_after": getattr(error, "retry_after_seconds", None),
+            "retry_after": error.retry_after_seconds,
         }
         self._faults.reach("fail.before")
         await patiently(lambda: self._execute(QUERIES.fail, values))

@@ -53,6 +53,8 @@ class OctavoError(Exception):
     code: ClassVar[str] = "UNKNOWN"
     error_class: ClassVar[ErrorClass] = ErrorClass.PERMANENT
     status: ClassVar[int] = 500
+    # Set where the other side said when to come again.
+    retry_after_seconds: float | None = None
 
     def __init__(self, detail: str | None = None) -> None:
         self.title = cleandoc(type(self).__doc__ or "").splitlines()[0]
@@ -170,6 +172,51 @@ class QuotaExhausted(OctavoError):
     code = "AI_QUOTA"
     error_class = ErrorClass.AI_QUOTA
     status = 429
+
+
+class ModelUnavailable(OctavoError):
+    """The model provider takes no requests at the moment. It goes on by itself."""
+
+    code = "AI_UNAVAILABLE"
+    error_class = ErrorClass.AI_QUOTA
+    status = 503
+
+
+class ModelFailed(OctavoError):
+    """The model provider failed. It is tried again by itself."""
+
+    code = "AI_FAILED"
+    error_class = ErrorClass.TRANSIENT
+    status = 502
+
+
+class AnswerUnusable(OctavoError):
+    """The model did not answer in the form that it was asked for. It is asked again by itself."""
+
+    code = "AI_ANSWER_UNUSABLE"
+    error_class = ErrorClass.TRANSIENT
+    status = 502
+
+
+class BadModelKey(OctavoError):
+    """The model provider does not accept the key in the settings. Put it right, then retry."""
+
+    code = "AI_BAD_KEY"
+    status = 502
+
+
+class ModelRefused(OctavoError):
+    """The model provider does not take this request as it is. Look whether the name of the model is right."""
+
+    code = "AI_REFUSED"
+    status = 502
+
+
+class NoModel(OctavoError):
+    """No model that can do this is set up for you. OCTAVO_PROVIDERS says which there are."""
+
+    code = "AI_NO_MODEL"
+    status = 422
 
 
 class TokenLimit(OctavoError):

@@ -31,6 +31,17 @@ HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*|[0-9a-f.]*:[0-9a-f:.]+")
 HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9a-f:.]+\]):\d{1,5}")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*,]+")
 MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
+# The providers of models, and the settings without which one cannot be used.
+PROVIDERS: dict[str, tuple[str, ...]] = {
+    "gemini": ("gemini_key",),
+    "openai": ("openai_key",),
+    "anthropic": ("anthropic_key",),
+    "compatible": ("compatible_url", "compatible_model"),
+    "local": (),
+}
+MODEL_NAME = r"local|[a-z]+:[^|,=\s]+"
+TASK_MODELS = re.compile(rf"[a-z_]+=({MODEL_NAME})(\|({MODEL_NAME}))*")
+NAMED_PAIR = re.compile(r"[^=,\s]+=\d+(\.\d+)?/\d+(\.\d+)?")
 
 
 def default_data_dir() -> Path:
@@ -229,6 +240,76 @@ class Settings(BaseSettings):
     admin_slack: Annotated[
         SecretStr | None, Field(description="Slack-compatible webhook that hears of the same, as `https://…`.")
     ] = None
+    gemini_key: Annotated[SecretStr | None, Field(description="Key for Google's Gemini models.")] = None
+    gemini_url: Annotated[str, Field(description="Where Gemini is asked.")] = (
+        "https://generativelanguage.googleapis.com"
+    )
+    gemini_model: Annotated[str, Field(min_length=1, description="Gemini model that is asked.")] = "gemini-2.5-flash"
+    openai_key: Annotated[SecretStr | None, Field(description="Key for OpenAI's models.")] = None
+    openai_url: Annotated[str, Field(description="Where OpenAI is asked.")] = "https://api.openai.com/v1"
+    openai_model: Annotated[str, Field(min_length=1, description="OpenAI model that is asked.")] = "gpt-5-mini"
+    anthropic_key: Annotated[SecretStr | None, Field(description="Key for Anthropic's models.")] = None
+    anthropic_url: Annotated[str, Field(description="Where Anthropic is asked.")] = "https://api.anthropic.com"
+    anthropic_model: Annotated[str, Field(min_length=1, description="Anthropic model that is asked.")] = (
+        "claude-haiku-4-5"
+    )
+    compatible_key: Annotated[SecretStr | None, Field(description="Key for the server below, if it wants one.")] = None
+    compatible_url: Annotated[
+        str | None,
+        Field(
+            description="A server that speaks OpenAI's language, as Ollama (`http://localhost:11434/v1`) or vLLM do; "
+            "the provider `compatible`."
+        ),
+    ] = None
+    compatible_model: Annotated[str | None, Field(description="Model that is asked there.")] = None
+    providers: Annotated[
+        Texts,
+        Field(
+            description="Who describes documents, the first one first, with commas between them: `gemini`, `openai`, "
+            "`anthropic`, `compatible` and `local`, which runs here, needs no key and costs nothing. The next one is "
+            "asked when one cannot answer."
+        ),
+    ] = ("local",)
+    task_models: Annotated[
+        Texts,
+        Field(
+            description="Other models for single tasks, as `classify_image=openai:gpt-5|gemini:gemini-2.5-pro`, with "
+            "commas between tasks."
+        ),
+    ] = ()
+    embedding_model: Annotated[
+        str | None,
+        Field(
+            description="Model that makes vectors, as `openai:text-embedding-3-small` or `local`. "
+            "Unset: that of the first of OCTAVO_PROVIDERS that has one."
+        ),
+    ] = None
+    prices: Annotated[
+        Texts,
+        Field(
+            description="US dollars for a million tokens, read and written, of models that Octavo does not know, as "
+            "`gpt-9=1.25/10`, with commas between them."
+        ),
+    ] = ()
+    provider_limits: Annotated[
+        Texts,
+        Field(
+            description="Most requests and tokens in a minute of all workers together, as `gemini=1000/1000000`, with "
+            "commas between providers. What a provider itself refuses is waited for anyway."
+        ),
+    ] = ()
+    document_budget: Annotated[
+        float, Field(ge=0, le=1e6, description="Most US dollars that models may cost for one document.")
+    ] = 1.0
+    owner_budget: Annotated[
+        float, Field(ge=0, le=1e6, description="Most US dollars that models may cost for one owner in a month.")
+    ] = 20.0
+    month_budget: Annotated[
+        float, Field(ge=0, le=1e6, description="Most US dollars that models may cost for all owners in a month.")
+    ] = 100.0
+    anonymous_models: Annotated[
+        bool, Field(description="Whether documents of visitors without an account go to others than `local`.")
+    ] = False
     server: Annotated[
         str | None,
         Field(
@@ -341,6 +422,38 @@ class Settings(BaseSettings):
     def _slack_address(cls, value: SecretStr | None) -> SecretStr | None:
         if value and urlsplit(value.get_secret_value()).scheme not in {"http", "https"}:
             raise ValueError("must look like https://host/path")
+        return value
+
+    @field_validator("gemini_url", "openai_url", "anthropic_url", "compatible_url")
+    @classmethod
+    def _provider_address(cls, value: str | None) -> str | None:
+        if value and not (urlsplit(value).scheme in {"http", "https"} and urlsplit(value).netloc):
+            raise ValueError("must look like https://host:port/path")
+        return value.rstrip("/") if value else None
+
+    @field_validator("providers")
+    @classmethod
+    def _have_what_they_need(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        for name in value:
+            if name not in PROVIDERS:
+                raise ValueError(f"there is no {name}; there are {', '.join(PROVIDERS)}")
+            for need in PROVIDERS[name]:
+                if not info.data.get(need):
+                    raise ValueError(f"{name} needs {variable_name(need)} too")
+        return value
+
+    @field_validator("task_models")
+    @classmethod
+    def _models_of_tasks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(TASK_MODELS.fullmatch(one) for one in value):
+            raise ValueError("must look like classify_image=openai:gpt-5|local")
+        return value
+
+    @field_validator("prices", "provider_limits")
+    @classmethod
+    def _pairs_of_numbers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(NAMED_PAIR.fullmatch(one) for one in value):
+            raise ValueError("must look like name=1.5/10")
         return value
 
     @classmethod

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import ClassVar
 from uuid import UUID
 
 import psycopg
@@ -33,7 +32,7 @@ class TooManyStreams(RateLimited):
     """Too many pages and programs follow what happens. Close some of them."""
 
     code = "TOO_MANY_STREAMS"
-    retry_after_seconds: ClassVar[float] = 30.0
+    retry_after_seconds = 30.0
 
 
 class TooFarBehind(BadInput):

@@ -83,7 +83,7 @@ def handle_problems(app: FastAPI, as_page: AsPage) -> None:
     async def known(request: Request, error: OctavoError) -> Response:
         if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log.warning("request failed", path=request.url.path, code=error.code, reason=error.line)
-        wait = getattr(error, "retry_after_seconds", None)
+        wait = error.retry_after_seconds
         headers = dict(getattr(error, "headers", {})) | ({"retry-after": str(math.ceil(wait))} if wait else {})
         return await answer(request, Failure(error.status, error.code, error.title, error.detail, headers))
 

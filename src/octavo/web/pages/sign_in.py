@@ -60,7 +60,7 @@ async def sign_in(
             wrong, status = {"password": error.title}, error.status
         except TooFast as error:
             wrong, status = {"password": f"Too many wrong passwords. {error.detail}"}, error.status
-            headers = {"retry-after": str(round(error.retry_after_seconds))}
+            headers = {"retry-after": str(round(error.retry_after_seconds or 1))}
     values = {"back": local_path(back), "email": email, "wrong": wrong, "open": parts.settings.sign_up}
     answer = render(request, "sign_in.html", None, status, **values)
     answer.headers.update(headers)

@@ -1,0 +1,431 @@
+-- What models are asked: every call that may cost money, what was spent, and how busy and how well each provider is.
+
+-- One row for each call. It is reserved before anything is sent, so that a call nobody knows the end of is still paid for here.
+CREATE TABLE ai_calls (
+    id            uuid PRIMARY KEY,
+    request_hash  bytea CHECK (length(request_hash) = 32),
+    owner_id      uuid REFERENCES owners ON DELETE SET NULL,
+    document_id   uuid,
+    job_id        uuid,
+    lease_token   bigint,
+    purpose       text NOT NULL,
+    provider      text NOT NULL,
+    model         text NOT NULL,
+    state         text NOT NULL CHECK (state IN ('reserved', 'settled', 'failed')),
+    estimate_usd  numeric(14, 8) NOT NULL CHECK (estimate_usd >= 0),
+    cost_usd      numeric(14, 8) NOT NULL DEFAULT 0 CHECK (cost_usd >= 0),
+    is_estimated  boolean NOT NULL DEFAULT false,
+    tokens_in     integer NOT NULL DEFAULT 0,
+    tokens_out    integer NOT NULL DEFAULT 0,
+    seconds       double precision,
+    fault         text,
+    failed_models jsonb NOT NULL DEFAULT '[]',
+    response      jsonb,
+    created_at    timestamptz NOT NULL,
+    expires_at    timestamptz NOT NULL,
+    ended_at      timestamptz,
+    CONSTRAINT answer_only_when_settled CHECK (response IS NULL OR state = 'settled'),
+    CONSTRAINT answer_or_no_hash CHECK (state <> 'settled' OR (response IS NULL) = (request_hash IS NULL)),
+    CONSTRAINT fault_only_when_failed CHECK ((fault IS NOT NULL) = (state = 'failed')),
+    CONSTRAINT ended_has_its_time CHECK ((ended_at IS NULL) = (state = 'reserved'))
+);
+
+COMMENT ON COLUMN ai_calls.request_hash IS 'Of owner, generation, task, prompt and inputs. NULL: the answer was forgotten, so it cannot be used again.';
+COMMENT ON COLUMN ai_calls.is_estimated IS 'Nobody heard what it cost; the estimate is taken for it.';
+COMMENT ON COLUMN ai_calls.failed_models IS 'Models that were asked the same before, and why they did not answer.';
+COMMENT ON COLUMN ai_calls.expires_at IS 'After this nobody waits for the answer any more.';
+
+-- A question is open or answered once. What failed stands beside it as often as it was tried.
+CREATE UNIQUE INDEX ai_calls_live ON ai_calls (request_hash) WHERE state <> 'failed' AND request_hash IS NOT NULL;
+CREATE INDEX ai_calls_reserved ON ai_calls (expires_at) WHERE state = 'reserved';
+CREATE INDEX ai_calls_answers ON ai_calls (ended_at) WHERE response IS NOT NULL;
+CREATE INDEX ai_calls_owner ON ai_calls (owner_id, created_at);
+CREATE INDEX ai_calls_document ON ai_calls (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX ai_calls_job ON ai_calls (job_id, created_at) WHERE job_id IS NOT NULL;
+
+-- Each time an answer was used again, and what asking anew would have cost.
+CREATE TABLE ai_reuses (
+    call_id     uuid NOT NULL REFERENCES ai_calls ON DELETE CASCADE,
+    owner_id    uuid REFERENCES owners ON DELETE CASCADE,
+    document_id uuid,
+    job_id      uuid,
+    saved_usd   numeric(14, 8) NOT NULL,
+    at          timestamptz NOT NULL
+);
+CREATE INDEX ai_reuses_call ON ai_reuses (call_id);
+CREATE INDEX ai_reuses_owner ON ai_reuses (owner_id, at);
+
+-- What was spent and what is set aside for open calls, as `month`, `owner` and `document` sums; kept by a trigger.
+CREATE TABLE ai_spending (
+    key          text PRIMARY KEY,
+    reserved_usd numeric(16, 8) NOT NULL DEFAULT 0 CHECK (reserved_usd >= 0),
+    spent_usd    numeric(16, 8) NOT NULL DEFAULT 0 CHECK (spent_usd >= 0)
+);
+
+-- How busy and how well a provider is (`gemini`), and a model of it (`gemini:gemini-2.5-flash`).
+CREATE TABLE ai_gates (
+    name        text PRIMARY KEY,
+    requests_at timestamptz NOT NULL DEFAULT '-infinity',
+    tokens_at   timestamptz NOT NULL DEFAULT '-infinity',
+    held_until  timestamptz NOT NULL DEFAULT '-infinity',
+    failures    integer NOT NULL DEFAULT 0,
+    open_until  timestamptz,
+    probe_until timestamptz
+);
+
+COMMENT ON COLUMN ai_gates.requests_at IS 'When the next request would be due if they came evenly; tokens_at is the same for tokens.';
+COMMENT ON COLUMN ai_gates.held_until IS 'The provider asked for nothing to be sent before.';
+COMMENT ON COLUMN ai_gates.open_until IS 'Set while the circuit is open; after it one call may try, until probe_until.';
+
+-- Files that a provider keeps for a while, so that one is sent once for many questions.
+CREATE TABLE provider_files (
+    provider   text NOT NULL,
+    account    text NOT NULL,
+    owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    sha256     bytea NOT NULL CHECK (length(sha256) = 32),
+    name       text NOT NULL,
+    uri        text NOT NULL,
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (provider, account, owner_id, sha256)
+);
+CREATE INDEX provider_files_owner ON provider_files (owner_id);
+CREATE INDEX provider_files_expiry ON provider_files (expires_at);
+
+COMMENT ON COLUMN provider_files.account IS 'A mark of the key and address that it was sent with; no other can see it.';
+
+-- Turns ------------------------------------------------------------------------------------------------------------
+
+-- Whoever changes the ledger takes a turn, from the first statement to the end of its transaction. A turn takes a
+-- millisecond and a model some seconds, so nobody waits; and no two can spend the same money, or lock rows crosswise.
+CREATE FUNCTION take_ledger_turn() RETURNS void LANGUAGE sql AS $$
+    SELECT pg_advisory_xact_lock(hashtextextended('ai_calls', 0))
+$$;
+
+CREATE FUNCTION take_turn() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM take_ledger_turn();
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER a_turn_each BEFORE INSERT OR UPDATE OR DELETE ON ai_calls
+    FOR EACH STATEMENT EXECUTE FUNCTION take_turn();
+
+-- Sums -------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION spending_keys(owner uuid, document uuid, at timestamptz) RETURNS text[] LANGUAGE sql STABLE AS $$
+    SELECT array_remove(ARRAY[
+        'month:' || month, 'owner:' || owner || ':' || month, 'document:' || document], NULL)
+    FROM to_char(at AT TIME ZONE 'UTC', 'YYYY-MM') AS month
+$$;
+
+CREATE FUNCTION count_money() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP IN ('DELETE', 'UPDATE') THEN
+        UPDATE ai_spending SET
+            reserved_usd = reserved_usd - CASE OLD.state WHEN 'reserved' THEN OLD.estimate_usd ELSE 0 END,
+            spent_usd = spent_usd - OLD.cost_usd
+        WHERE key = ANY (spending_keys(OLD.owner_id, OLD.document_id, OLD.created_at));
+    END IF;
+    IF TG_OP IN ('INSERT', 'UPDATE') THEN
+        INSERT INTO ai_spending (key, reserved_usd, spent_usd)
+        SELECT key, CASE NEW.state WHEN 'reserved' THEN NEW.estimate_usd ELSE 0 END, NEW.cost_usd
+        FROM unnest(spending_keys(NEW.owner_id, NEW.document_id, NEW.created_at)) AS key ORDER BY key
+        ON CONFLICT (key) DO UPDATE SET reserved_usd = ai_spending.reserved_usd + excluded.reserved_usd,
+                                        spent_usd = ai_spending.spent_usd + excluded.spent_usd;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER money_is_counted AFTER INSERT OR DELETE OR UPDATE OF state, cost_usd, owner_id, document_id ON ai_calls
+    FOR EACH ROW EXECUTE FUNCTION count_money();
+
+-- What an owner or a document leaves behind: what it cost, but nothing of what was answered.
+CREATE FUNCTION forget_answer() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.request_hash := NULL;
+    NEW.response := NULL;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER answers_go_with_their_owner BEFORE UPDATE OF owner_id, document_id ON ai_calls FOR EACH ROW
+    WHEN (NEW.owner_id IS NULL OR NEW.document_id IS NULL AND OLD.document_id IS NOT NULL)
+    EXECUTE FUNCTION forget_answer();
+
+CREATE FUNCTION calls_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM ai_calls WHERE document_id = OLD.id) THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        UPDATE ai_calls SET document_id = NULL WHERE document_id = OLD.id;
+        DELETE FROM ai_spending WHERE key = 'document:' || OLD.id;
+    ELSE
+        UPDATE ai_calls SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER calls_follow AFTER DELETE OR UPDATE OF owner_id ON documents
+    FOR EACH ROW EXECUTE FUNCTION calls_follow_document();
+
+-- Asking -----------------------------------------------------------------------------------------------------------
+
+-- Whether somebody may still wait for the answer: its attempt runs, and its time is not over.
+CREATE FUNCTION is_awaited(call ai_calls, at timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT call.expires_at > at AND (call.job_id IS NULL OR EXISTS (
+        SELECT FROM jobs WHERE id = call.job_id AND lease_token = call.lease_token AND status = 'processing'))
+$$;
+
+-- Nobody knows whether these were answered and paid for, so they count as if they were.
+CREATE FUNCTION give_up_calls(calls uuid[], at timestamptz) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    number integer;
+BEGIN
+    UPDATE ai_calls SET state = 'failed', fault = 'abandoned', cost_usd = estimate_usd, is_estimated = true, ended_at = at
+    WHERE id = ANY (calls) AND state = 'reserved';
+    GET DIAGNOSTICS number = ROW_COUNT;
+    RETURN number;
+END $$;
+
+-- The first sum that would pass its limit, as `document`, `owner` or `month`, and how much of it is taken.
+CREATE FUNCTION budget_passed(owner uuid, document uuid, at timestamptz, needed numeric, limits numeric[])
+RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql STABLE AS $$
+    SELECT b.scope, coalesce(s.reserved_usd + s.spent_usd, 0), b.most
+    FROM unnest(ARRAY['document', 'owner', 'month'], limits) WITH ORDINALITY AS b (scope, most, place)
+    JOIN unnest(spending_keys(owner, document, at)) AS key ON split_part(key, ':', 1) = b.scope
+    LEFT JOIN ai_spending s USING (key)
+    WHERE needed > 0 AND coalesce(s.reserved_usd + s.spent_usd, 0) + needed > b.most
+    ORDER BY b.place LIMIT 1
+$$;
+
+-- How long a provider's circuit stays open; 0 lets a call through. Of those that come after its time one tries, and the
+-- others wait for what becomes of it.
+CREATE FUNCTION circuit_pause(of_provider text, at timestamptz) RETURNS double precision LANGUAGE sql STABLE AS $$
+    SELECT coalesce(max(extract(epoch FROM greatest(open_until, probe_until) - at)) FILTER (
+        WHERE greatest(open_until, probe_until) > at), 0)
+    FROM ai_gates WHERE name = of_provider AND open_until IS NOT NULL
+$$;
+
+-- How long a call has to wait before it is sent, over all workers: because the provider asked for it, or because of rates.
+-- A pause of up to `patience` takes its place in line. Bursts of six seconds are let through, and a tenth of the rate is
+-- kept back for them.
+CREATE FUNCTION gate_pause(of_provider text, of_model text, tokens integer, request_rate double precision,
+                           token_rate double precision, patience double precision, at timestamptz)
+RETURNS double precision LANGUAGE plpgsql AS $$
+DECLARE
+    burst CONSTANT interval := interval '6 seconds';
+    start timestamptz;
+    pause double precision;
+BEGIN
+    INSERT INTO ai_gates (name) VALUES (of_provider) ON CONFLICT DO NOTHING;
+    SELECT greatest(at, max(held_until)) INTO start FROM ai_gates WHERE name IN (of_provider, of_provider || ':' || of_model);
+    IF request_rate IS NOT NULL THEN
+        SELECT greatest(start, requests_at - burst, tokens_at - burst) INTO start FROM ai_gates WHERE name = of_provider;
+    END IF;
+    pause := extract(epoch FROM start - at);
+    IF pause <= patience AND request_rate IS NOT NULL THEN
+        UPDATE ai_gates SET
+            requests_at = greatest(requests_at, start) + make_interval(secs => 60 / (0.9 * request_rate)),
+            tokens_at = greatest(tokens_at, start) + make_interval(secs => tokens * 60 / (0.9 * token_rate))
+        WHERE name = of_provider;
+    END IF;
+    RETURN pause;
+END $$;
+
+-- The answer to the same question, if there is one; that it was used is written down.
+CREATE FUNCTION reuse_answer(hash bytea, owner uuid, document uuid, job uuid) RETURNS SETOF ai_calls LANGUAGE sql AS $$
+    WITH found AS (
+        SELECT * FROM ai_calls WHERE request_hash = hash AND state = 'settled'
+    ), noted AS (
+        INSERT INTO ai_reuses (call_id, owner_id, document_id, job_id, saved_usd, at)
+        SELECT id, owner, document, job, cost_usd, engine_now() FROM found
+    )
+    SELECT * FROM found
+$$;
+
+-- Set money aside for a call, or say why not: `granted` after some seconds, `answered` meanwhile, `in_flight` by
+-- somebody else, `gone` for a worker that lost its job, `local_only`, `over_budget`, `circuit_open` and `held` for some
+-- seconds.
+CREATE FUNCTION reserve_call(
+    call uuid, hash bytea, owner uuid, document uuid, job uuid, token bigint, of_purpose text, of_provider text,
+    of_model text, estimate numeric, tokens integer, time_limit double precision, request_rate double precision,
+    token_rate double precision, patience double precision, limits numeric[], anonymous_too boolean, failed jsonb,
+    OUT verdict text, OUT seconds double precision, OUT scope text, OUT taken_usd numeric, OUT limit_usd numeric)
+LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    live ai_calls;
+BEGIN
+    -- Before the turn, because whoever deletes or merges an owner takes its turn after that.
+    IF (SELECT kind FROM owners WHERE id = owner FOR KEY SHARE) = 'anonymous' AND NOT anonymous_too THEN
+        verdict := 'local_only';
+        RETURN;
+    END IF;
+    PERFORM take_ledger_turn();
+    IF job IS NOT NULL AND NOT EXISTS (
+        SELECT FROM jobs WHERE id = job AND lease_token = token AND status = 'processing') THEN
+        verdict := 'gone';
+        RETURN;
+    END IF;
+    SELECT * INTO live FROM ai_calls WHERE request_hash = hash AND state <> 'failed';
+    IF live.state = 'settled' THEN
+        verdict := 'answered';
+        RETURN;
+    ELSIF live.state = 'reserved' AND is_awaited(live, at) THEN
+        verdict := 'in_flight';
+        RETURN;
+    ELSIF live.state = 'reserved' THEN
+        PERFORM give_up_calls(ARRAY[live.id], at);
+    END IF;
+    SELECT b.scope, b.taken_usd, b.limit_usd INTO scope, taken_usd, limit_usd
+    FROM budget_passed(owner, document, at, estimate, limits) b;
+    IF scope IS NOT NULL THEN
+        verdict := 'over_budget';
+        -- Written down, so that the job goes on as soon as there is room for this much.
+        INSERT INTO ai_calls (id, owner_id, document_id, job_id, lease_token, purpose, provider, model, state, fault,
+                              estimate_usd, failed_models, created_at, expires_at, ended_at)
+        VALUES (call, owner, document, job, token, of_purpose, of_provider, of_model, 'failed', 'over_budget', estimate,
+                failed, at, at, at);
+        RETURN;
+    END IF;
+    seconds := circuit_pause(of_provider, at);
+    IF seconds > 0 THEN
+        verdict := 'circuit_open';
+        RETURN;
+    END IF;
+    seconds := gate_pause(of_provider, of_model, tokens, request_rate, token_rate, patience, at);
+    IF seconds > patience THEN
+        verdict := 'held';
+        RETURN;
+    END IF;
+    verdict := 'granted';
+    INSERT INTO ai_calls (id, request_hash, owner_id, document_id, job_id, lease_token, purpose, provider, model, state,
+                          estimate_usd, failed_models, created_at, expires_at)
+    VALUES (call, hash, owner, document, job, token, of_purpose, of_provider, of_model, 'reserved', estimate, failed, at,
+            at + make_interval(secs => seconds + time_limit));
+    UPDATE ai_gates SET probe_until = at + make_interval(secs => seconds + time_limit)
+    WHERE name = of_provider AND open_until IS NOT NULL;
+END $$;
+
+-- A call was answered as it should be. False: it had been given up, and now it is at least known what it cost.
+CREATE FUNCTION settle_call(call uuid, read integer, written integer, cost numeric, took double precision, answer jsonb)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    settled ai_calls;
+BEGIN
+    UPDATE ai_calls SET
+        state = 'settled', tokens_in = read, tokens_out = written, cost_usd = cost, seconds = took, ended_at = at,
+        response = CASE WHEN request_hash IS NOT NULL THEN answer END
+    WHERE id = call AND state = 'reserved' RETURNING * INTO settled;
+    IF settled.id IS NULL THEN
+        UPDATE ai_calls SET tokens_in = read, tokens_out = written, cost_usd = cost, seconds = took, is_estimated = false
+        WHERE id = call AND fault = 'abandoned';
+        RETURN false;
+    END IF;
+    UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL
+    WHERE name = settled.provider AND failures > 0;
+    RETURN true;
+END $$;
+
+-- A call came to nothing that can be used. A cost of NULL: nobody heard what it is. `hurts`: the provider itself is not
+-- well, and NULL says nothing about that; five such calls in a row open its circuit, for longer each time. `hold`: seconds
+-- that it asked to be left alone.
+CREATE FUNCTION fail_call(call uuid, of_fault text, read integer, written integer, cost numeric, took double precision,
+                          hurts boolean, hold double precision)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    most CONSTANT integer := 5;
+    at timestamptz := engine_now();
+    failed ai_calls;
+BEGIN
+    UPDATE ai_calls SET
+        state = 'failed', fault = of_fault, tokens_in = read, tokens_out = written, seconds = took,
+        cost_usd = coalesce(cost, estimate_usd), is_estimated = cost IS NULL, ended_at = coalesce(ended_at, at)
+    WHERE id = call AND (state = 'reserved' OR fault = 'abandoned') RETURNING * INTO failed;
+    IF NOT hurts THEN
+        UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL WHERE name = failed.provider AND failures > 0;
+    ELSIF hurts THEN
+        -- What was sent before it opened says nothing new.
+        UPDATE ai_gates SET
+            failures = failures + 1, probe_until = NULL,
+            open_until = CASE WHEN failures + 1 >= most
+                THEN at + make_interval(secs => least(600, 30 * 2 ^ least(failures + 1 - most, 10))) END
+        WHERE name = failed.provider AND coalesce(open_until <= at, true);
+    END IF;
+    IF hold > 0 THEN
+        INSERT INTO ai_gates (name, held_until)
+        VALUES (failed.provider || ':' || failed.model, at + make_interval(secs => hold))
+        ON CONFLICT (name) DO UPDATE SET held_until = greatest(ai_gates.held_until, excluded.held_until);
+    END IF;
+END $$;
+
+-- Tending ----------------------------------------------------------------------------------------------------------
+
+-- Calls whose attempts are gone, answers that are old, and files that the provider no longer has.
+CREATE FUNCTION tend_calls(kept interval) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    given_up integer;
+BEGIN
+    PERFORM take_ledger_turn();
+    given_up := give_up_calls(ARRAY(SELECT c.id FROM ai_calls c WHERE c.state = 'reserved' AND NOT is_awaited(c, at)), at);
+    UPDATE ai_calls SET request_hash = NULL, response = NULL WHERE id IN (
+        SELECT id FROM ai_calls WHERE response IS NOT NULL AND ended_at < at - kept LIMIT 1000);
+    DELETE FROM provider_files WHERE expires_at < at;
+    RETURN given_up;
+END $$;
+
+-- Jobs that paused for money go on when there is room for the call that was refused.
+CREATE FUNCTION resume_within_budget(limits numeric[]) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    paused uuid;
+    number integer := 0;
+BEGIN
+    FOR paused IN
+        SELECT j.id FROM jobs j CROSS JOIN LATERAL (
+            SELECT estimate_usd FROM ai_calls c WHERE c.job_id = j.id AND c.fault = 'over_budget'
+            ORDER BY created_at DESC LIMIT 1) AS refused
+        WHERE j.status = 'paused' AND j.note #>> '{error,code}' = 'OVER_BUDGET'
+          AND NOT EXISTS (SELECT FROM budget_passed(j.owner_id, j.document_id, engine_now(), refused.estimate_usd, limits))
+        FOR UPDATE OF j SKIP LOCKED
+    LOOP
+        PERFORM requeue_job(paused, NULL);
+        number := number + 1;
+    END LOOP;
+    RETURN number;
+END $$;
+
+-- Why each unfinished job does not run: as before, and now also a provider that takes no requests.
+CREATE OR REPLACE VIEW job_waiting AS
+SELECT j.id AS job_id, because.reason,
+    CASE
+        WHEN because.reason = 'paused' THEN coalesce(j.note -> 'error', '{}')
+        WHEN because.reason = 'no_worker' THEN jsonb_build_object(
+            'live_workers', (SELECT count(*) FROM workers w WHERE w.expires_at > engine_now()))
+        WHEN because.reason IN ('backing_off', 'provider') THEN jsonb_strip_nulls(jsonb_build_object(
+            'run_after', j.run_after, 'attempt', j.attempt, 'failures', j.failures, 'max_attempts', j.max_attempts,
+            'error', j.note -> 'error'))
+        WHEN because.reason = 'cap' THEN (
+            SELECT jsonb_build_object('cap_key', c.key, 'most', c.most, 'taken', c.taken) FROM caps c WHERE c.key = j.cap_key)
+        -- Counted backwards from the job and not beyond 1000, so that it costs the same in a line of a million.
+        WHEN because.reason IN ('alone', 'behind') THEN jsonb_build_object('position', 1 + (
+            SELECT count(*) FROM (
+                SELECT FROM jobs b
+                WHERE b.status = 'queued' AND b.admitted AND (b.priority, b.virtual_time, b.id) < (j.priority, j.virtual_time, j.id)
+                ORDER BY b.priority DESC, b.virtual_time DESC, b.id DESC LIMIT 1000) AS before))
+        ELSE '{}'
+    END AS detail
+FROM jobs j
+CROSS JOIN LATERAL (SELECT
+    CASE
+        WHEN j.status = 'uploaded' THEN 'upload'
+        WHEN j.status = 'paused' THEN 'paused'
+        WHEN NOT EXISTS (SELECT FROM workers w WHERE w.expires_at > engine_now() AND j.kind = ANY (w.kinds)) THEN 'no_worker'
+        WHEN j.run_after > engine_now() AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE' THEN 'provider'
+        WHEN j.run_after > engine_now() THEN 'backing_off'
+        WHEN j.run_after IS NULL AND NOT j.admitted THEN 'cap'
+        WHEN j.alone THEN 'alone'
+        ELSE 'behind'
+    END AS reason) AS because
+WHERE j.status IN ('uploaded', 'queued', 'paused');
