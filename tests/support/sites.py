@@ -43,10 +43,11 @@ def redirect(to: str, status: int = 302) -> Answer:
 
 
 class Site:
-    """`routes` may be changed while it runs; `asked` is what it was asked so far."""
+    """`routes` may be changed while it runs, and `elsewhere` for all others; `asked` is what it was asked so far."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.routes: dict[str, Route] = {}
+        self.elsewhere: Route = Answer(404, b"Nothing here.")
         self.asked: list[Asked] = []
         self.stopping = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
@@ -96,7 +97,7 @@ def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             asked = Asked(self.command, parts.path, parts.query, headers, body)
             site.asked.append(asked)
-            route = site.routes.get(parts.path, Answer(404, b"Nothing here."))
+            route = site.routes.get(parts.path, site.elsewhere)
             with suppress(OSError):  # whoever asked has gone
                 self._send(route(asked) if callable(route) else route)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import structlog
 
+from octavo.ai.opening import open_gateway
 from octavo.database import Database, require_current
 from octavo.deliver.subscribers import keep_administrators
 from octavo.jobs.faults import FaultPlan
@@ -37,13 +38,13 @@ async def work(settings: Settings, *, beside_web: bool = False) -> None:
         aclosing(sandbox_of(settings)) as sandbox,  # started by the first file that needs it
         fetch_client_of(settings) as fetch,
         open_recognition(settings) as recognition,
+        aclosing(open_gateway(settings, database)) as gateway,
     ):
         await _prepare(database, settings)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
-        tools = Tools(settings, database, bucket, sandbox, fetch, recognition)
-        worker = Worker(
-            database, known_kinds(), tools, limits, FaultPlan(settings.faults), known_schedules(), known_chores()
-        )
+        tools = Tools(settings, database, bucket, sandbox, fetch, recognition, gateway)
+        chores = known_chores(gateway)
+        worker = Worker(database, known_kinds(), tools, limits, FaultPlan(settings.faults), known_schedules(), chores)
         log.info("worker started", worker=str(worker.id), slots=limits.slots)
         await worker.run(stopping)
         log.info("worker stopped", worker=str(worker.id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from octavo.ai.gateway import Gateway
 from octavo.deliver.relay import relay
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.schedules import Schedule
@@ -21,5 +22,5 @@ def known_schedules() -> list[Schedule]:
     return [housekeeping.SCHEDULE]
 
 
-def known_chores() -> list[Chore]:
-    return [relay]
+def known_chores(gateway: Gateway) -> list[Chore]:
+    return [relay, gateway.tend]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from octavo.ai.gateway import Gateway
+from octavo.ai.opening import open_local_gateway
 from octavo.database import Database
 from octavo.extract.ocr.steps import Recognition
 from octavo.fetch import GuardedClient
@@ -20,6 +22,7 @@ class Tools:
     sandbox: Sandbox
     fetch: GuardedClient = field(default_factory=GuardedClient)
     own_recognition: Recognition | None = None
+    gateway: Gateway = field(default_factory=open_local_gateway)
 
     @property
     def recognition(self) -> Recognition:

@@ -1,0 +1,108 @@
+"""Requests to providers over HTTP: one try, within its time, and every way to fail as a fault."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from octavo import __version__
+from octavo.ai.faults import Fault, ProviderFault, read_fault
+
+CONNECT_SECONDS = 10.0
+CONNECTIONS = 100
+MOST_BYTES = 64 << 20
+READ_OF_A_REFUSAL = 20_000
+MOST_RETRY_AFTER = 3600.0
+# Gemini says it in the body.
+_RETRY_DELAY = re.compile(r'"retryDelay":\s*"([\d.]+)s"')
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    headers: Mapping[str, str]
+    body: bytes
+
+    def read_as(self, form: type[Form]) -> Form:
+        """What has another form was paid for, but nobody can say how much."""
+        try:
+            return form.model_validate_json(self.body)
+        except ValidationError:
+            raise ProviderFault(Fault.MALFORMED, usage=None) from None
+
+
+class Wire:
+    """The connections to all providers. No proxies or passwords from the environment, and no redirects."""
+
+    def __init__(self) -> None:
+        limits = httpx.Limits(max_connections=CONNECTIONS, keepalive_expiry=5.0)
+        timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
+        self._client = httpx.AsyncClient(
+            limits=limits, timeout=timeout, trust_env=False, headers={"user-agent": f"Octavo/{__version__}"}
+        )
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def post(self, provider: str, url: str, body: object, headers: Mapping[str, str], seconds: float) -> Heard:
+        """Send JSON; `provider` is whose table of faults holds."""
+        sent = {"content-type": "application/json", **headers}
+        return await self.send(provider, "POST", url, json.dumps(body).encode(), sent, seconds)
+
+    async def send(
+        self, provider: str, method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float
+    ) -> Heard:
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream(method, url, content=body, headers=dict(headers)) as response,
+            ):
+                content = await _read(response)
+        except TimeoutError:
+            raise ProviderFault(Fault.TIMED_OUT, usage=None) from None
+        except (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError):
+            raise ProviderFault(Fault.CUT_OFF, usage=None) from None
+        except (httpx.TransportError, httpx.InvalidURL):  # nothing was asked, so nothing is paid
+            raise ProviderFault(Fault.UNREACHABLE) from None
+        if response.is_success:
+            return Heard(response.headers, content)
+        said = content[:READ_OF_A_REFUSAL].decode(errors="replace")
+        fault = read_fault(provider, response.status_code, said)
+        raise ProviderFault(fault, retry_after=_retry_after(response.headers, said), status=response.status_code)
+
+
+async def _read(response: httpx.Response) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in response.aiter_bytes():
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise ProviderFault(Fault.MALFORMED, usage=None)
+    return b"".join(pieces)
+
+
+def _retry_after(headers: Mapping[str, str], said: str) -> float | None:
+    """When the provider wants to be asked again, in seconds; by its own clock where it names a time."""
+    given = headers.get("retry-after", "")
+    in_body = _RETRY_DELAY.search(said)
+    try:
+        if given and not given.replace(".", "", 1).isdigit():
+            now = headers.get("date")
+            then = parsedate_to_datetime(given)
+            seconds = (then - (parsedate_to_datetime(now) if now else datetime.now(UTC))).total_seconds()
+        else:
+            seconds = float(given or (in_body[1] if in_body else ""))
+    except ValueError:
+        return None
+    return min(max(seconds, 0.0), MOST_RETRY_AFTER)

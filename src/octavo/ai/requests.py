@@ -1,0 +1,121 @@
+"""What is sent to a model, before it takes any provider's form.
+
+Text of a document is data. It stands between marks that are made of its own hash, so that nothing in it can end them,
+and the instructions say what the marks mean. A model that reads documents never has tools.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from uuid import UUID
+
+from octavo.ai.schemas import Schema
+
+# Rather too many than too few: budgets and rates are checked with them before anybody knows better.
+CHARACTERS_A_TOKEN = 3
+PICTURE_TOKENS = 2500
+PAGE_TOKENS = 2500
+MARK_LENGTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Written by us."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Written by somebody else; `name` says what it is."""
+
+    name: str
+    text: str
+
+    @property
+    def fenced(self) -> str:
+        mark = f"{self.name}-{sha256(self.text.encode(errors='replace')).hexdigest()[:MARK_LENGTH]}"
+        return f"<{mark}>\n{self.text}\n</{mark}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    data: bytes = field(repr=False)
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileReference:
+    """A file that is read only when it is sent; some providers keep it for further questions."""
+
+    sha256: str
+    media_type: str
+    pages: int
+    read: Callable[[], Awaitable[bytes]] = field(repr=False, compare=False)
+
+
+Part = Words | Quoted | Picture | FileReference
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`schema`: the JSON that is wanted; without one the answer is text. `expected_tokens`: its likely length."""
+
+    purpose: str
+    version: str
+    instructions: str
+    parts: tuple[Part, ...]
+    schema: Schema | None
+    output_tokens: int
+    expected_tokens: int
+
+    @property
+    def input_tokens(self) -> int:
+        written = len(self.instructions) + len(json.dumps(self.schema))
+        return written // CHARACTERS_A_TOKEN + sum(map(_tokens_of, self.parts))
+
+    @property
+    def has_files(self) -> bool:
+        return any(isinstance(part, FileReference) for part in self.parts)
+
+    def digest(self, owner: UUID, generation: int) -> bytes:
+        """The same for the same question of the same owner, whichever model is asked."""
+        said = [
+            str(owner),
+            generation,
+            self.purpose,
+            self.version,
+            self.schema,
+            [_name_of(part) for part in self.parts],
+        ]
+        return sha256(json.dumps(said, sort_keys=True).encode()).digest()
+
+    def repaired(self, answer: str, wrong: str) -> Request:
+        """The same question again, with the answer that was of no use and what was wrong with it."""
+        more = (Words(f"Your last answer could not be used: {wrong}. Answer again, in the form asked for."),)
+        return replace(self, parts=(*self.parts, Quoted("last-answer", answer), *more))
+
+
+def _tokens_of(part: Part) -> int:
+    match part:
+        case Picture():
+            return PICTURE_TOKENS
+        case FileReference():
+            return PAGE_TOKENS * part.pages
+        case _:
+            return len(part.text.encode(errors="replace")) // CHARACTERS_A_TOKEN + 1
+
+
+def _name_of(part: Part) -> list[str]:
+    match part:
+        case Words():
+            return ["words", part.text]
+        case Quoted():
+            return ["quoted", part.name, part.text]
+        case Picture():
+            return ["picture", sha256(part.data).hexdigest()]
+        case FileReference():
+            return ["file", part.sha256]

@@ -1,0 +1,49 @@
+"""The form of an answer as JSON Schema: whole for reading it, and plain for providers, who know only some of it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from octavo.model.json import JSON
+
+# What all of the providers understand. The limits are told in the prompt, and hold when the answer is read.
+PLAIN = frozenset({"type", "properties", "required", "items", "enum", "anyOf", "additionalProperties"})
+
+Schema = dict[str, Any]
+
+
+@cache
+def whole_schema(output: type[BaseModel]) -> Schema:
+    """Without references, each of which stands for a definition elsewhere."""
+    schema = output.model_json_schema()
+    definitions: Schema = schema.pop("$defs", {})
+    return {name: _resolve(one, definitions) for name, one in schema.items()}
+
+
+@cache
+def plain_schema(output: type[BaseModel]) -> Schema:
+    return _strip(whole_schema(output))
+
+
+def _resolve(node: JSON, definitions: Schema) -> JSON:
+    if isinstance(node, list):
+        return [_resolve(one, definitions) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(reference := node.get("$ref"), str):
+        return _resolve(definitions[reference.rpartition("/")[2]], definitions)
+    return {name: _resolve(one, definitions) for name, one in node.items()}
+
+
+def _strip(node: Schema) -> Schema:
+    plain = {name: value for name, value in node.items() if name in PLAIN}
+    if "properties" in plain:
+        plain["properties"] = {name: _strip(one) for name, one in plain["properties"].items()}
+    if "items" in plain:
+        plain["items"] = _strip(plain["items"])
+    if "anyOf" in plain:
+        plain["anyOf"] = [_strip(one) for one in plain["anyOf"]]
+    return plain

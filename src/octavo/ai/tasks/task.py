@@ -1,0 +1,103 @@
+"""What a task is: what is shown to a model, what it has to answer, and how long that may take and be."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from octavo.ai.fitting import clean, fit
+from octavo.ai.outputs import Output
+from octavo.ai.prompting import load_prompt
+from octavo.ai.requests import Part, Request
+from octavo.ai.schemas import plain_schema, whole_schema
+from octavo.model.json import JSON
+
+AI_SECONDS = 90.0
+_FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_MOST_MISTAKES = 5
+
+In = TypeVar("In")
+Out = TypeVar("Out", bound=BaseModel)
+
+
+class Unusable(Exception):
+    """Why an answer cannot be used; told to the model, which gets one chance to put it right."""
+
+
+class MarkdownText(Output):
+    """The answer of a task that is asked for text."""
+
+    markdown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Generic[In, Out]):
+    """`show` makes what a model sees; `expect` guesses how many tokens it answers with, at most `output_tokens`.
+
+    `check` raises `Unusable` for an answer in the right form that is still wrong. `local` does the same here, offline.
+    """
+
+    name: str
+    output: type[Out]
+    show: Callable[[In], Sequence[Part]]
+    expect: Callable[[In], int]
+    output_tokens: int
+    check: Callable[[In, Out], Out]
+    seconds: float = AI_SECONDS
+    local: Callable[[In], Out] | None = None
+
+    def request(self, given: In) -> Request:
+        prompt = load_prompt(self.name)
+        return Request(
+            purpose=self.name,
+            version=prompt.version,
+            instructions=prompt.text,
+            parts=tuple(self.show(given)),
+            schema=None if self.output is MarkdownText else plain_schema(self.output),
+            output_tokens=self.output_tokens,
+            expected_tokens=min(self.expect(given), self.output_tokens),
+        )
+
+    def read(self, answer: str, given: In) -> Out:
+        """The typed output, or `Unusable`."""
+        fenced = _FENCE.match(answer)
+        text = clean(fenced[1] if fenced else answer).strip()
+        value: JSON = {"markdown": text} if self.output is MarkdownText else _parse(text)
+        try:
+            return self.check(given, self.output.model_validate(fit(value, whole_schema(self.output))))
+        except ValidationError as error:
+            raise Unusable(_explain(error)) from None
+
+
+def _parse(text: str) -> JSON:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Unusable("it is not JSON") from None
+
+
+def _explain(error: ValidationError) -> str:
+    """Where and what, without the values: they are the document's."""
+    wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)]
+    return "; ".join(wrong[:_MOST_MISTAKES])
+
+
+class Tasks:
+    """All tasks by their names; two of one name are refused."""
+
+    def __init__(self, *tasks: Task[Any, Any]) -> None:
+        self._tasks = {task.name: task for task in tasks}
+        if len(self._tasks) != len(tasks):
+            raise ValueError("two tasks have the same name")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tasks
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._tasks)

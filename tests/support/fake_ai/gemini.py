@@ -1,0 +1,120 @@
+"""A provider of ours that speaks as Google's Gemini does: generateContent, vectors, and files that expire."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.support import sites
+from tests.support.fake_ai.server import Asked, Bill, FakeProvider, Trouble, as_json, embedding_of
+from tests.support.sites import Answer
+
+ENDINGS = {Trouble.BLOCKED: "SAFETY", Trouble.TRUNCATED: "MAX_TOKENS"}
+GONE = "You do not have permission to access the File abc or it may not exist."
+REFUSALS: dict[Trouble, tuple[int, str, str]] = {
+    Trouble.RATE_LIMIT: (429, "RESOURCE_EXHAUSTED", "You exceeded your current quota"),
+    Trouble.QUOTA: (429, "RESOURCE_EXHAUSTED", "You exceeded your current quota"),
+    Trouble.OVERLOADED: (503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
+    Trouble.BROKEN: (500, "INTERNAL", "An internal error has occurred."),
+    Trouble.TOO_LONG: (
+        400,
+        "INVALID_ARGUMENT",
+        "The input token count (9) exceeds the maximum number of tokens allowed",
+    ),
+    Trouble.BAD_KEY: (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+    Trouble.FILE_GONE: (403, "PERMISSION_DENIED", GONE),
+    Trouble.REFUSED: (404, "NOT_FOUND", "models/gemini-nobody is not found for API version v1beta"),
+}
+DETAILS: dict[Trouble, list[dict[str, Any]]] = {
+    Trouble.QUOTA: [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}],
+    Trouble.RATE_LIMIT: [
+        {"violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]},
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"},
+    ],
+    Trouble.BAD_KEY: [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
+}
+
+
+class FakeGemini(FakeProvider):
+    """`files` are those it has, by name. A new one is looked at `looks` times before it can be used."""
+
+    def __init__(self, *more: Any, **others: Any) -> None:  # noqa: ANN401
+        super().__init__(*more, **others)
+        # It says so in the body.
+        self.retry_after = None
+        self.files: dict[str, bytes] = {}
+        self.looks = 0
+        self.becomes = "ACTIVE"
+
+    def route(self, request: sites.Asked) -> Answer:
+        model, _, method = request.path.removeprefix("/v1beta/models/").partition(":")
+        match method:
+            case "generateContent":
+                return self._generate(model, json.loads(request.body))
+            case "batchEmbedContents":
+                return self._embed(model, json.loads(request.body))
+            case _:
+                return self._keep_files(request)
+
+    def _generate(self, model: str, body: dict[str, Any]) -> Answer:
+        parts = body["contents"][0]["parts"]
+        files = tuple(part["fileData"]["fileUri"] for part in parts if "fileData" in part)
+        if any(uri.removeprefix(self.url + "/v1beta/") not in self.files for uri in files):
+            return self.refuse(Trouble.FILE_GONE)
+        return self.converse(
+            Asked(
+                model=model,
+                instructions=body["systemInstruction"]["parts"][0]["text"],
+                text="\n".join(part["text"] for part in parts if "text" in part),
+                schema=body["generationConfig"].get("responseJsonSchema"),
+                pictures=sum("inlineData" in part for part in parts),
+                files=files,
+                body=body,
+            )
+        )
+
+    def _embed(self, model: str, body: dict[str, Any]) -> Answer:
+        if trouble := self.trouble():
+            return self.refuse(trouble)
+        texts = [one["content"]["parts"][0]["text"] for one in body["requests"]]
+        dimensions = body["requests"][0]["outputDimensionality"]
+        bill = self.charge(model, sum(map(len, texts)) // 4)
+        vectors = [{"values": embedding_of(text, dimensions)} for text in texts]
+        return as_json({"embeddings": vectors, "usageMetadata": {"promptTokenCount": bill.read}})
+
+    def _keep_files(self, request: sites.Asked) -> Answer:
+        if request.path == "/upload/v1beta/files":
+            assert request.headers["x-goog-upload-command"] == "start"
+            place = f"{self.url}/upload-here/{len(self.files)}?key={request.headers['x-goog-api-key']}"
+            return Answer(200, b"", {"X-Goog-Upload-URL": place})
+        if request.path.startswith("/upload-here/"):
+            assert request.headers["x-goog-upload-command"] == "upload, finalize"
+            name = f"files/number-{len(self.files) + 1}"
+            self.files[name] = request.body
+            return as_json({"file": self._describe(name)})
+        return as_json(self._describe(request.path.removeprefix("/v1beta/")))
+
+    def _describe(self, name: str) -> dict[str, str]:
+        ready, self.looks = self.looks <= 0, self.looks - 1
+        state = self.becomes if ready else "PROCESSING"
+        return {"name": name, "uri": f"{self.url}/v1beta/{name}", "state": state}
+
+    def say(self, text: str, bill: Bill, trouble: Trouble | None) -> dict[str, Any]:
+        ending = ENDINGS[trouble] if trouble else "STOP"
+        thought = bill.written // 3
+        return {
+            "candidates": [
+                {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": ending, "index": 0}
+            ],
+            "usageMetadata": {
+                "promptTokenCount": bill.read,
+                "candidatesTokenCount": bill.written - thought,
+                "thoughtsTokenCount": thought,
+                "totalTokenCount": bill.read + bill.written,
+            },
+        }
+
+    def refuse(self, trouble: Trouble) -> Answer:
+        status, name, message = REFUSALS[trouble]
+        details = DETAILS.get(trouble, [])
+        return self.error(status, {"error": {"code": status, "message": message, "status": name, "details": details}})

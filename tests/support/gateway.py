@@ -1,0 +1,110 @@
+"""A gateway to providers of ours on a real database, and the books that must always balance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+from octavo.ai.contract import Caller
+from octavo.ai.gateway import Gateway
+from octavo.ai.opening import open_gateway
+from octavo.ai.prices import Prices
+from octavo.database import Database
+from octavo.model.settings import Settings
+from tests.support.engine import Engine
+from tests.support.fake_ai import FakeAnthropic, FakeGemini, FakeOpenAI, FakeProvider
+from tests.support.fake_ai.server import SECRET
+
+CLEAR = "TRUNCATE ai_calls, ai_reuses, ai_spending, ai_gates, provider_files"
+WRONG_SUMS = """
+    WITH counted AS (
+        SELECT key, sum(CASE state WHEN 'reserved' THEN estimate_usd ELSE 0 END) AS reserved, sum(cost_usd) AS spent
+        FROM ai_calls, unnest(spending_keys(owner_id, document_id, created_at)) AS key GROUP BY key)
+    SELECT key FROM counted FULL JOIN ai_spending USING (key)
+    WHERE coalesce(counted.reserved, 0) <> coalesce(reserved_usd, 0) OR coalesce(spent, 0) <> coalesce(spent_usd, 0)"""
+DOCUMENT = """
+    INSERT INTO documents (id, owner_id, process_id, filename, content_type, source_type, sha256, bytes)
+    VALUES (%s, %s, %s, 'a.txt', 'text/plain', 'text', sha256(%s::text::bytea), 1)"""
+
+
+@dataclass(slots=True)
+class Bench:
+    engine: Engine
+    database: Database
+    gemini: FakeGemini
+    openai: FakeOpenAI
+    anthropic: FakeAnthropic
+    _open: list[Gateway] = field(default_factory=list[Gateway])
+
+    def __post_init__(self) -> None:
+        self.engine.run(CLEAR)
+
+    def gateway(self, providers: str = "gemini", **settings: Any) -> Gateway:  # noqa: ANN401
+        """With the keys and addresses of all of them."""
+        given = {
+            "gemini_key": SECRET,
+            "gemini_url": self.gemini.url,
+            "openai_key": SECRET,
+            "openai_url": f"{self.openai.url}/v1",
+            "anthropic_key": SECRET,
+            "anthropic_url": self.anthropic.url,
+            "compatible_key": SECRET,
+            "compatible_url": f"{self.openai.url}/v1",
+            "compatible_model": "llama",
+        }
+        gateway = open_gateway(Settings.model_validate({**given, "providers": providers, **settings}), self.database)
+        self._open.append(gateway)
+        return gateway
+
+    async def close(self) -> None:
+        for gateway in self._open:
+            await gateway.aclose()
+
+    # Who asks -----------------------------------------------------------------------------------------------------
+
+    def caller(self, owner: UUID | None = None, *, kind: str = "user") -> Caller:
+        """Somebody with a document, outside of any job."""
+        if owner is None:
+            owner = self.engine.one("INSERT INTO owners (id, kind) VALUES (%s, %s) RETURNING id", uuid4(), kind)
+        document = uuid4()
+        self.engine.run(DOCUMENT, document, owner, uuid4(), str(document))
+        return Caller(owner, document)
+
+    def working(self, owner: UUID | None = None, lease: float = 60) -> Caller:
+        """A job that a worker has just begun."""
+        one = self.caller(owner)
+        self.engine.put(one.owner_id, document_id=one.document_id)
+        job = self.engine.claim_one(lease=lease)
+        return Caller(one.owner_id, one.document_id, job.id, job.lease_token)
+
+    # What was written down ------------------------------------------------------------------------------------------
+
+    def calls(self) -> list[dict[str, Any]]:
+        return self.engine.rows("SELECT * FROM ai_calls ORDER BY created_at, id")
+
+    def states(self) -> list[tuple[str, str | None]]:
+        return [(row["state"], row["fault"]) for row in self.calls()]
+
+    def spent(self, key: str = "month") -> Decimal:
+        return self.engine.one("SELECT coalesce(sum(spent_usd), 0) FROM ai_spending WHERE starts_with(key, %s)", key)
+
+    def billed(self) -> Decimal:
+        """What the providers will want for what they did."""
+        servers: dict[str, FakeProvider] = {"gemini": self.gemini, "openai": self.openai, "anthropic": self.anthropic}
+        prices = Prices(["llama=0/0"])
+        return sum(
+            (
+                prices.find(name, bill.model).input * bill.read / 1_000_000
+                + prices.find(name, bill.model).output * bill.written / 1_000_000
+                for name, server in servers.items()
+                for bill in server.bills
+            ),
+            start=Decimal(0),
+        )
+
+    def check_sums(self) -> None:
+        assert self.engine.rows(WRONG_SUMS) == []
+
+
