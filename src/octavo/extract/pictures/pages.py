@@ -17,6 +17,7 @@ from octavo.model.errors import PageMissing, PageNotDrawn
 
 # Measured on pages of books and bills: above it people wait half as long again, and files are not smaller.
 COMPRESSION = 3
+QUICK_COMPRESSION = 1  # of what is looked at once
 MARKER, MARKER_LINE = "#ffe68f", "#a06a00"
 _ORIENTATION, _LYING = 0x0112, 5
 _MARGIN_POINTS = 2.0
@@ -63,8 +64,12 @@ def to_png(picture: Image.Image) -> bytes:
     """What has no colours is stored without them, which is a third of the work."""
     red, green, blue = picture.split()
     is_grey = not (ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox())
+    return _write(green if is_grey else picture, COMPRESSION)
+
+
+def _write(picture: Image.Image, compression: int) -> bytes:
     body = BytesIO()
-    (green if is_grey else picture).save(body, "PNG", compress_level=COMPRESSION)
+    picture.save(body, "PNG", compress_level=compression)
     return body.getvalue()
 
 
@@ -79,4 +84,4 @@ def mark_boxes(png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
         (left, right), (top, bottom) = sorted((box.left, box.right)), sorted((box.top, box.bottom))
         corners = (left - _MARGIN_POINTS, top - _MARGIN_POINTS, right + _MARGIN_POINTS, bottom + _MARGIN_POINTS)
         pen.rectangle([side * scale for side in corners], fill=MARKER, outline=MARKER_LINE, width=max(round(scale), 1))
-    return to_png(ImageChops.multiply(picture, marks))
+    return _write(ImageChops.multiply(picture, marks), QUICK_COMPRESSION)
