@@ -11,6 +11,7 @@ import typer
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Cursor, Documents, Key, Server
 from octavo.cli.output import print_items, print_json
+from octavo.cli.passwords import Password, read_password
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import (
     count_of,
@@ -129,14 +130,17 @@ def retry(
         str | None,
         typer.Option(metavar="STAGE", help="Do this stage and all after it again; of one that is complete too."),
     ] = None,
+    password: Password = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with documents that failed, and process complete ones again."""
+    secret = read_password(password)
 
     async def run(client: Client) -> list[Retried]:
-        return [await client.retry_document(one, from_stage) for one in await find_ids(client, documents)]
+        ids = await find_ids(client, documents)
+        return [await client.retry_document(one, from_stage, password=secret) for one in ids]
 
     retried = call(Target(server, key), run)
     if as_json:

@@ -220,9 +220,12 @@ class Client:
             changed += read_record(Changed, await self._wire.call(ask)).changed
         return changed
 
-    async def retry_document(self, document: UUID, from_stage: str | None = None) -> Retried:
-        """Go on with what failed, or process again what is complete."""
-        wanted = {} if from_stage is None else {"from_stage": from_stage}
+    async def retry_document(
+        self, document: UUID, from_stage: str | None = None, *, password: str | None = None
+    ) -> Retried:
+        """Go on with what failed, or process again what is complete; a PDF that is locked, with its password."""
+        given = {"from_stage": from_stage, "password": password}
+        wanted = {name: value for name, value in given.items() if value is not None}
         ask = Ask("POST", f"/documents/{document}/retry", json=wanted)
         return read_record(Retried, await self._wire.call(ask))
 

@@ -91,7 +91,7 @@ class NotPdf(BadInput):
 
 
 class NotSupported(BadInput):
-    """Octavo does not read this type of file. It is kept and can be downloaded."""
+    """Octavo does not read this type of file."""
 
     code = "NOT_SUPPORTED"
     error_class = ErrorClass.UNSUPPORTED
@@ -106,7 +106,7 @@ class TooLarge(BadInput):
 
 
 class Encrypted(BadInput):
-    """The file is protected by a password. Add it again together with its password."""
+    """The file is protected by a password. Try again with its password."""
 
     code = "ENCRYPTED"
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 
 from octavo import __version__
 from octavo.extract.pictures.steps import PRELOAD
+from octavo.extract.unlocking import PRELOAD as UNLOCK_PRELOAD
 from octavo.model.settings import Settings
 from octavo.ops.instance import bucket_of, open_database, sandbox_of
 from octavo.web import health, objects
@@ -40,6 +41,7 @@ from octavo.web.parts import CREDENTIALS, Parts
 from octavo.web.pictures import PagePictures
 from octavo.web.problems import handle_problems
 from octavo.web.security import AnswerHeaders, KnownHosts, SameSite, SecurityHeaders
+from octavo.web.unlocking import Unlocking
 
 
 def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace | None = None) -> FastAPI:
@@ -51,9 +53,10 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
             open_database(settings) as database,
             aclosing(bucket_of(settings)) as bucket,
             aclosing(PagePictures(database, bucket, sandbox_of(settings, PRELOAD, patience=0), clock)) as drawn,
+            aclosing(Unlocking(database, bucket, sandbox_of(settings, UNLOCK_PRELOAD, patience=0))) as unlocking,
         ):
             limits, live = make_limits(settings, clock), Hub(database, pace)
-            app.state.parts = Parts(settings, database, bucket, limits, live, drawn)
+            app.state.parts = Parts(settings, database, bucket, limits, live, drawn, unlocking)
             yield
 
     app = FastAPI(

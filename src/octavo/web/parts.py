@@ -25,6 +25,7 @@ from octavo.web.limits import Limits, group_address
 from octavo.web.live import Hub
 from octavo.web.pictures import PagePictures
 from octavo.web.security import bearer_key
+from octavo.web.unlocking import Unlocking
 
 SESSION_COOKIE = "octavo_session"
 
@@ -37,6 +38,7 @@ class Parts:
     limits: Limits
     live: Hub
     pictures: PagePictures
+    unlocking: Unlocking
 
     async def readiness(self) -> list[Check]:
         return await check_readiness(self.database, self.bucket, storage_place(self.settings))

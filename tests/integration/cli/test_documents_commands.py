@@ -21,6 +21,7 @@ from octavo.cli import main
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from tests.integration.client.servers import cutting
 from tests.support.instance import Instance, free_port, instance_in
+from tests.support.pdf import Pdf, Words
 from tests.support.postgres import open_folder
 from tests.support.processes import running
 
@@ -333,6 +334,15 @@ def test_what_is_cancelled_fails_and_a_retry_goes_on(console: Console) -> None:
     assert console.say("retry", document) == "Back in line: 1.\n"
     (again,) = console.read("retry", document)["items"]
     assert (again["state"], console.read("show", document)["status"]) == ("pending", "pending")
+
+
+def test_a_locked_pdf_is_retried_with_its_password(console: Console) -> None:
+    file = Path("locked.pdf")
+    file.write_bytes(Pdf([[Words(f"{uuid4()}")]]).write("sesame"))
+    (document,) = console.add(file)
+    console.say("cancel", document)
+    assert "The password is wrong." in console.refuse("retry", document, "--password", "wrong")
+    assert console.run("retry", document, "--password", "-", stdin=b"sesame\n").stdout == "Back in line: 1.\n"
 
 
 def test_watching_ends_when_all_have_ended_and_tells_what_failed(console: Console) -> None:

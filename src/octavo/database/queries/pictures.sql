@@ -5,7 +5,7 @@ SELECT d.source_type, d.page_count, s.key, s.revision, p.width AS page_width, a.
 FROM documents d
 JOIN LATERAL (
     SELECT key, revision FROM artifacts
-    WHERE document_id = d.id AND kind IN ('source', 'page_raw') AND (revision IN (0, d.revision) OR d.revision = 0)
+    WHERE document_id = d.id AND kind IN ('source', 'unlocked', 'page_raw') AND (revision IN (0, d.revision) OR d.revision = 0)
     ORDER BY kind = 'source', revision DESC LIMIT 1
 ) AS s ON true
 LEFT JOIN pages p ON p.document_id = d.id AND p.revision = d.revision AND p.number = :number

@@ -1,9 +1,13 @@
 -- name: document(document)
--- What a document is processed from; nothing when it was deleted for good.
-SELECT d.id, d.filename, d.content_type, d.source_type, d.source_url, d.deleted_at IS NOT NULL AS deleted, a.key AS source_key,
+-- What a document is processed from; nothing when it was deleted for good. A file that was opened with a password is read
+-- as it is without one.
+SELECT d.id, d.filename, d.content_type, d.source_type, d.source_url, d.deleted_at IS NOT NULL AS deleted,
+       coalesce(u.key, a.key) AS source_key,
        d.duplicate_of IS NOT NULL OR EXISTS (
            SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical) AS canonical
-FROM documents d LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
+FROM documents d
+LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
+LEFT JOIN artifacts u ON u.document_id = d.id AND u.kind = 'unlocked' AND u.revision = 0
 WHERE d.id = :document;
 
 -- name: insert_object(key, bytes, sha256)!

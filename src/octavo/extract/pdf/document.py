@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pypdfium2
 from pypdfium2 import raw as pypdfium2_raw
@@ -136,6 +136,10 @@ class Document:
             raise PageError from error
         finally:
             made.close()
+
+    def save_unlocked(self, output: BinaryIO) -> None:
+        """The whole document, as it is without a password."""
+        self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
     @contextmanager
     def page(self, number: int) -> Generator[OpenPage]:

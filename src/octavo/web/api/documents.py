@@ -9,7 +9,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
@@ -24,6 +24,7 @@ from octavo.library.documents import (
     show_document,
 )
 from octavo.library.files import count_download, find_file
+from octavo.library.unlocked import keep_unlocked
 from octavo.model.errors import BadInput
 from octavo.model.pages import Page
 from octavo.web.api import Cursor, Limit, RetryRequest, problems
@@ -69,6 +70,12 @@ class EditRequest(BaseModel):
         if "tags" in given:
             given["tags"] = given["tags"] or []
         return Edit(**given)
+
+
+class RetryDocumentRequest(RetryRequest):
+    """`password` opens a PDF that was added as a file. It is used once and not kept; what it opens is."""
+
+    password: SecretStr | None = Field(default=None, min_length=1, max_length=500)
 
 
 class BulkRequest(BaseModel):
@@ -185,11 +192,17 @@ async def restore(parts: PartsOf, caller: Writing, document: UUID) -> Document:
 
 
 @router.post("/{document}/retry", responses=problems(400, 401, 403, 404, 409, 422))
-async def retry(parts: PartsOf, caller: Writing, document: UUID, wanted: RetryRequest | None = None) -> Retried:
-    """Go on with what failed, or process again what is complete."""
+async def retry(parts: PartsOf, caller: Writing, document: UUID, wanted: RetryDocumentRequest | None = None) -> Retried:
+    """Go on with what failed, or process again what is complete; a PDF that is locked, with its password."""
+    wanted = wanted or RetryDocumentRequest()
+    owner, password, opened = caller.owner_id, wanted.password, None
+    if password:
+        opened = await parts.unlocking.unlock(owner, document, password.get_secret_value())
     async with parts.database.transaction() as connection:
-        from_stage = wanted.from_stage if wanted else None
-        return await changes.retry_document(connection, caller.owner_id, document, from_stage)
+        unused = await keep_unlocked(connection, owner, document, opened) if opened else []
+        retried = await changes.retry_document(connection, owner, document, wanted.from_stage)
+    await parts.bucket.delete(unused)
+    return retried
 
 
 @router.get("/{document}/chunks", responses=problems(401, 404, 422))
