@@ -57,10 +57,13 @@ class FileReader:
 async def open_reader(
     limits: Limits | None = None, language: str = ANY_LANGUAGE, page_seconds: int = SECONDS
 ) -> AsyncGenerator[FileReader]:
-    """`language` and `page_seconds` are about text in pictures, which starts a sandbox of its own with the first."""
+    """For somebody who waits. `language` and `page_seconds` are about text in pictures, which has a sandbox of its own.
+
+    Both start with the first file that needs them.
+    """
     async with (
-        aclosing(Sandbox(preload=PRELOAD, limits=limits)) as sandbox,
-        aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits)) as recognising,
+        aclosing(Sandbox(preload=PRELOAD, limits=limits, patience=0)) as sandbox,
+        aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits, patience=0)) as recognising,
     ):
         yield FileReader(sandbox, Recognition(recognising, language, page_seconds))
 
