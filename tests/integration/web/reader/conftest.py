@@ -17,6 +17,7 @@ from octavo.jobs.faults import FaultPlan
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
 from octavo.pipeline import Tools, known_kinds
+from octavo.sandbox import Sandbox
 from tests.support.passwords import hash_fast
 from tests.support.postgres import Server, open_folder
 from tests.support.processing import OpenSandbox
@@ -50,9 +51,9 @@ class Room:
                 await asyncio.sleep(0.02)
 
     @asynccontextmanager
-    async def working(self) -> AsyncGenerator[None]:
+    async def working(self, sandbox: Sandbox | None = None) -> AsyncGenerator[None]:
         parts = self.house.app.state.parts
-        tools = Tools(parts.settings, parts.database, parts.bucket, OpenSandbox())
+        tools = Tools(parts.settings, parts.database, parts.bucket, sandbox or OpenSandbox())
         stopping = asyncio.Event()
         worker = Worker(parts.database, known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
         task = asyncio.create_task(worker.run(stopping))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from io import BytesIO
 from math import ceil
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -13,10 +14,13 @@ from PIL import Image
 
 from octavo.database import Database
 from octavo.library.pictures import forget_pictures
+from octavo.model.errors import BadInput
+from octavo.sandbox import Outcome
 from octavo.web.app import create_app
 from octavo.web.parts import Parts
 from tests.integration.web.reader.conftest import Room
 from tests.support.pdf import HEIGHT, WIDTH, Bookmark, Pdf, Words, paragraph
+from tests.support.processing import OpenSandbox
 from tests.support.visitors import refused
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -156,6 +160,14 @@ async def test_pictures_go_with_their_document_and_with_time(room: Room) -> None
     opened(await room.owner.get(path(kept)))
 
 
+async def test_who_finds_too_many_in_line_is_told_to_come_back(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await room.add("a.pdf", book(1))
+    monkeypatch.setattr("octavo.web.pictures.MOST_WAITING", 0)
+    answer = await room.owner.get(path(document))
+    refused(answer, 429, "RATE_LIMIT")
+    assert int(answer.headers["retry-after"]) >= 1
+
+
 # Boxes -------------------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +192,36 @@ async def test_any_box_can_be_marked(room: Room) -> None:
         assert abs(found - wanted) < 4
 
 
+async def test_a_twin_has_the_same_places(room: Room) -> None:
+    first = await room.add("a.pdf", book(2))
+    headers = {"x-upload-filename": "b.pdf"}
+    copied = await room.owner.post("/api/v1/documents?duplicates=new", content=book(2), headers=headers)
+    places = [
+        (await room.owner.get(f"/api/v1/documents/{one}/chunks")).json()["items"][0]["boxes"]
+        for one in (first, copied.json()["document_id"])
+    ]
+    assert places[0] == places[1] != []
+
+
 # Pages of the text -------------------------------------------------------------------------------------------------
+
+
+class NoChunks(OpenSandbox):
+    """Ends the work where a document can be read already and has no passages yet."""
+
+    async def run(self, function: str, *arguments: Any, **more: Any) -> Outcome:  # noqa: ANN401
+        if function.startswith("octavo.enrich"):
+            raise BadInput
+        return await super().run(function, *arguments, **more)
+
+
+async def test_pages_are_there_as_soon_as_the_text_is(room: Room) -> None:
+    document = await room.upload("a.pdf", book(2))
+    async with room.working(NoChunks()):
+        await room.until_done()
+    html = await room.read(f"/documents/{document}?p=2")
+    assert f'id="p-2" lang="en" dir="ltr"><a href="{path(document, 2)}"' in html
+    assert "data-page-now>2<" in html
 
 
 async def test_the_outline_has_what_only_the_files_own_contents_say(room: Room) -> None:

@@ -1,0 +1,84 @@
+"""Files are brought to this machine once, and pages that could not be drawn are not tried again at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from octavo.model.errors import PageNotDrawn
+from octavo.storage import Bucket, ObjectMissing, open_bucket
+from octavo.web.copies import LocalCopies
+from octavo.web.pictures import FAILED_SECONDS, MOST_FAILED, Failures, Wanted
+from tests.support.clock import Clock
+
+
+@pytest.fixture
+async def bucket(tmp_path: Path) -> AsyncGenerator[Bucket]:
+    async with aclosing(open_bucket((tmp_path / "objects").as_uri())) as bucket:
+        for key in ("one", "two", "three"):
+            await bucket.put(key, key.encode() * 10)
+        yield bucket
+
+
+async def test_a_file_is_brought_once_for_all_who_want_it(bucket: Bucket) -> None:
+    copies = LocalCopies(bucket)
+
+    async def read() -> Path:
+        async with copies.open("one") as path:
+            assert path.read_bytes() == b"one" * 10
+            return path
+
+    assert len(set(await asyncio.gather(*(read() for _ in range(5))))) == 1
+    await bucket.delete(["one"])
+    await read()
+    copies.close()
+
+
+async def test_what_was_used_longest_ago_goes_first_and_never_while_it_is_read(bucket: Bucket) -> None:
+    copies = LocalCopies(bucket, most_files=1)
+    async with AsyncExitStack() as reading:
+        first = await reading.enter_async_context(copies.open("one"))
+        async with copies.open("two") as second:
+            pass
+        assert (first.exists(), second.exists()) == (True, False)
+    async with copies.open("three") as third:
+        pass
+    assert (first.exists(), third.exists()) == (False, True)
+    copies.close()
+    assert not third.parent.exists()
+
+
+async def test_a_missing_file_leaves_nothing_behind(bucket: Bucket) -> None:
+    copies = LocalCopies(bucket)
+    with pytest.raises(ObjectMissing):
+        async with copies.open("four"):
+            pass
+    async with copies.open("one") as path:
+        assert list(path.parent.iterdir()) == [path]
+    copies.close()
+
+
+def test_a_page_that_could_not_be_drawn_is_tried_again_later() -> None:
+    clock, wanted = Clock(), Wanted(uuid4(), uuid4(), 1, 800)
+    failures = Failures(clock)
+    failures.check(wanted)
+    failures.note(wanted, "It took too long.")
+    with pytest.raises(PageNotDrawn, match="too long"):
+        failures.check(wanted)
+    clock.now += FAILED_SECONDS
+    failures.check(wanted)
+
+
+def test_only_so_many_failures_are_remembered() -> None:
+    failures, owner, document = Failures(Clock()), uuid4(), uuid4()
+    pages = [Wanted(owner, document, number, 800) for number in range(MOST_FAILED + 1)]
+    for page in pages:
+        failures.note(page, None)
+    failures.check(pages[0])
+    with pytest.raises(PageNotDrawn):
+        failures.check(pages[-1])
