@@ -26,11 +26,11 @@ _NUMBER = re.compile(r"\(?(\d{1,3})[.)]\s+(?=\S)")
 _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 
-def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> tuple[PageBlock, ...]:
-    """`scale` is how many of the lines' units make one of the page's."""
+def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
+    """With places as the lines have them, and sizes in units of the page, of which one is so many of the lines'."""
     paragraphs = [paragraph for column in reading_order(lines) for paragraph in join_lines(column)]
     usual = _usual(paragraphs)
-    return tuple(_blocks(paragraphs, usual, scale))
+    return list(_blocks(paragraphs, usual, scale))
 
 
 def _usual(paragraphs: Sequence[Paragraph]) -> float:
@@ -64,7 +64,7 @@ def _list(items: Sequence[Paragraph], usual: float, scale: float) -> PageBlock:
     text = "\n".join(_item(item.text) for item in items)
     box = _around([item.box for item in items])
     lines = sum(item.lines for item in items)
-    return PageBlock(BlockKind.LIST, text, _scaled(box, scale), _size(items[0], usual, scale), lines=lines)
+    return PageBlock(BlockKind.LIST, text, box, _size(items[0], usual, scale), lines=lines)
 
 
 def _item(text: str) -> str:
@@ -78,7 +78,7 @@ def _text(paragraph: Paragraph, usual: float, scale: float) -> PageBlock:
     return PageBlock(
         kind=BlockKind.HEADING if _is_heading(paragraph, usual) else BlockKind.PARAGRAPH,
         text="\n".join(markup.plain(one_line(line)) for line in paragraph.text.split("\n")),
-        box=_scaled(paragraph.box, scale),
+        box=paragraph.box,
         size=_size(paragraph, usual, scale),
         lines=paragraph.lines,
     )
@@ -100,7 +100,3 @@ def _size(paragraph: Paragraph, usual: float, scale: float) -> float:
 def _around(boxes: Sequence[Box]) -> Box:
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
-
-
-def _scaled(box: Box, scale: float) -> Box:
-    return Box(*(round(side / scale, 1) for side in box))

@@ -19,9 +19,12 @@ GUTTER_HEIGHTS = 0.8
 COLUMN_LINES = 3
 # A line that covers this much of its band's width goes over all columns.
 SPANNING = 0.6
-# Neighbours whose lines stand side by side more often than this, with few words in each, are cells of a table.
+# Neighbours whose lines stand side by side more often than this, with few words in each, are cells of a table; unless
+# they are longer than a number or a name, and most of them fill their column, as running text does.
 SIDE_BY_SIDE = 0.7
 CELL_CHARACTERS = 25
+SURE_CELL_CHARACTERS = 12
+FILLED = 0.8
 
 
 def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
@@ -96,13 +99,19 @@ def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
 
 def _is_table(parts: list[list[Line]], height: float) -> bool:
     """Whether neighbours are cells of the same rows rather than columns of text."""
-    lines = [line for part in parts for line in part]
-    if median(len(line.text) for line in lines) > CELL_CHARACTERS:
+    usual = median(len(line.text) for part in parts for line in part)
+    if usual > CELL_CHARACTERS or (usual > SURE_CELL_CHARACTERS and all(map(_is_filled, parts))):
         return False
     first, *others = parts
     middles = sorted(line.middle for line in first)
     beside = sum(_has_near(middles, line.middle, height / 2) for part in others for line in part)
     return beside >= SIDE_BY_SIDE * sum(map(len, others))
+
+
+def _is_filled(part: list[Line]) -> bool:
+    widths = sorted(line.width for line in part)
+    wide = widths[len(widths) * 3 // 4]  # not the widest, which may be a heading
+    return median(widths) >= FILLED * wide
 
 
 def _has_near(middles: list[float], middle: float, distance: float) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from octavo.extract.contract import Box
 from octavo.extract.ocr.blocks import blocks_of
-from octavo.extract.ocr.engine import recognise
 from octavo.extract.ocr.ink import has_ink
-from octavo.extract.pdf.pages import PageText
+from octavo.extract.ocr.turning import Upright, recognise_upright
+from octavo.extract.pdf.pages import PageBlock, PageText
 from octavo.model.languages import ANY_LANGUAGE
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+# One letter alone is a ring, a pole, or a cup seen from above.
+LEAST_LETTERS = 2
 
 
 def recognise_page(
@@ -21,5 +26,14 @@ def recognise_page(
     width, height = (side / scale for side in picture.size)
     if not has_ink(picture):
         return PageText(number, label, width, height, recognised=True)
-    blocks = blocks_of(recognise(picture, language), scale)
+    upright = recognise_upright(picture, language)
+    found = blocks_of(upright.lines, scale) if sum(len(line.text) for line in upright.lines) >= LEAST_LETTERS else []
+    blocks = tuple(_placed(block, upright, scale) for block in found)
     return PageText(number, label, width, height, blocks, pictures=not blocks, recognised=True)
+
+
+def _placed(block: PageBlock, upright: Upright, scale: float) -> PageBlock:
+    """In units of the page, where it is seen."""
+    if block.box is None:
+        return block
+    return replace(block, box=Box(*(round(side / scale, 1) for side in upright.as_it_lay(block.box))))

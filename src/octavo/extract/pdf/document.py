@@ -24,6 +24,7 @@ _DEEPEST_OBJECT = 4
 # Fewer strokes than that are lines and frames; more may be letters that were drawn.
 _MANY_OBJECTS = 100
 _SLACK = 1.5
+_MOST_OF_IT = 0.6
 _MOST_LANGUAGE_BYTES = 1000
 
 _pdfium: Any = pypdfium2
@@ -189,6 +190,15 @@ class OpenPage:
         """Whether something is shown that may hold text: a picture, or very many strokes."""
         for count, shown in enumerate(self._page.get_objects(max_depth=_DEEPEST_OBJECT)):
             if shown.type == _raw.FPDF_PAGEOBJ_IMAGE or count >= _MANY_OBJECTS:
+                return True
+        return False
+
+    def shows_one_picture(self) -> bool:
+        """Whether one picture covers most of the page."""
+        width, height = self.size
+        for shown in self._page.get_objects(filter=[_raw.FPDF_PAGEOBJ_IMAGE], max_depth=_DEEPEST_OBJECT):
+            left, bottom, right, top = shown.get_bounds()
+            if abs((right - left) * (top - bottom)) >= _MOST_OF_IT * width * height:
                 return True
         return False
 

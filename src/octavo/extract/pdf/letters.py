@@ -34,6 +34,8 @@ _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
 _NOT_CHARACTERS = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LETTER = re.compile(r"[^\W\d_]")
+_NO_LETTERS = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
+_MANY = 0.3
 
 
 def clean_letters(text: str) -> str:
@@ -53,6 +55,13 @@ def one_line(text: str) -> str:
     if "\n" in text:
         text = _HYPHENATED.sub("", text)
     return " ".join(text.split())
+
+
+def is_meaningless(text: str) -> bool:
+    """Whether many of its letters have no meaning, because the file does not say which letters its signs stand for."""
+    if text.isascii():
+        return False
+    return len(_NO_LETTERS.findall(text)) > _MANY * len(text)
 
 
 def has_right_to_left(text: str) -> bool:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from octavo.extract.pdf.document import Document, PageError, open_document
 from octavo.extract.pdf.layout import Laid, LayoutError, lay_out
-from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_meaningless, is_right_to_left
 from octavo.extract.pdf.pages import Batch, PageText
 from octavo.extract.pdf.plain import read_plain, turn_around
 
 _MOST_LABEL = 40
+_FEW_LETTERS = 120
 _COPY_BYTES = 64 * 1024 * 1024
 DAMAGED = "The page is damaged."
 
@@ -51,6 +52,23 @@ def label_of(document: Document, number: int) -> str:
 
 
 def _page(document: Document, number: int, laid: Laid | None) -> PageText:
+    page = _with_text(document, number, laid)
+    text = "".join(block.text for block in page.blocks)
+    if is_meaningless(text):
+        return replace(page, blocks=(), pictures=True, plain=False)
+    return replace(page, pictures=True) if 0 < len(text) < _FEW_LETTERS and _is_scan(document, number) else page
+
+
+def _is_scan(document: Document, number: int) -> bool:
+    """Whether it is one picture. What a scanner or a program stamped on it is not what it says."""
+    try:
+        with document.page(number) as page:
+            return page.shows_one_picture()
+    except PageError:
+        return False
+
+
+def _with_text(document: Document, number: int, laid: Laid | None) -> PageText:
     label = label_of(document, number)
     if laid is None or not laid.blocks:
         return _read_plain(document, number, label)

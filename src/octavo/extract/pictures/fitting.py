@@ -13,14 +13,19 @@ SHOWN_PIXELS = 2048
 JPEG_QUALITY = 80
 # How long a side each provider's model takes.
 MODEL_PIXELS = {"gemini": 3072, "openai": 2048, "anthropic": 1568}
+# Kinds of pixels that cannot be mixed, and what they become before a picture is made smaller: strokes would be lost.
+_MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;16L": "I", "I;16N": "I"}
 
 
 def fitted(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
-    """Turned as its camera says, in plain colours on white, with no side longer than this."""
-    picture.draft("RGB", (side, side))  # a JPEG is decoded at a fraction of its size
-    turned = ImageOps.exif_transpose(picture)
-    turned.thumbnail((side, side), reducing_gap=2.0)
-    return _plain(turned)
+    """Turned as its camera says, in plain colours on white, with no side longer than this.
+
+    The picture that is given is made smaller itself, because there may be no room for two.
+    """
+    if picture.mode in _MIXABLE:
+        picture = picture.convert(_MIXABLE[picture.mode])
+    picture.thumbnail((side, side), reducing_gap=2.0)
+    return _plain(ImageOps.exif_transpose(picture))
 
 
 def _plain(picture: Image.Image) -> Image.Image:

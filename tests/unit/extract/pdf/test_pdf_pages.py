@@ -150,6 +150,14 @@ def test_scans_are_empty_and_say_which_pages_to_read(read: Read) -> None:
     assert extracted.metadata.extra["pages_for_ocr"] == "1-2,4"
 
 
+def test_a_stamp_on_a_scan_and_signs_without_meaning_are_not_what_a_page_says(read: Read) -> None:
+    stamped: list[Part] = [Picture(), Words("Scanned on Monday", top=770, size=8)]
+    extracted = read([*paragraph(PROSE, 100)], stamped, [Words("\ue001\ue002\ue003 \ue004\ue005")])
+    assert extracted.metadata.extra["pages_for_ocr"] == "2-3"
+    assert "Scanned on Monday" in extracted.markdown
+    assert "\ue001" not in extracted.markdown
+
+
 def test_labels(read: Read) -> None:
     pages = [[*paragraph(PROSE, 100)] for _ in range(5)]
     extracted = read(*pages, labels=[(0, "<</S/r>>"), (2, "<</S/D>>"), (4, "<</S/D/P(A-)/St 7>>")])

@@ -25,7 +25,7 @@ def shown(path: Path, side: int = 2048) -> Image.Image:
     return Image.open(BytesIO(make_jpeg(path, side)))
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "AVIF"])
 def test_every_kind_becomes_a_jpeg(tmp_path: Path, kind: str) -> None:
     found = shown(saved(tmp_path, Image.new("RGB", (60, 40), "red"), kind))
     assert (found.format, found.size) == ("JPEG", (60, 40))
@@ -48,6 +48,18 @@ def test_a_picture_is_turned_as_its_camera_says(tmp_path: Path) -> None:
 def test_what_can_be_seen_through_stands_on_white(tmp_path: Path) -> None:
     found = shown(saved(tmp_path, Image.new("RGBA", (10, 10), (0, 0, 0, 0)), "PNG"))
     assert found.getpixel((5, 5)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "L", "I;16", "RGBA", "CMYK"])
+def test_thin_strokes_are_still_there_when_a_picture_of_any_kind_is_made_smaller(tmp_path: Path, mode: str) -> None:
+    drawn = Image.new("L", (1000, 1000), 255)
+    drawn.paste(0, (0, 501, 1000, 503))
+    given = drawn.convert("I").point(lambda tone: tone * 257).convert("I;16") if mode == "I;16" else drawn.convert(mode)
+    found = shown(saved(tmp_path, given, "TIFF"), 250).convert("L")
+    assert found.size == (250, 250)
+    tones = found.histogram()
+    assert sum(tones[:160]) >= 250
+    assert sum(tones[250:]) >= 240 * 250
 
 
 def test_sixteen_bits_a_channel_are_not_all_white(tmp_path: Path) -> None:

@@ -1,0 +1,128 @@
+"""Recognised lines become paragraphs, headings and lists with the places and sizes that they have on the page."""
+
+from __future__ import annotations
+
+import pytest
+from PIL import Image, ImageDraw
+
+from octavo.extract.contract import BlockKind, Box
+from octavo.extract.ocr.blocks import blocks_of
+from octavo.extract.ocr.engine import MOST_PIXELS, SEARCH_PIXELS, reading_scale, search_side
+from octavo.extract.ocr.ink import has_ink
+from octavo.extract.ocr.languages import has_letter
+from octavo.extract.ocr.lines import Line
+from octavo.extract.ocr.turning import Upright, turned_left
+from octavo.extract.pdf.pages import PageBlock
+from octavo.model.languages import RECOGNISED_LANGUAGES
+
+PROSE = [
+    "The marsh keeps its water for a long and dry summer, and gives it",
+    "back when the river is low; nobody has to open any gates for that,",
+    "which is why the people of the valley never built one.",
+]
+
+
+def line(text: str, base: float, *, left: float = 50, size: float = 20, width: float | None = None) -> Line:
+    """As boxes are around letters that reach far up and down, which all lines of these tests have."""
+    across = width if width is not None else len(text) * size / 2
+    return Line(text, Box(left, base - 0.89 * size, left + across, base + 0.37 * size))
+
+
+def paragraph(first: float, *, left: float = 50) -> list[Line]:
+    return [line(text, first + 25 * number, left=left) for number, text in enumerate(PROSE)]
+
+
+def said(blocks: list[PageBlock]) -> list[tuple[BlockKind, str]]:
+    return [(block.kind, block.text) for block in blocks]
+
+
+def test_a_wider_gap_ends_a_paragraph_although_its_last_line_is_long() -> None:
+    blocks = blocks_of([*paragraph(100), *paragraph(100 + 3 * 25 + 7)])
+    assert said(blocks) == [(BlockKind.PARAGRAPH, " ".join(PROSE))] * 2
+    assert [block.lines for block in blocks] == [3, 3]
+
+
+def test_what_is_set_larger_is_a_heading_and_sizes_are_those_of_the_page() -> None:
+    blocks = blocks_of([line("A large, early map", 60, size=40), *paragraph(120)], scale=2.0)
+    assert [(block.kind, block.size) for block in blocks] == [(BlockKind.HEADING, 20), (BlockKind.PARAGRAPH, 10)]
+
+
+def test_a_number_before_a_short_line_makes_it_a_heading_and_one_before_a_row_of_lines_a_list() -> None:
+    lines = [
+        line("2.1 Springs, (early maps)", 50),
+        *paragraph(100),
+        line("1. jug", 230),
+        line("2. plough", 255),
+        line("• a yellow jug", 330),
+    ]
+    assert said(blocks_of(lines)) == [
+        (BlockKind.HEADING, "2.1 Springs, (early maps)"),
+        (BlockKind.PARAGRAPH, " ".join(PROSE)),
+        (BlockKind.LIST, "1. jug\n2. plough"),
+        (BlockKind.LIST, "- a yellow jug"),
+    ]
+
+
+def test_rows_of_cells_stay_rows() -> None:
+    rows = [("rye, (early)", "14"), ("barley, (early)", "7"), ("spelt, (early)", "90")]
+    cells = [line(text, 100 + 25 * n, left=50 + 300 * m) for n, row in enumerate(rows) for m, text in enumerate(row)]
+    assert said(blocks_of(cells)) == [(BlockKind.PARAGRAPH, "rye, (early) 14\nbarley, (early) 7\nspelt, (early) 90")]
+
+
+def test_what_runs_up_the_edge_of_a_page_comes_last_and_is_no_heading() -> None:
+    stamp = Line("version 3", Box(5, 40, 35, 400))
+    assert said(blocks_of([stamp, *paragraph(100)]))[-1] == (BlockKind.PARAGRAPH, "version 3")
+
+
+def test_signs_of_markdown_are_only_signs() -> None:
+    (block,) = blocks_of([line("a *rough* [guess](not a link) for <b>you</b>", 100)])
+    assert block.text == "a \\*rough\\* [guess\\](not a link) for \\<b>you\\</b>"
+
+
+def test_a_place_on_a_turned_sheet_is_where_it_lay() -> None:
+    box = Box(10, 20, 30, 60)
+    assert Upright([], 100, 200).as_it_lay(box) == box
+    assert Upright([], 100, 200, 1).as_it_lay(turned_left(box, 100)) == box
+    assert Upright([], 100, 200, 2).as_it_lay(Box(70, 140, 90, 180)) == box
+    upside_down = Box(70, 140, 90, 180)
+    assert Upright([], 100, 200, 3).as_it_lay(turned_left(upside_down, 100)) == box
+
+
+def grey_sheet() -> Image.Image:
+    """Shadows, a dark edge and grain, as scanners make them."""
+    sheet = Image.blend(Image.new("L", (600, 800), 220), Image.linear_gradient("L").resize((600, 800)), 0.1)
+    sheet.paste(30, (0, 0, 12, 800))
+    return Image.blend(sheet, Image.effect_noise(sheet.size, 25), 0.05)
+
+
+def test_an_empty_sheet_has_no_ink_and_one_with_a_number_has() -> None:
+    sheet = grey_sheet()
+    assert not has_ink(sheet)
+    ImageDraw.Draw(sheet).text((290, 740), "12", fill=60, font_size=20)
+    assert has_ink(sheet)
+
+
+@pytest.mark.parametrize(
+    ("language", "letter", "known"),
+    [
+        ("auto", "東", True), ("auto", "ß", True), ("de", "ß", True), ("de", "東", False), ("de", "7", True),
+        ("ja", "の", True), ("ja", "東", True), ("zh", "東", True), ("zh", "の", False), ("zh", "a", True),
+    ],
+)  # fmt: skip
+def test_a_language_has_its_letters_and_no_others(language: str, letter: str, known: bool) -> None:
+    assert has_letter(language, letter) is known
+    assert {"en", "zh", "ja"} < RECOGNISED_LANGUAGES
+
+
+@pytest.mark.parametrize(
+    "size",
+    [(30, 20), (1700, 2200), (12000, 9000), (1000, 30000), (20, 9000)],
+    ids=lambda size: "x".join(map(str, size)),
+)
+def test_pictures_of_any_shape_are_read_at_a_bearable_size(size: tuple[int, int]) -> None:
+    scale = reading_scale(*size)
+    width, height = (max(1, round(side * scale)) for side in size)
+    side = search_side(width, height)
+    searched = min(1.0, side / max(width, height))
+    assert width * height <= MOST_PIXELS * 1.01
+    assert width * height * searched**2 <= SEARCH_PIXELS * 1.01
