@@ -3,6 +3,8 @@
 No network, no database, no clock. What it makes is labelled `local`. It quotes and counts; it does not write.
 """
 
+from octavo.ai.local.answers import answer
+from octavo.ai.local.description import MADE_BY, Description, describe
 from octavo.ai.local.embedding import DIMENSIONS, NAME, Embedder
 
-__all__ = ["DIMENSIONS", "NAME", "Embedder"]
+__all__ = ["DIMENSIONS", "MADE_BY", "NAME", "Description", "Embedder", "answer", "describe"]

@@ -47,14 +47,15 @@ class Embedder:
         """A row for each text, of length 1. A text without any word has the vector of an empty one."""
         import numpy as np
 
-        windows = [(place, window) for place, text in enumerate(texts) for window in self._windows(text)]
+        windows = [(place, window) for place, text in enumerate(texts) for window in self.windows(text)]
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         with ThreadPoolExecutor(self._threads) as pool:
             for (place, window), vector in zip(windows, pool.map(self._run, (one for _, one in windows)), strict=True):
                 vectors[place] += vector / np.linalg.norm(vector) * len(window)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
-    def _windows(self, text: str) -> Iterator[list[int]]:
+    def windows(self, text: str) -> Iterator[list[int]]:
+        """The word pieces of a text as the model reads them: as few windows as can be, all of the same length."""
         whole = text.encode(errors="replace").decode()  # a question may hold half of a character
         pieces = self._tokenizer.encode(whole, add_special_tokens=False).ids
         count = max(ceil(len(pieces) / _MOST_PIECES), 1)

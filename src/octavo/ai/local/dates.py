@@ -1,0 +1,119 @@
+"""The day a document is of, from the dates that are written in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+_MONTHS = """
+january jan januar jänner januari janvier gennaio gen enero ene janeiro
+february feb februar februari février fév fevrier febbraio febrero fevereiro fev
+march mar märz maerz maart mars marzo março marco mrz mrt
+april apr avril aprile abril avr abr
+may mai mei maggio mayo maio mag
+june jun juni juin giugno junio junho giu
+july jul juli juillet luglio julio julho lug juil
+august aug augustus août aout agosto ago
+september sep sept septembre settembre septiembre setembro set
+october oct oktober octobre ottobre octubre outubro okt ott out
+november nov novembre noviembre novembro
+december dec dezember décembre decembre dicembre diciembre dezembro dez dic déc
+"""
+_MONTH_NUMBERS = {name: number for number, line in enumerate(_MONTHS.strip().splitlines(), 1) for name in line.split()}
+_NAMES = "|".join(sorted(_MONTH_NUMBERS, key=len, reverse=True))
+_YEAR = r"(?P<year>1[4-9]\d\d|20\d\d)"
+_BETWEEN = r"[\s.,]{1,3}(?:de\s|del\s)?"
+_SHAPES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?<![\d-]){_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
+        rf"(?<![\d-]){_YEAR}/(?P<month>\d\d)/(?P<day>\d\d)(?!\d)",
+        rf"(?<![\d.])(?P<day>\d\d?)(?:st|nd|rd|th|er|\.)?(?:\sof)?{_BETWEEN}(?P<name>{_NAMES})\b{_BETWEEN}{_YEAR}(?!\d)",
+        rf"\b(?P<name>{_NAMES})\b\.?\s(?P<day>\d\d?)(?:st|nd|rd|th)?,?\s{_YEAR}(?!\d)",
+        rf"(?<![\d.])(?P<day>\d\d?)\.\s?(?P<month>\d\d?)\.\s?{_YEAR}(?!\.?\d)",
+        rf"(?<![\d/-])(?P<either>\d\d?)(?P<mark>[/-])(?P<other>\d\d?)(?P=mark){_YEAR}(?!\d)",
+        rf"\b(?P<name>{_NAMES})\b\.?,?\s{_YEAR}(?!\d)",
+        rf"(?:©|\(c\)|copyright)\s{{0,3}}(?:©\s?)?{_YEAR}(?!\d)",
+    )
+]
+# The first says it of the document itself, the second of it or of something in it.
+_OF_DOCUMENT = re.compile(
+    r"((invoice|bill|billing|issue|publication|report|letter) date|date of issue|dated|published|issued|rechnungsdatum"
+    r"|ausstellungsdatum|date de facture|facture n.{0,20} du|factuurdatum|data fattura|fecha de factura)[^\n\d]{0,25}$",
+    re.IGNORECASE,
+)
+_OF_ANYTHING = re.compile(
+    r"(\bdate|posted|updated|sent|datum|vom\b|\bden\b|\bdu\b|\ble\b|fecha|\bdata\b)[^\n\d]{0,25}$", re.IGNORECASE
+)
+_OF_SOMETHING_ELSE = re.compile(
+    r"\b(due|deadline|expir\w*|until|till|before|born|birth|since|between|from|delivery|payable|fällig|bis|seit|geboren"
+    r"|échéance|jusqu\w*|hasta|vencimiento|scadenza|entro|vervaldatum|tot)[^\n\d]{0,20}$",
+    re.IGNORECASE,
+)
+# A document says near its beginning of when it is.
+_HEAD = 4000
+_CONTEXT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`iso` is a year, a month or a day; `label` is how clearly the words before it say that it is the document's."""
+
+    iso: str
+    start: int
+    label: int
+
+
+def find_date(text: str, claimed: str | None = None, language: str | None = None) -> str | None:
+    """A date that is labelled as the document's, else what the file says of itself, else the first and fullest date."""
+    found = list(find_dates(text[:_HEAD], language))
+    best = max(found, key=lambda one: (one.label, len(one.iso), -one.start), default=None)
+    if best and (best.label or not claimed):
+        return best.iso
+    return claimed
+
+
+def find_dates(text: str, language: str | None = None) -> Sequence[Found]:
+    """In the order of the text. Where several shapes fit one place the first shape counts."""
+    taken: list[tuple[int, int]] = []
+    found: list[Found] = []
+    for match in (match for shape in _SHAPES for match in shape.finditer(text)):
+        iso = _iso(match.groupdict(), language)
+        before = text[max(match.start() - _CONTEXT, 0) : match.start()]
+        if not iso or any(start < match.end() and match.start() < end for start, end in taken):
+            continue
+        taken.append(match.span())
+        if not _OF_SOMETHING_ELSE.search(before):
+            label = 2 if _OF_DOCUMENT.search(before) else 1 if _OF_ANYTHING.search(before) else 0
+            found.append(Found(iso, match.start(), label))
+    return sorted(found, key=lambda one: one.start)
+
+
+def _iso(parts: dict[str, str | None], language: str | None) -> str | None:
+    year = int(parts["year"] or 0)
+    for month, day in _meanings(parts, language):
+        if not month:
+            return f"{year:04}"
+        if not day:
+            return f"{year:04}-{month:02}"
+        try:
+            return date(year, month, day).isoformat()
+        except ValueError:
+            continue
+    return None
+
+
+def _meanings(parts: dict[str, str | None], language: str | None) -> Iterator[tuple[int, int]]:
+    """Months and days that may be meant; 3/4 means two days in English, so that only its year is certain."""
+    if parts.get("either"):
+        first, second = int(parts["either"] or 0), int(parts["other"] or 0)
+        if language == "en" and first != second and max(first, second) <= 12:  # noqa: PLR2004 - months
+            yield 0, 0
+        yield second, first
+        yield first, second
+    elif name := parts.get("name"):
+        yield _MONTH_NUMBERS[name.lower()], int(parts.get("day") or 0)
+    else:
+        yield int(parts.get("month") or 0), int(parts.get("day") or 0)

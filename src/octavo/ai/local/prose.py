@@ -1,0 +1,96 @@
+"""Which parts of a piece of Markdown are language, and where: marks are blanked, so that every offset stays.
+
+Chunks are cut from any place, so nothing is parsed that needs what came before; one pass over the lines is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+
+class Part(Enum):
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    ITEM = "item"
+    CELLS = "cells"
+
+
+class Segment(NamedTuple):
+    """`text[start:end]` of the Markdown, without the marks before and behind it."""
+
+    part: Part
+    start: int
+    end: int
+
+
+# What is no language inside a line: where links lead, addresses, tags, pictures' marks, formulas.
+_HIDDEN = re.compile(
+    r"\]\([^()\s]*(?:\s\"[^\"\n]*\")?\)"  # ](address "title")
+    r"|\]\[[^\[\]\n]*\]"  # ][reference]
+    r"|(?:https?://|www\.)[^\s<>()]+"
+    r"|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+"
+    r"|<[^<>\n]{1,300}>"
+    r"|!\[|\[\^[^\]\s]{1,40}\]"
+    r"|\$[^$\n]{1,300}\$"
+    r"|&[a-z]{2,8};"
+)
+_MARKS = str.maketrans(dict.fromkeys("*_`~[]\\", " "))
+_FENCE = re.compile(r"\s*(```|~~~)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+")
+_ITEM = re.compile(r"\s*(?:[-+*•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_QUOTE = re.compile(r"\s{0,3}(?:>\s?)+")
+_RULE = re.compile(r"[-=*_|:+\s]*")
+
+
+def blank(markdown: str) -> str:
+    """The same text, of the same length, with everything that is no language turned into spaces."""
+    return _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
+
+
+def segments(markdown: str) -> Iterator[Segment]:
+    """Headings, paragraphs, items of lists and rows of tables in order. Listings are left out."""
+    fenced, begin, end, part = False, -1, -1, Part.PARAGRAPH
+    for start, line in _lines(markdown):
+        if _FENCE.match(line):
+            fenced = not fenced
+        opening = None if fenced or _FENCE.match(line) else _read_line(line)
+        if opening is None or opening[0] is not None:
+            if begin >= 0:
+                yield Segment(part, begin, end)
+            begin = -1
+        if opening is None:
+            continue
+        kind, skipped = opening
+        if begin < 0:
+            begin, part = start + skipped, kind or Part.PARAGRAPH
+        end = start + len(line.rstrip())
+        if kind in {Part.HEADING, Part.CELLS}:
+            yield Segment(part, begin, end)
+            begin = -1
+    if begin >= 0:
+        yield Segment(part, begin, end)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for line in text.split("\n"):
+        yield start, line
+        start += len(line) + 1
+
+
+def _read_line(line: str) -> tuple[Part | None, int] | None:
+    """What begins with this line and behind which marks; no part where it goes on, and None where nothing is."""
+    if _RULE.fullmatch(line):
+        return None
+    if heading := _HEADING.match(line):
+        return Part.HEADING, heading.end()
+    if line.lstrip().startswith("|"):
+        return Part.CELLS, len(line) - len(line.lstrip())
+    if quote := _QUOTE.match(line):
+        return (None, quote.end()) if line[quote.end() :].strip() else None
+    if item := _ITEM.match(line):
+        return Part.ITEM, item.end()
+    return None, len(line) - len(line.lstrip())
