@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -38,8 +40,16 @@ class Bench:
     anthropic: FakeAnthropic
     _open: list[Gateway] = field(default_factory=list[Gateway])
 
-    def __post_init__(self) -> None:
+    @property
+    def servers(self) -> dict[str, FakeProvider]:
+        return {"gemini": self.gemini, "openai": self.openai, "anthropic": self.anthropic}
+
+    def clear(self) -> None:
+        """Nothing was ever asked, and no time has passed."""
         self.engine.run(CLEAR)
+        self.engine.run("UPDATE engine_clock SET shift = '0'")
+        for server in self.servers.values():
+            server.clear()
 
     def gateway(self, providers: str = "gemini", **settings: Any) -> Gateway:  # noqa: ANN401
         """With the keys and addresses of all of them."""
@@ -62,15 +72,19 @@ class Bench:
         for gateway in self._open:
             await gateway.aclose()
 
+    async def until(self, happened: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not happened():  # noqa: ASYNC110 - it happens in another thread
+                await asyncio.sleep(0.01)
+
     # Who asks -----------------------------------------------------------------------------------------------------
 
     def caller(self, owner: UUID | None = None, *, kind: str = "user") -> Caller:
         """Somebody with a document, outside of any job."""
-        if owner is None:
-            owner = self.engine.one("INSERT INTO owners (id, kind) VALUES (%s, %s) RETURNING id", uuid4(), kind)
-        document = uuid4()
-        self.engine.run(DOCUMENT, document, owner, uuid4(), str(document))
-        return Caller(owner, document)
+        owner_id, document = owner or uuid4(), uuid4()
+        self.engine.run("INSERT INTO owners (id, kind) VALUES (%s, %s) ON CONFLICT DO NOTHING", owner_id, kind)
+        self.engine.run(DOCUMENT, document, owner_id, uuid4(), str(document))
+        return Caller(owner_id, document)
 
     def working(self, owner: UUID | None = None, lease: float = 60) -> Caller:
         """A job that a worker has just begun."""
@@ -92,13 +106,12 @@ class Bench:
 
     def billed(self) -> Decimal:
         """What the providers will want for what they did."""
-        servers: dict[str, FakeProvider] = {"gemini": self.gemini, "openai": self.openai, "anthropic": self.anthropic}
         prices = Prices(["llama=0/0"])
         return sum(
             (
                 prices.find(name, bill.model).input * bill.read / 1_000_000
                 + prices.find(name, bill.model).output * bill.written / 1_000_000
-                for name, server in servers.items()
+                for name, server in self.servers.items()
                 for bill in server.bills
             ),
             start=Decimal(0),
@@ -106,5 +119,3 @@ class Bench:
 
     def check_sums(self) -> None:
         assert self.engine.rows(WRONG_SUMS) == []
-
-

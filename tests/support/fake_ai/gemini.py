@@ -38,11 +38,12 @@ DETAILS: dict[Trouble, list[dict[str, Any]]] = {
 class FakeGemini(FakeProvider):
     """`files` are those it has, by name. A new one is looked at `looks` times before it can be used."""
 
-    def __init__(self, *more: Any, **others: Any) -> None:  # noqa: ANN401
-        super().__init__(*more, **others)
+    def clear(self) -> None:
+        super().clear()
         # It says so in the body.
         self.retry_after = None
         self.files: dict[str, bytes] = {}
+        self.sent = 0
         self.looks = 0
         self.becomes = "ACTIVE"
 
@@ -85,11 +86,12 @@ class FakeGemini(FakeProvider):
     def _keep_files(self, request: sites.Asked) -> Answer:
         if request.path == "/upload/v1beta/files":
             assert request.headers["x-goog-upload-command"] == "start"
-            place = f"{self.url}/upload-here/{len(self.files)}?key={request.headers['x-goog-api-key']}"
+            place = f"{self.url}/upload-here/{self.sent}?key={request.headers['x-goog-api-key']}"
             return Answer(200, b"", {"X-Goog-Upload-URL": place})
         if request.path.startswith("/upload-here/"):
             assert request.headers["x-goog-upload-command"] == "upload, finalize"
-            name = f"files/number-{len(self.files) + 1}"
+            self.sent += 1
+            name = f"files/number-{self.sent}"
             self.files[name] = request.body
             return as_json({"file": self._describe(name)})
         return as_json(self._describe(request.path.removeprefix("/v1beta/")))

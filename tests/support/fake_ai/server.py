@@ -7,7 +7,7 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -63,15 +63,20 @@ class Bill:
 class FakeProvider(ABC):
     """`script` is used up call by call, and then everything goes well. `answer` may be replaced by a test."""
 
-    def __init__(self, script: Iterable[Trouble | None] = ()) -> None:
-        self.script: deque[Trouble | None] = deque(script)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._site = Site()
+        self._site.elsewhere = self._serve
+        self.clear()
+
+    def clear(self) -> None:
+        """As new."""
+        self.script: deque[Trouble | None] = deque()
         self.asked: list[Asked] = []
         self.bills: list[Bill] = []
         self.answer: Callable[[Asked], str] = good_answer
         self.retry_after: str | None = "17"
-        self._lock = threading.Lock()
-        self._site = Site()
-        self._site.elsewhere = self._serve
+        self._site.asked.clear()
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ from octavo.ai.fitting import clean, fit
 from octavo.ai.outputs import Output
 from octavo.ai.prompting import load_prompt
 from octavo.ai.requests import Part, Request
-from octavo.ai.schemas import plain_schema, whole_schema
+from octavo.ai.schemas import Schema, plain_schema, whole_schema
 from octavo.model.json import JSON
 
 AI_SECONDS = 90.0
@@ -67,17 +67,17 @@ class Task(Generic[In, Out]):
         """The typed output, or `Unusable`."""
         fenced = _FENCE.match(answer)
         text = clean(fenced[1] if fenced else answer).strip()
-        value: JSON = {"markdown": text} if self.output is MarkdownText else _parse(text)
+        value: JSON = {"markdown": text} if self.output is MarkdownText else _parse(text, whole_schema(self.output))
         try:
-            return self.check(given, self.output.model_validate(fit(value, whole_schema(self.output))))
+            return self.check(given, self.output.model_validate(value))
         except ValidationError as error:
             raise Unusable(_explain(error)) from None
 
 
-def _parse(text: str) -> JSON:
+def _parse(text: str, schema: Schema) -> JSON:
     try:
-        return json.loads(text)
-    except ValueError:
+        return fit(json.loads(text), schema)
+    except (ValueError, RecursionError):
         raise Unusable("it is not JSON") from None
 
 

@@ -1,0 +1,120 @@
+"""Which models are asked and what they cost, as settings say it; what cannot be is refused before the first job."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, cast
+
+import pytest
+
+from octavo.ai.faults import Usage
+from octavo.ai.models import line_of
+from octavo.ai.opening import open_gateway, read_rates
+from octavo.ai.prices import Prices
+from octavo.ai.vectors import cut_windows, pack, pool, unpack
+from octavo.database import Database
+from octavo.model.errors import BadSetting
+from octavo.model.settings import Settings, load_settings
+
+NOBODY = cast("Database", None)
+
+
+def settings_of(**more: Any) -> Settings:  # noqa: ANN401
+    keys = {"gemini_key": "a", "openai_key": "b", "anthropic_key": "c"}
+    return Settings.model_validate({**keys, **more})
+
+
+def test_without_settings_everything_is_done_here() -> None:
+    line = line_of(Settings())
+    assert [str(one) for one in line.of("enrich_chunks")] == ["local"]
+    assert str(line.embedding) == "local"
+
+
+def test_models_stand_in_the_order_of_their_providers() -> None:
+    line = line_of(settings_of(providers="anthropic,openai,local", task_models="classify_image=openai:gpt-5|local"))
+    names = ["anthropic:claude-haiku-4-5", "openai:gpt-5-mini", "local"]
+    assert [str(one) for one in line.of("enrich_chunks")] == names
+    assert [str(one) for one in line.of("classify_image")] == ["openai:gpt-5", "local"]
+    assert str(line.embedding) == "openai:text-embedding-3-small"
+    assert str(line_of(settings_of(providers="anthropic")).embedding) == "local"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"task_models": "paint=gemini:x"}, "there is no task paint; there are classify_document"),
+        ({"task_models": "classify_image=openai:gpt-5"}, "openai:gpt-5 is none of OCTAVO_PROVIDERS"),
+        ({"embedding_model": "openai:text-embedding-3-small"}, "is none of OCTAVO_PROVIDERS"),
+        ({"gemini_model": "gemini-99"}, "What gemini:gemini-99 costs is not known; say so in OCTAVO_PRICES"),
+        ({"provider_limits": "gemini=0/5"}, "is not like gemini=1000/1000000"),
+        ({"provider_limits": "gemni=5/5"}, "is not like gemini=1000/1000000"),
+    ],
+)
+def test_what_cannot_be_is_refused_when_it_is_opened(more: dict[str, str], said: str) -> None:
+    with pytest.raises(BadSetting) as refused:
+        open_gateway(settings_of(providers="gemini", **more), NOBODY)
+    assert said in refused.value.line
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("OCTAVO_PROVIDERS", "gemini", "gemini needs OCTAVO_GEMINI_KEY too"),
+        ("OCTAVO_PROVIDERS", "compatible", "compatible needs OCTAVO_COMPATIBLE_URL too"),
+        ("OCTAVO_PROVIDERS", "gemni", "there is no gemni; there are gemini, openai"),
+        ("OCTAVO_TASK_MODELS", "gpt-5", "must look like classify_image=openai:gpt-5|local"),
+        ("OCTAVO_PRICES", "gpt-9=cheap", "must look like name=1.5/10"),
+        ("OCTAVO_GEMINI_URL", "google.com", "must look like https://host"),
+        ("OCTAVO_MONTH_BUDGET", "-1", "OCTAVO_MONTH_BUDGET: "),
+    ],
+)
+def test_a_wrong_setting_says_what_is_missing(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(BadSetting) as refused:
+        load_settings()
+    assert said in refused.value.line
+
+
+def test_rates_are_read() -> None:
+    rates = read_rates(["gemini=60/1000000", "openai=0.5/10"])
+    assert (rates["gemini"].requests, rates["gemini"].tokens, rates["openai"].requests) == (60, 1_000_000, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "usage", "cost"),
+    [
+        ("gemini", "gemini-2.5-flash", Usage(1_000_000, 1_000_000), "2.8"),
+        ("gemini", "gemini-2.5-flash", Usage(1_000_000, 0, 1_000_000), "0.03"),
+        # Long calls of some models cost more, all of them.
+        ("gemini", "gemini-2.5-pro", Usage(200_000, 0), "0.25"),
+        ("gemini", "gemini-2.5-pro", Usage(200_001, 0), "0.5000025"),
+        ("openai", "gpt-5-mini-2025-08-07", Usage(1_000_000, 0), "0.25"),
+        ("anthropic", "claude-haiku-4-5-20251001", Usage(0, 1_000_000), "5"),
+        ("gemini", "gemini-embedding-001", Usage(1_000_000), "0.15"),
+        ("compatible", "anything", Usage(1_000_000, 1_000_000), "0"),
+        ("openai", "gpt-99", Usage(1_000_000, 1_000_000), "11"),
+    ],
+)
+def test_what_a_call_costs(provider: str, model: str, usage: Usage, cost: str) -> None:
+    assert Prices(["gpt-99=1/10"]).find(provider, model).cost(usage) == Decimal(cost)
+
+
+def test_a_model_that_only_begins_like_another_has_no_price() -> None:
+    with pytest.raises(BadSetting):
+        Prices().find("openai", "gpt-5-giant")
+
+
+def test_long_texts_are_cut_at_words_and_nothing_is_lost() -> None:
+    text = "word " * 3000 + "x" * 9000
+    windows = cut_windows(text)
+    assert "".join(windows) == text
+    assert max(map(len, windows)) <= 6000
+    assert windows[0].endswith("word ")
+    assert cut_windows("") == [""]
+
+
+def test_vectors_become_one_and_survive_being_kept() -> None:
+    assert pool([[1.0, 0.0], [0.0, 1.0]], [300, 100]) == pytest.approx([0.9487, 0.3162], abs=1e-4)
+    assert unpack(pack([[0.5, -0.25], [1.0, 0.0]])) == [[0.5, -0.25], [1.0, 0.0]]

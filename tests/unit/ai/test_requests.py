@@ -1,0 +1,73 @@
+"""What is sent to a model: the same question has the same name, and text of documents stays between its marks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.ai.inputs import Passage, Source
+from octavo.ai.prompting import load_prompt
+from octavo.ai.requests import Picture, Quoted
+from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, TASKS, ImageToClassify, Tasks
+
+OWNER = UUID(int=1)
+DOCUMENT = Source([Passage("Text.", ("Head",))], filename="a.pdf")
+
+
+@given(st.text())
+def test_no_text_can_end_the_marks_around_it(text: str) -> None:
+    fenced = Quoted("document", text).fenced
+    opening = re.match(r"<(document-[0-9a-f]{16})>\n", fenced)
+    assert opening
+    assert fenced == f"<{opening[1]}>\n{text}\n</{opening[1]}>"
+    assert opening[1] not in text
+
+
+def test_a_question_is_the_same_only_if_all_of_it_is() -> None:
+    asked = CLASSIFY_DOCUMENT.request(DOCUMENT)
+    digests = [
+        asked.digest(OWNER, 0),
+        asked.digest(UUID(int=2), 0),
+        asked.digest(OWNER, 1),
+        replace(asked, version="2.1").digest(OWNER, 0),
+        replace(asked, purpose="other").digest(OWNER, 0),
+        replace(asked, schema={"type": "string"}).digest(OWNER, 0),
+        CLASSIFY_DOCUMENT.request(replace(DOCUMENT, filename="b.pdf")).digest(OWNER, 0),
+        CLASSIFY_IMAGE.request(ImageToClassify(Picture(b"1", "image/png"), "a")).digest(OWNER, 0),
+        CLASSIFY_IMAGE.request(ImageToClassify(Picture(b"2", "image/png"), "a")).digest(OWNER, 0),
+    ]
+    assert len(set(digests)) == len(digests)
+    assert CLASSIFY_DOCUMENT.request(DOCUMENT).digest(OWNER, 0) == digests[0]
+
+
+def test_tokens_are_guessed_rather_too_high() -> None:
+    passages = [Passage("four " * 300)] * 50
+    request = ENRICH_CHUNKS.request(passages)
+    assert 50 * 300 * 1.3 < request.input_tokens < 50 * 300 * 3
+    assert request.expected_tokens == 15_000 < request.output_tokens
+    assert CLASSIFY_IMAGE.request(ImageToClassify(Picture(b"", "image/png"), "a")).input_tokens > 2500
+
+
+@pytest.mark.parametrize("name", TASKS.names)
+def test_every_task_has_a_prompt_that_says_what_documents_are(name: str) -> None:
+    prompt = load_prompt(name)
+    assert re.fullmatch(r"\d+\.\d+", prompt.version)
+    assert prompt.text.endswith("What it does not say, you do not know.")
+
+
+def test_two_tasks_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="same name"):
+        Tasks(CLASSIFY_DOCUMENT, CLASSIFY_DOCUMENT)
+
+
+def test_a_long_document_is_shown_by_its_beginning_and_its_headings() -> None:
+    source = Source([Passage(f"{number} " + "word " * 300, (f"Part {number}",)) for number in range(200)])
+    request = CLASSIFY_DOCUMENT.request(source)
+    shown = [part.text for part in request.parts if isinstance(part, Quoted)]
+    assert sum(map(len, shown)) < 30_000
+    assert "Part 99" in shown[0]
