@@ -106,7 +106,7 @@ class TooLarge(BadInput):
 
 
 class Encrypted(BadInput):
-    """The file is protected by a password. Try again with its password."""
+    """The file is protected by a password. Give the password to open it."""
 
     code = "ENCRYPTED"
 

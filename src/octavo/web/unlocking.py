@@ -11,7 +11,8 @@ from uuid import UUID
 
 from octavo.database import Database
 from octavo.extract.unlocking import unlock_in_sandbox
-from octavo.library.unlocked import find_locked
+from octavo.library.changes import Retried, retry_document
+from octavo.library.unlocked import find_locked, keep_unlocked
 from octavo.model.ids import new_id
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, Stored
@@ -34,11 +35,17 @@ class Unlocking:
     async def aclose(self) -> None:
         await self._sandbox.aclose()
 
-    async def unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
-        """The opened file, as an object that no row refers to yet; None for a file that needs no password.
+    async def retry(self, owner: UUID, document: UUID, password: str, from_stage: str | None = None) -> Retried:
+        """Process a document from what its password opens. A wrong one is `Encrypted` and changes nothing."""
+        opened = await self._unlock(owner, document, password)
+        async with self._database.transaction() as connection:
+            unused = await keep_unlocked(connection, owner, document, opened) if opened else []
+            retried = await retry_document(connection, owner, document, from_stage)
+        await self._bucket.delete(unused)
+        return retried
 
-        Raises `Encrypted` for a wrong one.
-        """
+    async def _unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
+        """The opened file, as an object that no row refers to yet; None for a file that needs no password."""
         async with self._database.connection() as connection:
             key = await find_locked(connection, owner, document)
         async with self._in_turn():

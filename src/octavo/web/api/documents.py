@@ -24,7 +24,6 @@ from octavo.library.documents import (
     show_document,
 )
 from octavo.library.files import count_download, find_file
-from octavo.library.unlocked import keep_unlocked
 from octavo.model.errors import BadInput
 from octavo.model.pages import Page
 from octavo.web.api import Cursor, Limit, RetryRequest, problems
@@ -195,14 +194,11 @@ async def restore(parts: PartsOf, caller: Writing, document: UUID) -> Document:
 async def retry(parts: PartsOf, caller: Writing, document: UUID, wanted: RetryDocumentRequest | None = None) -> Retried:
     """Go on with what failed, or process again what is complete; a PDF that is locked, with its password."""
     wanted = wanted or RetryDocumentRequest()
-    owner, password, opened = caller.owner_id, wanted.password, None
-    if password:
-        opened = await parts.unlocking.unlock(owner, document, password.get_secret_value())
+    if wanted.password:
+        password = wanted.password.get_secret_value()
+        return await parts.unlocking.retry(caller.owner_id, document, password, wanted.from_stage)
     async with parts.database.transaction() as connection:
-        unused = await keep_unlocked(connection, owner, document, opened) if opened else []
-        retried = await changes.retry_document(connection, owner, document, wanted.from_stage)
-    await parts.bucket.delete(unused)
-    return retried
+        return await changes.retry_document(connection, caller.owner_id, document, wanted.from_stage)
 
 
 @router.get("/{document}/chunks", responses=problems(401, 404, 422))

@@ -11,6 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Header, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
+from pydantic import SecretStr
 
 from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.links import link_source, paste_source
@@ -32,6 +33,7 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 MOST_CHARACTERS = 1_000_000
 _LINK = re.compile(r"https?://\S+", re.IGNORECASE)
 ContentType = Annotated[str, Header()]
+Password = Annotated[SecretStr, Form(min_length=1, max_length=500)]
 
 
 class NothingChosen(BadInput):
@@ -136,6 +138,13 @@ async def replace(
             await changes.edit_documents(connection, owner, [outcome.document_id], edit)
         await changes.trash_documents(connection, owner, [old.id])
     return added(request, [outcome])
+
+
+@router.post("/actions/documents/{document}/unlock")
+async def unlock(parts: PartsOf, caller: Writing, document: UUID, password: Password) -> Response:
+    """The same file, opened with its password, which is not kept."""
+    await parts.unlocking.retry(caller.owner_id, document, password.get_secret_value())
+    return back_to(LIBRARY)
 
 
 async def _read(request: Request, content_type: str) -> Sent:

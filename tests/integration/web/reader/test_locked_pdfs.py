@@ -55,6 +55,18 @@ async def test_a_wrong_password_is_told_at_once_and_changes_nothing(room: Room) 
     assert await room.house.rows("SELECT key FROM artifacts WHERE document_id = %s", document) == before
 
 
+async def test_a_page_asks_for_the_password(room: Room) -> None:
+    document = await room.add("locked.pdf", locked("Seen in a browser."))
+    action = f"/actions/documents/{document}/unlock"
+    assert f'action="{action}"' in await room.read(f"/documents/{document}/replace")
+    wrong = await room.owner.post(action, data={"password": "wrong"}, headers={"accept": "text/html"})
+    assert (wrong.status_code, "The password is wrong." in wrong.text) == (422, True)
+    assert (await room.owner.post(action, data={"password": PASSWORD})).status_code == 303
+    async with room.working():
+        await room.until_done()
+    assert await room.read(f"/api/v1/documents/{document}/markdown") == "Seen in a browser."
+
+
 async def test_a_second_opened_file_takes_the_place_of_the_first(room: Room) -> None:
     document = await room.add("locked.pdf", locked("Opened twice."))
     for _ in range(2):
