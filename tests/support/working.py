@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from octavo.ai.gateway import Gateway
 from octavo.extract.detect import detect
 from octavo.fetch import GuardedClient
 from octavo.intake import Intake, NewUpload
@@ -29,9 +31,13 @@ async def working(
     sandbox: Sandbox,
     folder: Path,
     fetch: GuardedClient | None = None,
+    gateway: Gateway | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> AsyncGenerator[None]:
-    tools = Tools(Settings(data_dir=folder, **settings), desk.database, desk.bucket, sandbox, fetch or GuardedClient())
+    chosen = Settings(data_dir=folder, **settings)
+    tools = Tools(chosen, desk.database, desk.bucket, sandbox, fetch or GuardedClient())
+    if gateway:
+        tools = replace(tools, gateway=gateway)
     stopping = asyncio.Event()
     worker = Worker(desk.database, known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
     task = asyncio.create_task(worker.run(stopping))

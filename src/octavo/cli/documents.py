@@ -1,4 +1,4 @@
-"""`octavo ls`, `show`, `rm`, `restore`, `retry`, `cancel`: an owner's documents, here or on another server."""
+"""`octavo ls`, `show`, `rm`, `restore`, `retry`, `cancel`, `reembed`: an owner's documents, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -124,11 +124,35 @@ def restore(documents: Documents, server: Server = None, key: Key = None, as_jso
 
 
 @app.command()
+def reembed(
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="As `openai:text-embedding-3-small` or `local`; else the server's own."),
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the vectors that documents lack, for instance of another model; no file is read again."""
+
+    async def run(client: Client) -> int:
+        return await client.reembed(model)
+
+    documents = call(Target(server, key), run)
+    if as_json:
+        return print_json({"documents": documents})
+    return typer.echo(f"In line: {count_of(documents, 'document')}.")
+
+
+@app.command()
 def retry(
     documents: Documents,
     from_stage: Annotated[
         str | None,
-        typer.Option(metavar="STAGE", help="Do this stage and all after it again; of one that is complete too."),
+        typer.Option(
+            metavar="STAGE",
+            help="Do this stage and all after it again; of one that is complete too. `classified` describes it anew.",
+        ),
     ] = None,
     password: Password = None,
     server: Server = None,
@@ -236,7 +260,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
     return {
         "Title": document.title,
         "Id": str(document.id),
-        "Status": document.status,
+        "Status": f"{document.status}{', needs classification' if document.needs_classification else ''}",
         "Because": f"{document.error.message} ({document.error.code})" if document.error else None,
         "Stage": stage_of(job) if job else None,
         "Quality": (document.quality or "").replace("_", " "),
@@ -246,6 +270,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Language": document.language,
         "Summary": document.summary,
         "Tags": ", ".join(document.tags),
+        "Described by": document.described_by,
         "Collection": document.collection,
         "File": f"{document.filename}, {size_of(document.bytes)}, {document.source_type}",
         "From": document.source_url,

@@ -25,6 +25,7 @@ from octavo.client.records import (
     Changed,
     Chunk,
     Document,
+    Embedding,
     Event,
     Filters,
     Job,
@@ -228,6 +229,11 @@ class Client:
         wanted = {name: value for name, value in given.items() if value is not None}
         ask = Ask("POST", f"/documents/{document}/retry", json=wanted)
         return read_record(Retried, await self._wire.call(ask))
+
+    async def reembed(self, model: str | None = None) -> int:
+        """Make the vectors that documents lack, of this model or of the server's; answers for how many documents."""
+        ask = Ask("POST", "/embeddings", json={"model": model} if model else {})
+        return read_record(Embedding, await self._wire.call(ask)).documents
 
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """The pieces of its text, in order."""

@@ -76,6 +76,7 @@ class Document:
     language: str | None
     document_date: date | None
     summary: str | None
+    described_by: str | None
     tags: list[str]
     collection: str | None
     sha256: str
@@ -155,6 +156,11 @@ class Retried:
 @dataclass(frozen=True, slots=True)
 class Changed:
     changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    documents: int
 
 
 # Uploads -----------------------------------------------------------------------------------------------------------

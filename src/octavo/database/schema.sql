@@ -189,25 +189,34 @@ BEGIN
         needs_classification = t.needs_classification, page_count = t.page_count, word_count = t.word_count,
         author = coalesce(d.author, t.author), language = t.language, document_date = t.document_date,
         summary = t.summary, metadata = t.metadata || d.metadata, title = coalesce(d.title, t.title),
-        source_type = t.source_type, status = 'completed'
+        described = ARRAY(SELECT name FROM unnest(t.described) AS name
+                          WHERE NOT (name = 'title' AND d.title IS NOT NULL OR name = 'author' AND d.author IS NOT NULL)),
+        described_by = t.described_by, source_type = t.source_type, status = 'completed'
     FROM documents t WHERE d.id = copy AND t.id = twin;
     SELECT revision INTO from_revision FROM documents WHERE id = twin;
+    INSERT INTO document_tags (document_id, tag_id, made_by)
+    SELECT copy, tag_id, made_by FROM document_tags WHERE document_id = twin AND made_by IS NOT NULL;
     INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type)
     SELECT gen_random_uuid(), copy, process, kind, name, 1, key, content_type
     FROM artifacts WHERE document_id = twin AND revision = from_revision AND revision > 0;
     INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height, bookmarks)
     SELECT copy, 1, number, label, char_start, char_end, width, height, bookmarks
     FROM pages WHERE document_id = twin AND revision = from_revision;
-    WITH copied AS (
-        SELECT gen_random_uuid() AS new_id, c.* FROM chunks c WHERE document_id = twin AND revision = from_revision
-    ), inserted AS (
-        INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to,
-                            heading_path, word_count, themes, tone, importance, summary, made_by, seconds, boxes)
-        SELECT new_id, copy, 1, index, content, char_start, char_end, page_from, page_to, heading_path, word_count, themes,
-               tone, importance, summary, made_by, seconds, boxes FROM copied
-    )
+    INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to,
+                        heading_path, word_count, themes, tone, importance, summary, made_by, seconds, boxes)
+    SELECT gen_random_uuid(), copy, 1, index, content, char_start, char_end, page_from, page_to,
+           heading_path, word_count, themes, tone, importance, summary, made_by, seconds, boxes
+    FROM chunks WHERE document_id = twin AND revision = from_revision;
     INSERT INTO chunk_concepts (chunk_id, concept, importance)
-    SELECT copied.new_id, k.concept, k.importance FROM chunk_concepts k JOIN copied ON copied.id = k.chunk_id;
+    SELECT mine.id, k.concept, k.importance
+    FROM chunks theirs JOIN chunks mine ON mine.document_id = copy AND mine.index = theirs.index
+    JOIN chunk_concepts k ON k.chunk_id = theirs.id
+    WHERE theirs.document_id = twin AND theirs.revision = from_revision;
+    INSERT INTO chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector)
+    SELECT e.model_id, mine.id, e.owner_id, copy, e.vector
+    FROM chunks theirs JOIN chunks mine ON mine.document_id = copy AND mine.index = theirs.index
+    JOIN chunk_embeddings e ON e.chunk_id = theirs.id
+    WHERE theirs.document_id = twin AND theirs.revision = from_revision;
     INSERT INTO jobs (id, kind, owner_id, document_id, key, virtual_time, status, max_attempts, admitted, output,
                       created_at, queued_at, completed_at)
     SELECT process, k.name, d.owner_id, d.id, format('process:%s:1', d.id), 0, 'complete', k.max_attempts, false,
@@ -256,6 +265,19 @@ BEGIN
         ON CONFLICT (owner_id) DO UPDATE SET bytes = owner_usage.bytes + excluded.bytes, documents = owner_usage.documents + 1;
     END IF;
     RETURN NULL;
+END $$;
+CREATE FUNCTION public.embedding_model(of_name text, of_dimensions integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    found embedding_models;
+BEGIN
+    SELECT * INTO found FROM embedding_models WHERE name = of_name;
+    IF found.id IS NULL THEN
+        INSERT INTO embedding_models (name, dimensions) VALUES (of_name, of_dimensions) ON CONFLICT DO NOTHING;
+        SELECT * INTO found FROM embedding_models WHERE name = of_name;
+    END IF;
+    RETURN CASE WHEN found.dimensions = of_dimensions THEN found.id END;
 END $$;
 CREATE FUNCTION public.end_delivery() RETURNS trigger
     LANGUAGE plpgsql
@@ -510,12 +532,20 @@ END $$;
 CREATE FUNCTION public.follow_job() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    readable boolean := NEW.status IN ('failed', 'dead_letter') AND EXISTS (
+        SELECT FROM job_stages WHERE job_id = NEW.id AND stage = 'chunked');
 BEGIN
-    UPDATE documents SET updated_at = clock_timestamp(), status = CASE
-        WHEN NEW.status = 'complete' THEN 'completed'
-        WHEN NEW.status IN ('failed', 'dead_letter', 'cancelled') THEN 'failed'
-        ELSE 'pending' END
-    WHERE process_id = NEW.id;
+    -- A dead letter that is discarded changes nothing about its document.
+    UPDATE documents d SET updated_at = clock_timestamp(),
+        needs_classification = readable OR kept.as_it_is,
+        status = CASE
+            WHEN NEW.status = 'complete' OR readable OR kept.as_it_is THEN 'completed'
+            WHEN NEW.status IN ('failed', 'dead_letter', 'cancelled') THEN 'failed'
+            ELSE 'pending' END
+    FROM (SELECT id, NEW.status = 'cancelled' AND needs_classification AS as_it_is
+          FROM documents WHERE process_id = NEW.id) AS kept
+    WHERE d.id = kept.id;
     RETURN NULL;
 END $$;
 CREATE FUNCTION public.forget_answer() RETURNS trigger
@@ -1350,6 +1380,13 @@ BEGIN
     DELETE FROM provider_files WHERE expires_at < at;
     RETURN given_up;
 END $$;
+CREATE FUNCTION public.vectors_follow_document() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE chunk_embeddings SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.virtual_clock(priority smallint) RETURNS bigint
     LANGUAGE sql
     AS $$ SELECT coalesce(pg_sequence_last_value(('virtual_clock_' || priority)::regclass), 0) $$;
@@ -1422,6 +1459,13 @@ CREATE TABLE public.chunk_concepts (
     concept text NOT NULL,
     importance real NOT NULL
 );
+CREATE TABLE public.chunk_embeddings (
+    model_id integer NOT NULL,
+    chunk_id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    document_id uuid NOT NULL,
+    vector public.vector NOT NULL
+);
 CREATE TABLE public.chunks (
     id uuid NOT NULL,
     document_id uuid NOT NULL,
@@ -1474,8 +1518,10 @@ CREATE TABLE public.deliveries (
 COMMENT ON COLUMN public.deliveries.answer IS 'The number that the receiver answered with: a status of HTTP or of SMTP.';
 CREATE TABLE public.document_tags (
     document_id uuid NOT NULL,
-    tag_id uuid NOT NULL
+    tag_id uuid NOT NULL,
+    made_by text
 );
+COMMENT ON COLUMN public.document_tags.made_by IS 'NULL for a tag that a person gave.';
 CREATE TABLE public.documents (
     id uuid NOT NULL,
     owner_id uuid NOT NULL,
@@ -1509,6 +1555,9 @@ CREATE TABLE public.documents (
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     deleted_at timestamp with time zone,
     expires_at timestamp with time zone,
+    edited text[] DEFAULT '{}'::text[] NOT NULL,
+    described text[] DEFAULT '{}'::text[] NOT NULL,
+    described_by text,
     CONSTRAINT documents_bytes_check CHECK ((bytes >= 0)),
     CONSTRAINT documents_check CHECK ((last_revision >= revision)),
     CONSTRAINT documents_quality_check CHECK ((quality = ANY (ARRAY['full'::text, 'partial'::text, 'ocr'::text, 'stored_only'::text, 'empty'::text]))),
@@ -1519,6 +1568,24 @@ COMMENT ON COLUMN public.documents.process_id IS 'The job that processes it; its
 COMMENT ON COLUMN public.documents.revision IS 'The revision that is read; 0 while there is none.';
 COMMENT ON COLUMN public.documents.last_revision IS 'The last revision that was begun.';
 COMMENT ON COLUMN public.documents.deleted_at IS 'Set: it is in the trash.';
+COMMENT ON COLUMN public.documents.edited IS 'Fields that a person wrote or emptied; nothing else ever changes them.';
+COMMENT ON COLUMN public.documents.described IS 'Fields that neither a person nor the file gave; the next description may replace them.';
+COMMENT ON COLUMN public.documents.described_by IS 'Who described it: `local`, or `provider:model`.';
+CREATE TABLE public.embedding_models (
+    id integer NOT NULL,
+    name text NOT NULL,
+    dimensions integer NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT embedding_models_dimensions_check CHECK (((dimensions >= 1) AND (dimensions <= 16000)))
+);
+ALTER TABLE public.embedding_models ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.embedding_models_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 CREATE TABLE public.engine_clock (
     only_row boolean DEFAULT true NOT NULL,
     shift interval DEFAULT '00:00:00'::interval NOT NULL,
@@ -1786,6 +1853,11 @@ CREATE TABLE public.subscribers (
 );
 COMMENT ON COLUMN public.subscribers.secret IS 'What webhooks are signed with; shown when it is made and never again.';
 COMMENT ON COLUMN public.subscribers.everybodys IS 'The administrator''s, from the settings: hears of everybody''s failures.';
+CREATE TABLE public.tag_embeddings (
+    model_id integer NOT NULL,
+    tag_id uuid NOT NULL,
+    vector public.vector NOT NULL
+);
 CREATE TABLE public.tags (
     id uuid NOT NULL,
     owner_id uuid NOT NULL,
@@ -1916,6 +1988,8 @@ ALTER TABLE ONLY public.caps
     ADD CONSTRAINT caps_pkey PRIMARY KEY (key);
 ALTER TABLE ONLY public.chunk_concepts
     ADD CONSTRAINT chunk_concepts_pkey PRIMARY KEY (chunk_id, concept);
+ALTER TABLE ONLY public.chunk_embeddings
+    ADD CONSTRAINT chunk_embeddings_pkey PRIMARY KEY (chunk_id, model_id);
 ALTER TABLE ONLY public.chunks
     ADD CONSTRAINT chunks_document_id_revision_index_key UNIQUE (document_id, revision, index);
 ALTER TABLE ONLY public.chunks
@@ -1928,6 +2002,10 @@ ALTER TABLE ONLY public.document_tags
     ADD CONSTRAINT document_tags_pkey PRIMARY KEY (document_id, tag_id);
 ALTER TABLE ONLY public.documents
     ADD CONSTRAINT documents_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.embedding_models
+    ADD CONSTRAINT embedding_models_name_key UNIQUE (name);
+ALTER TABLE ONLY public.embedding_models
+    ADD CONSTRAINT embedding_models_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.engine_clock
     ADD CONSTRAINT engine_clock_pkey PRIMARY KEY (only_row);
 ALTER TABLE ONLY public.job_kinds
@@ -1968,6 +2046,8 @@ ALTER TABLE ONLY public.start_rates
     ADD CONSTRAINT start_rates_pkey PRIMARY KEY (kind);
 ALTER TABLE ONLY public.subscribers
     ADD CONSTRAINT subscribers_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.tag_embeddings
+    ADD CONSTRAINT tag_embeddings_pkey PRIMARY KEY (tag_id, model_id);
 ALTER TABLE ONLY public.tags
     ADD CONSTRAINT tags_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.uploads
@@ -1989,6 +2069,8 @@ CREATE INDEX api_keys_owner ON public.api_keys USING btree (owner_id, created_at
 CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id) WHERE (user_id IS NOT NULL);
 CREATE INDEX artifacts_key ON public.artifacts USING btree (key);
 CREATE INDEX artifacts_page_pictures ON public.artifacts USING btree (created_at) WHERE (kind = 'page_picture'::text);
+CREATE INDEX chunk_embeddings_document ON public.chunk_embeddings USING btree (document_id);
+CREATE INDEX chunk_embeddings_owner ON public.chunk_embeddings USING btree (owner_id, model_id);
 CREATE UNIQUE INDEX collections_name ON public.collections USING btree (owner_id, lower(name));
 CREATE INDEX deliveries_at ON public.deliveries USING btree (at);
 CREATE INDEX deliveries_subscriber ON public.deliveries USING btree (subscriber_id, at, id);
@@ -2064,6 +2146,7 @@ CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs REFERENCING OLD TABLE AS
 CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION public.record_created_jobs();
 CREATE TRIGGER money_is_counted AFTER INSERT OR DELETE OR UPDATE OF state, cost_usd, owner_id, document_id ON public.ai_calls FOR EACH ROW EXECUTE FUNCTION public.count_money();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON public.events_default FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER vectors_follow AFTER UPDATE OF owner_id ON public.documents FOR EACH ROW WHEN ((old.owner_id <> new.owner_id)) EXECUTE FUNCTION public.vectors_follow_document();
 ALTER TABLE ONLY public.ai_calls
     ADD CONSTRAINT ai_calls_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE SET NULL;
 ALTER TABLE ONLY public.ai_reuses
@@ -2080,6 +2163,14 @@ ALTER TABLE ONLY public.artifacts
     ADD CONSTRAINT artifacts_key_fkey FOREIGN KEY (key) REFERENCES public.objects(key);
 ALTER TABLE ONLY public.chunk_concepts
     ADD CONSTRAINT chunk_concepts_chunk_id_fkey FOREIGN KEY (chunk_id) REFERENCES public.chunks(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.chunk_embeddings
+    ADD CONSTRAINT chunk_embeddings_chunk_id_fkey FOREIGN KEY (chunk_id) REFERENCES public.chunks(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.chunk_embeddings
+    ADD CONSTRAINT chunk_embeddings_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.chunk_embeddings
+    ADD CONSTRAINT chunk_embeddings_model_id_fkey FOREIGN KEY (model_id) REFERENCES public.embedding_models(id);
+ALTER TABLE ONLY public.chunk_embeddings
+    ADD CONSTRAINT chunk_embeddings_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.chunks
     ADD CONSTRAINT chunks_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.collections
@@ -2138,6 +2229,10 @@ ALTER TABLE ONLY public.start_rates
     ADD CONSTRAINT start_rates_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
 ALTER TABLE ONLY public.subscribers
     ADD CONSTRAINT subscribers_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.tag_embeddings
+    ADD CONSTRAINT tag_embeddings_model_id_fkey FOREIGN KEY (model_id) REFERENCES public.embedding_models(id);
+ALTER TABLE ONLY public.tag_embeddings
+    ADD CONSTRAINT tag_embeddings_tag_id_fkey FOREIGN KEY (tag_id) REFERENCES public.tags(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.tags
     ADD CONSTRAINT tags_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.uploads

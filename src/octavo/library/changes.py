@@ -25,6 +25,11 @@ QUERIES = load_queries("documents")
 MOST_TAGS = 50
 KIND = "process_document"
 FETCHED = "fetched"
+CHUNKED = "chunked"
+# Stages that only tell more about a text that is there.
+DESCRIBING = frozenset({"classified", "enriched", "embedded"})
+# Fields that are filled in by themselves, until somebody writes them.
+FILLED_IN = frozenset({"title", "author", "document_date", "tags"})
 
 
 class SourceGone(BadInput):
@@ -61,6 +66,7 @@ class Held:
     quality: str | None
     revision: int
     last_revision: int
+    needs_classification: bool
     source_type: str
     deleted_at: Any
     sha256: str
@@ -117,9 +123,11 @@ async def edit_documents(connection: Connection, owner: UUID, documents: Iterabl
     held = await hold(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
     tags = await _tags(connection, owner, edit.tags)
+    changed = [name for name in Edit.__dataclass_fields__ if not isinstance(getattr(edit, name), Unset)]
     for one in held:
         values = {
             "document": one.id,
+            "fields": [name for name in changed if name in FILLED_IN],
             **_given("title", edit.title),
             **_given("author", edit.author),
             **_given("date", edit.document_date),
@@ -128,8 +136,7 @@ async def edit_documents(connection: Connection, owner: UUID, documents: Iterabl
         await connection.execute(QUERIES.edit, values)
         if tags is not None:
             await connection.execute(QUERIES.set_tags, {"document": one.id, "tags": tags})
-    changed: list[JSON] = [name for name in Edit.__dataclass_fields__ if not isinstance(getattr(edit, name), Unset)]
-    await _record(connection, "edited", held, {"fields": changed})
+    await _record(connection, "edited", held, {"fields": [*changed]})
     return len(held)
 
 
@@ -158,7 +165,10 @@ async def _tags(connection: Connection, owner: UUID, names: Sequence[str] | Unse
 
 
 async def retry_document(connection: Connection, owner: UUID, document: UUID, from_stage: str | None) -> Retried:
-    """Go on with what failed, or make a new revision of what is complete; rapid clicks make one job."""
+    """Go on with what failed, or make a new revision of what is complete; rapid clicks make one job.
+
+    What only lacks its description gets just that, and asking for it by its stage has a text described anew.
+    """
     (held,) = await hold(connection, owner, [document])
     if held.quality == "stored_only" and held.status == "completed":
         return Retried(held.id, held.process_id, "skipped")
@@ -175,7 +185,17 @@ async def retry_document(connection: Connection, owner: UUID, document: UUID, fr
         again = from_stage if from_stage is not None else await _stage_to_repeat(connection, held)
         await queue.requeue(connection, held.process_id, from_stage=again)
         return Retried(held.id, held.process_id, "pending")
+    if held.needs_classification and (from_stage is None or from_stage in DESCRIBING):
+        return await _describe_at_last(connection, held)
     return await _begin_revision(connection, held, from_stage)
+
+
+async def _describe_at_last(connection: Connection, held: Held) -> Retried:
+    """Whatever is missing; a twin of an undescribed document has no job of its own that could go on."""
+    if not await _is_paused(connection, held):
+        return await _begin_revision(connection, held, None)
+    await queue.requeue(connection, held.process_id)
+    return Retried(held.id, held.process_id, "pending")
 
 
 async def _stage_to_repeat(connection: Connection, held: Held) -> str | None:
@@ -194,7 +214,13 @@ async def _begin_revision(connection: Connection, held: Held, from_stage: str | 
     values: dict[str, Any] = {"document": held.id, "process": process}
     row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
     revision = int(row[0]) if row else 0
-    await enqueue(connection, [process_job(held.owner_id, held.id, revision, process)])
+    job = process_job(held.owner_id, held.id, revision, process)
+    describing = from_stage in DESCRIBING
+    if describing:
+        # Passages belong to a revision, so they are cut anew; whoever describes them is asked anew, too.
+        job.input["generation"] = revision
+        from_stage = CHUNKED
+    await enqueue(connection, [job])
     if from_stage:
         values = {
             "document": held.id,
@@ -205,7 +231,7 @@ async def _begin_revision(connection: Connection, held: Held, from_stage: str | 
             "stage": from_stage,
         }
         row = await (await connection.execute(QUERIES.inherit_stages, values)).fetchone()
-        if not row or not row[0]:
+        if not describing and (not row or not row[0]):  # a twin has its text without a stage, and begins anew
             raise BadInput(f"There is no finished stage {from_stage}.")
     return Retried(held.id, process, "pending")
 

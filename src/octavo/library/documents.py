@@ -30,7 +30,11 @@ class DocumentJob:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`title` is the file name as long as there is no better one; `deleted_at` is set in the trash."""
+    """`title` is the file name as long as there is no better one; `deleted_at` is set in the trash.
+
+    `described_by` says who found out what the file did not say: `local`, or a provider's model. A document that could
+    not be described is complete and `needs_classification`; `error` then says why.
+    """
 
     id: UUID
     title: str
@@ -49,6 +53,7 @@ class Document:
     language: str | None
     document_date: date | None
     summary: str | None
+    described_by: str | None
     tags: list[str]
     collection: str | None
     sha256: str

@@ -5,12 +5,12 @@
 - `extracted`: the text with its pages, blocks and outline, from the file, in the sandbox
 - `markdown_saved`: the text as Markdown; a first revision can be read from here on
 - `chunked`: the text in pieces; a later revision takes the place of the one before, all at once
+- `classified`, `enriched`, `embedded`: what `describing` makes of it; failing at that fails no document
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +34,11 @@ from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run, Save
 from octavo.library.changes import FETCHED, SourceGone
 from octavo.library.changes import KIND as NAME
+from octavo.library.descriptions import whole_date
 from octavo.model.errors import BadInput, Cancelled
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
+from octavo.pipeline.describing import Describing
 from octavo.pipeline.fetching import Given, as_given, fetch_source
 from octavo.pipeline.pdf_pages import read_pdf
 from octavo.pipeline.picture_sheets import UNREADABLE, fit_picture, read_picture, unreadable_picture
@@ -51,9 +53,12 @@ JSON_TYPE, MARKDOWN_TYPE, JPEG_TYPE = "application/json", "text/markdown; charse
 
 
 class ProcessInput(BaseModel):
+    """A description that is asked for anew has a `generation` of its own, so that no earlier answer is used again."""
+
     model_config = ConfigDict(extra="forbid")
 
     revision: int = Field(ge=1)
+    generation: int = Field(default=0, ge=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,8 @@ class Source:
 
 
 async def process_document(run: Run[Tools]) -> JSON:
-    source = await load_source(run)
-    work = Processing(run, source, read_input(run.input).revision)
+    source, wanted = await load_source(run), read_input(run.input)
+    work = Processing(run, source, wanted.revision)
 
     async def stage(name: str, make: Callable[[], Awaitable[JSON]], save: Save) -> JSON:
         async def save_anew(connection: Connection, made: JSON) -> None:
@@ -99,7 +104,9 @@ async def process_document(run: Run[Tools]) -> JSON:
     if await stage("extracted", work.extract, work.save_extracted) is None:
         return {"quality": "stored_only"}
     await stage("markdown_saved", work.write_markdown, work.save_markdown)
-    return {"chunks": await stage("chunked", work.chunk, work.save_chunks)}
+    chunks = await stage("chunked", work.chunk, work.save_chunks)
+    await Describing(run, source.id, wanted.revision, wanted.generation, work.picture).describe()
+    return {"chunks": chunks}
 
 
 def read_input(given: dict[str, JSON]) -> ProcessInput:
@@ -138,6 +145,7 @@ class Processing:
         self._source_type = source.source_type
         self._extracted: Extracted | None = None
         self._chunks: list[Chunk] = []
+        self.picture: str | None = None
         self.files = RevisionFiles(run, source.id, revision)
 
     # fetched
@@ -176,8 +184,12 @@ class Processing:
 
     def use_fitted(self, made: JSON) -> None:
         """A picture that could not be decoded is not tried again in the same revision."""
-        if isinstance(made, dict) and UNREADABLE in made:
+        if not isinstance(made, dict):
+            raise TypeError("this stage answers what it stored")
+        if UNREADABLE in made:
             self._extracted = unreadable_picture(str(made[UNREADABLE]))
+        else:
+            self.picture = str(made["key"])
 
     # extracted
 
@@ -290,11 +302,6 @@ def _details(extracted: Extracted) -> dict[str, JSON]:
     if extracted.moments:
         said["seconds"] = round(extracted.moments[-1].seconds)
     return said
-
-
-def whole_date(given: str | None) -> str | None:
-    """A day as the database keeps it; a year or a month alone is not one."""
-    return given if given and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given) else None
 
 
 KIND = JobKind(NAME, process_document, time_limit_seconds=600, limit_renewed_by_stage=True, check_input=read_input)

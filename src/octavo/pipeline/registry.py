@@ -7,14 +7,14 @@ from octavo.deliver.relay import relay
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.schedules import Schedule
 from octavo.jobs.worker import Chore
-from octavo.pipeline import deliver_event, demo, housekeeping, process_document
+from octavo.pipeline import deliver_event, demo, embed_document, embed_tags, housekeeping, process_document
 from octavo.pipeline.tools import Tools
 
 
 def known_kinds() -> Kinds[Tools]:
     kinds: Kinds[Tools] = Kinds()
-    for kind in (deliver_event.KIND, demo.KIND, housekeeping.KIND, process_document.KIND):
-        kinds.add(kind)
+    for module in (deliver_event, demo, embed_document, embed_tags, housekeeping, process_document):
+        kinds.add(module.KIND)
     return kinds
 
 

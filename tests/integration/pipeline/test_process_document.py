@@ -40,7 +40,7 @@ async def test_markdown_is_kept_as_it_is_and_cut_into_chunks(
     assert all(text[chunk.start : chunk.end] == chunk.content for chunk in chunks)
     assert "".join("".join(chunk.content.split()) for chunk in chunks) == "".join(text.split())
     stages = [row["stage"] for row in await desk.rows("SELECT stage FROM job_stages ORDER BY finished_at")]
-    assert stages == ["extracted", "markdown_saved", "chunked"]
+    assert stages == ["extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded"]
     await desk.check_books()
 
 

@@ -36,6 +36,7 @@ def make_document(title: str, status: DocumentStatus = "pending", error: Problem
         language=None,
         document_date=None,
         summary=None,
+        described_by=None,
         tags=[],
         collection=None,
         sha256="",

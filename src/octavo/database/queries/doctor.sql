@@ -67,7 +67,8 @@ SELECT d.id, d.status, j.status
 FROM documents d LEFT JOIN jobs j ON j.id = d.process_id
 WHERE j.id IS NULL
    OR d.status <> CASE WHEN j.status = 'complete' THEN 'completed'
-                       WHEN j.status IN ('failed', 'dead_letter', 'cancelled') THEN 'failed' ELSE 'pending' END
+                       WHEN j.status IN ('failed', 'dead_letter', 'cancelled') AND NOT d.needs_classification THEN 'failed'
+                       WHEN j.status IN ('failed', 'dead_letter', 'cancelled') THEN 'completed' ELSE 'pending' END
    OR d.status = 'completed' AND (d.quality IS NULL OR NOT d.text_ready AND d.quality NOT IN ('stored_only', 'empty'))
 ORDER BY d.id LIMIT 10;
 

@@ -3,9 +3,10 @@
 -- is folded away when the query is planned, so that each order can use its index.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
-       d.author, d.language, d.document_date, d.summary, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
+       d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
        d.duplicate_of, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
-       d.deleted_at, d.process_id, j.error_code, j.error_message, coalesce(j.cost_usd, 0) AS cost_usd,
+       d.deleted_at, d.process_id, j.error_code, j.error_message,
+       coalesce((SELECT spent_usd FROM ai_spending WHERE key = 'document:' || d.id), 0) AS cost_usd,
        lower(coalesce(nullif(d.title, ''), d.filename)) AS order_text
 FROM documents d
 LEFT JOIN jobs j ON j.id = d.process_id
@@ -103,13 +104,14 @@ SELECT FROM jobs WHERE document_id = ANY (:documents) ORDER BY id FOR UPDATE;
 
 -- name: lock_documents(owner, documents)
 -- Hold documents until the transaction ends, always in the same order.
-SELECT id, owner_id, process_id, status, quality, revision, last_revision, source_type, deleted_at,
+SELECT id, owner_id, process_id, status, quality, revision, last_revision, needs_classification, source_type, deleted_at,
        encode(sha256, 'hex') AS sha256
 FROM documents WHERE id = ANY (:documents) AND owner_id = :owner
 ORDER BY id FOR NO KEY UPDATE;
 
--- name: edit(document, set_title, title, set_author, author, set_date, date, set_collection, collection)!
+-- name: edit(document, fields, set_title, title, set_author, author, set_date, date, set_collection, collection)!
 UPDATE documents SET
+    edited = ARRAY(SELECT DISTINCT unnest(edited || :fields::text[]) ORDER BY 1),
     title = CASE WHEN :set_title THEN :title ELSE title END,
     author = CASE WHEN :set_author THEN :author ELSE author END,
     document_date = CASE WHEN :set_date THEN :date::date ELSE document_date END,
@@ -131,6 +133,31 @@ SELECT id FROM made;
 -- name: set_tags(document, tags)!
 WITH gone AS (DELETE FROM document_tags WHERE document_id = :document AND NOT tag_id = ANY (:tags::uuid[]))
 INSERT INTO document_tags (document_id, tag_id) SELECT :document, unnest(:tags::uuid[]) ON CONFLICT DO NOTHING;
+
+-- name: describe(document, title, author, date, language, summary, details, made_by)
+-- What somebody found out about a document. Only what neither a person nor the file said is filled in; answers whether
+-- its tags are left to whoever describes it.
+UPDATE documents SET
+    title = CASE WHEN 'title' = ANY (edited) OR title IS NOT NULL AND NOT 'title' = ANY (described) THEN title ELSE :title END,
+    author = CASE WHEN 'author' = ANY (edited) OR author IS NOT NULL AND NOT 'author' = ANY (described) THEN author
+                  ELSE :author END,
+    document_date = CASE WHEN 'document_date' = ANY (edited)
+                              OR document_date IS NOT NULL AND NOT 'document_date' = ANY (described) THEN document_date
+                         ELSE :date::date END,
+    language = CASE WHEN language IS NOT NULL AND NOT 'language' = ANY (described) THEN language ELSE :language END,
+    described = ARRAY(
+        SELECT name FROM (VALUES ('title', title), ('author', author), ('document_date', document_date::text),
+                                 ('language', language)) AS field (name, value)
+        WHERE NOT name = ANY (edited) AND (value IS NULL OR name = ANY (described))),
+    summary = nullif(:summary, ''), metadata = metadata || :details, described_by = :made_by, updated_at = clock_timestamp()
+WHERE id = :document RETURNING owner_id, NOT 'tags' = ANY (edited);
+
+-- name: forget_described_tags(document)!
+DELETE FROM document_tags WHERE document_id = :document AND made_by IS NOT NULL;
+
+-- name: add_described_tags(document, tags, made_by)!
+INSERT INTO document_tags (document_id, tag_id, made_by) SELECT :document, unnest(:tags::uuid[]), :made_by
+ON CONFLICT DO NOTHING;
 
 -- name: ensure_collection(owner, id, name)
 INSERT INTO collections (id, owner_id, name) VALUES (:id, :owner, :name)

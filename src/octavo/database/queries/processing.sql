@@ -40,10 +40,23 @@ UPDATE documents SET revision = :revision, text_ready = true, updated_at = clock
 WHERE id = :document AND revision = 0;
 
 -- name: set_found(document, title, author, language, date, word_count, page_count, quality, metadata)!
--- What the file says of itself; what a person wrote stays.
-UPDATE documents SET title = coalesce(title, :title), author = coalesce(author, :author),
-                     language = coalesce(:language, language), document_date = coalesce(document_date, :date::date),
-                     word_count = :word_count, page_count = :page_count, quality = :quality, metadata = :metadata || metadata, updated_at = clock_timestamp()
+-- What the file says of itself; what a person wrote stays, and what was only guessed makes way.
+UPDATE documents SET
+    title = CASE WHEN 'title' = ANY (edited) OR title IS NOT NULL AND NOT 'title' = ANY (described) THEN title
+                 ELSE coalesce(:title, title) END,
+    author = CASE WHEN 'author' = ANY (edited) OR author IS NOT NULL AND NOT 'author' = ANY (described) THEN author
+                  ELSE coalesce(:author, author) END,
+    document_date = CASE WHEN 'document_date' = ANY (edited)
+                              OR document_date IS NOT NULL AND NOT 'document_date' = ANY (described) THEN document_date
+                         ELSE coalesce(:date::date, document_date) END,
+    language = coalesce(:language, language),
+    described = ARRAY(
+        SELECT name FROM unnest(described) AS name
+        JOIN (VALUES ('title', :title), ('author', :author), ('document_date', :date::date::text), ('language', :language))
+            AS said (name, value) USING (name)
+        WHERE value IS NULL),
+    word_count = :word_count, page_count = :page_count, quality = :quality, metadata = :metadata || metadata,
+    updated_at = clock_timestamp()
 WHERE id = :document;
 
 -- name: delete_pages(document, revision)!
@@ -70,7 +83,7 @@ FROM jsonb_to_recordset(:chunks) AS c (id uuid, index integer, content text, sta
 -- name: switch_revision(document, revision)
 -- The new revision is read from now on, and nothing of the old one is left; answers the keys of its files.
 WITH switched AS (
-    UPDATE documents SET revision = :revision, text_ready = true, updated_at = clock_timestamp()
+    UPDATE documents SET revision = :revision, text_ready = true, embeddings_ready = false, updated_at = clock_timestamp()
     WHERE id = :document RETURNING id
 ), old_chunks AS (
     DELETE FROM chunks WHERE document_id = :document AND revision <> :revision

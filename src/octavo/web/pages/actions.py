@@ -32,7 +32,7 @@ router = APIRouter(include_in_schema=False, prefix="/actions")
 QUERIES = load_queries("pages")
 LIBRARY, TRASH = "/library", "/trash"
 MOST_IDS = 500
-DESCRIBED = "enriched"
+DESCRIBED = "classified"
 Back = Annotated[str, Form(max_length=2000)]
 Sure = Annotated[bool, Form()]
 Change: TypeAlias = Callable[[Connection, UUID, UUID], Awaitable[object]]

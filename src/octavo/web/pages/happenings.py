@@ -38,7 +38,10 @@ STAGES = {
     "extracted": "Read the file",
     "markdown_saved": "Saved the text",
     "chunked": "Split into passages",
-    "enriched": "Described",
+    "classified": "Catalogued",
+    "describing": "Described some passages",
+    "enriched": "Described its passages",
+    "indexing": "Indexed some passages",
     "embedded": "Indexed",
     "connected": "Connected",
 }

@@ -29,7 +29,10 @@ STAGES = {
     "extracted": "Saving text",
     "markdown_saved": "Splitting",
     "chunked": "Describing",
+    "classified": "Describing",
+    "describing": "Describing",
     "enriched": "Indexing",
+    "indexing": "Indexing",
     "embedded": "Connecting",
 }
 FETCHING = "Fetching"
@@ -136,7 +139,7 @@ def _failed(document: Document, job: JobView | None) -> Words:
 
 def _finished(document: Document) -> Words:
     if document.needs_classification:
-        cause = document.metadata.get("classification_error") or "Title, summary and tags are missing."
+        cause = document.error.message if document.error else "What it is about is not known yet."
         return Words("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
     if document.duplicate_of and document.quality is None:
         return Words("", "twins", "Already here", "Same file as another document")

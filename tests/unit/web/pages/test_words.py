@@ -35,6 +35,7 @@ DOCUMENT = Document(
     language=None,
     document_date=None,
     summary=None,
+    described_by=None,
     tags=[],
     collection=None,
     sha256="0" * 64,
@@ -105,7 +106,7 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
         ("", "Stored only", "Kept as it is. This type is not read.", ["Download"]),
     ),
     "needs classification": (
-        {"needs_classification": True, "metadata": {"classification_error": "The model did not answer in 90 s."}},
+        {"needs_classification": True, "error": JobError("TIMEOUT", "The model did not answer in 90 s.")},
         ("warn", "Needs classification", "Readable now. The model did not answer in 90 s.", ["Classify again"]),
     ),
 }

@@ -1,0 +1,78 @@
+-- name: passages(document, revision)
+-- The text of a document in pieces, in order.
+SELECT id, content, heading_path FROM chunks WHERE document_id = :document AND revision = :revision ORDER BY index;
+
+-- name: known(document)
+-- What a document is known to be, without what an earlier description said.
+SELECT source_type, filename, CASE WHEN NOT 'title' = ANY (described) THEN title END AS title,
+       CASE WHEN NOT 'author' = ANY (described) THEN author END AS author,
+       CASE WHEN NOT 'document_date' = ANY (described) THEN document_date END AS document_date,
+       CASE WHEN NOT 'language' = ANY (described) THEN language END AS language
+FROM documents WHERE id = :document;
+
+-- name: forget_concepts(chunks)!
+DELETE FROM chunk_concepts WHERE chunk_id = ANY (:chunks);
+
+-- name: describe_chunks(insights)!
+-- A concept that is named twice is one.
+WITH told AS (
+    SELECT * FROM jsonb_to_recordset(:insights) AS i (
+        chunk uuid, themes jsonb, concepts jsonb, tone jsonb, importance real, summary text, made_by text)
+), noted AS (
+    UPDATE chunks SET themes = ARRAY(SELECT jsonb_array_elements_text(t.themes)), tone = t.tone, importance = t.importance,
+                      summary = t.summary, made_by = t.made_by
+    FROM told t WHERE chunks.id = t.chunk
+)
+INSERT INTO chunk_concepts (chunk_id, concept, importance)
+SELECT t.chunk, c.text, c.importance
+FROM told t CROSS JOIN LATERAL jsonb_to_recordset(t.concepts) AS c (text text, importance real)
+ON CONFLICT DO NOTHING;
+
+-- name: embedding_model(name, dimensions)
+SELECT embedding_model(:name, :dimensions);
+
+-- name: unembedded(document, model)
+-- Passages of the revision that is read that have no vector of a model yet.
+SELECT c.id, c.content, c.heading_path
+FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
+WHERE d.id = :document AND NOT EXISTS (
+    SELECT FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id WHERE e.chunk_id = c.id AND m.name = :model)
+ORDER BY c.index;
+
+-- name: insert_chunk_vectors(model, chunks, vectors)!
+-- What is not there any more needs no vector.
+INSERT INTO chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector)
+SELECT :model, c.id, d.owner_id, d.id, given.vector::vector
+FROM unnest(:chunks::uuid[], :vectors::text[]) AS given (chunk, vector)
+JOIN chunks c ON c.id = given.chunk JOIN documents d ON d.id = c.document_id
+ON CONFLICT (chunk_id, model_id) DO UPDATE SET vector = excluded.vector;
+
+-- name: set_embeddings_ready(document)!
+UPDATE documents SET embeddings_ready = true, updated_at = clock_timestamp() WHERE id = :document;
+
+-- name: unembedded_tags(document, model)
+SELECT t.id, t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+WHERE dt.document_id = :document AND NOT EXISTS (
+    SELECT FROM tag_embeddings e JOIN embedding_models m ON m.id = e.model_id WHERE e.tag_id = t.id AND m.name = :model)
+ORDER BY t.id;
+
+-- name: insert_tag_vectors(model, tags, vectors)!
+INSERT INTO tag_embeddings (model_id, tag_id, vector)
+SELECT :model, t.id, given.vector::vector
+FROM unnest(:tags::uuid[], :vectors::text[]) AS given (tag, vector) JOIN tags t ON t.id = given.tag
+ON CONFLICT (tag_id, model_id) DO UPDATE SET vector = excluded.vector;
+
+-- name: set_embeddings_ready_if_whole(document)!
+UPDATE documents d SET embeddings_ready = true, updated_at = clock_timestamp()
+WHERE d.id = :document AND NOT d.embeddings_ready AND NOT EXISTS (
+    SELECT FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision
+    AND NOT EXISTS (SELECT FROM chunk_embeddings e WHERE e.chunk_id = c.id));
+
+-- name: documents_to_embed(owner, model, kind)
+-- Documents with passages that have no vector of a model, except for those that are being seen to.
+SELECT d.id FROM documents d
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.status = 'completed'
+  AND EXISTS (SELECT FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision AND NOT EXISTS (
+      SELECT FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id WHERE e.chunk_id = c.id AND m.name = :model))
+  AND NOT EXISTS (SELECT FROM jobs j WHERE j.document_id = d.id AND j.kind = :kind AND j.status IN ('queued', 'processing'))
+ORDER BY d.created_at, d.id;
