@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,14 @@ def test_a_sheet_that_lies_on_its_side_is_read_as_if_it_did_not(tmp_path: Path) 
     # It began 20 points from the left and 18 from the top, which is now the bottom and the left.
     left, _, _, bottom = page.blocks[0].box or Box(0, 0, 0, 0)
     assert (left, 200 - bottom) == pytest.approx((18, 20), abs=5)
+
+
+def test_the_engine_keeps_no_thread_beside_it_and_tells_nobody_that_it_is_used(tmp_path: Path) -> None:
+    count = "import octavo.extract.ocr.warm, os; print(len(os.listdir('/proc/self/task')))"
+    home = {"HOME": str(tmp_path)}
+    told = subprocess.run([sys.executable, "-c", count], env=home, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "1"
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_a_blank_sheet_lacks_nothing() -> None:
