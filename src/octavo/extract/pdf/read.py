@@ -12,7 +12,7 @@ from octavo.extract.pdf.pages import Batch, PageText
 from octavo.extract.pdf.plain import read_plain, turn_around
 
 _MOST_LABEL = 40
-_FEW_LETTERS = 120
+_FEW_LETTERS = 80
 _COPY_BYTES = 64 * 1024 * 1024
 DAMAGED = "The page is damaged."
 

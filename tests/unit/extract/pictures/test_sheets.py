@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from octavo.extract.contract import Quality, SourceType
+from octavo.extract.formats import known_processors
 from octavo.extract.pictures import sheets
 from octavo.extract.pictures.fitting import make_jpeg
 from octavo.extract.pictures.opening import MOST_HEIF_BYTES, open_picture, turn_to
 from octavo.extract.pictures.sheets import open_sheets
+from octavo.extract.registry import Hints
 from octavo.model.errors import TooLarge
 
 # 29 by 100 grey pixels, from the tests of pillow-heif (BSD-3-Clause): nothing here can write this format.
@@ -48,6 +51,13 @@ def test_a_fax_has_as_many_pages_as_sheets_and_a_moving_picture_one(tmp_path: Pa
     moving = tmp_path / "moving.gif"
     Image.new("P", (9, 9), 0).save(moving, save_all=True, append_images=[Image.new("P", (9, 9), 1)])
     assert open_sheets(moving).page_count == 1
+
+
+def test_a_blank_fax_is_empty_and_has_its_pages(tmp_path: Path) -> None:
+    path = tiff(tmp_path, [sheet_of(20, 30), sheet_of(40, 30)])
+    found = known_processors()[SourceType.IMAGE].extract(path, Hints(SourceType.IMAGE))
+    assert (found.quality, found.markdown, found.source_type) == (Quality.EMPTY, "", SourceType.IMAGE)
+    assert [(page.width, page.height) for page in found.pages] == [(20, 30), (40, 30)]
 
 
 def test_too_many_sheets_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
