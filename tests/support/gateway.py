@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -15,9 +16,10 @@ from octavo.ai.opening import open_gateway
 from octavo.ai.prices import Prices
 from octavo.database import Database
 from octavo.model.settings import Settings
-from tests.support.engine import Engine
+from tests.support.engine import Engine, engine_on
 from tests.support.fake_ai import FakeAnthropic, FakeGemini, FakeOpenAI, FakeProvider
 from tests.support.fake_ai.server import SECRET
+from tests.support.postgres import Server
 
 CLEAR = "TRUNCATE ai_calls, ai_reuses, ai_spending, ai_gates, provider_files"
 WRONG_SUMS = """
@@ -119,3 +121,19 @@ class Bench:
 
     def check_sums(self) -> None:
         assert self.engine.rows(WRONG_SUMS) == []
+
+
+@asynccontextmanager
+async def open_bench(server: Server) -> AsyncGenerator[Bench]:
+    """On a database of its own."""
+    with (
+        server.database() as info,
+        engine_on(info) as engine,
+        FakeGemini() as gemini,
+        FakeOpenAI() as openai,
+        FakeAnthropic() as anthropic,
+    ):
+        async with Database(info, connections=15) as database:
+            bench = Bench(engine, database, gemini, openai, anthropic)
+            yield bench
+            await bench.close()

@@ -11,6 +11,7 @@ from functools import partial
 
 from octavo.ai.contract import LOCAL, Answered, Caller, FailedModel
 from octavo.ai.faults import Fault, ProviderFault, Usage, worth_most
+from octavo.ai.ledger import PATIENCE_SECONDS
 from octavo.ai.models import Line, Model, read_model
 from octavo.ai.providers import Embedder, Provider
 from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
@@ -32,7 +33,7 @@ from octavo.ai.vectors import (
 from octavo.database import Database
 from octavo.model.errors import NoModel
 
-# A question has twice the time of a call: for one that fails, and one that answers.
+# A question has twice the time of a call, for one that fails and one that answers, and what it may wait for its turn.
 PARENT = 2
 TEND_SECONDS = 10.0
 
@@ -84,7 +85,7 @@ class Gateway:
             caller=caller,
             expected=Usage(request.input_tokens, request.expected_tokens),
             seconds=task.seconds,
-            deadline=time.monotonic() + PARENT * task.seconds + _files_seconds(request),
+            deadline=time.monotonic() + PATIENCE_SECONDS + PARENT * task.seconds + _files_seconds(request),
             restore=task.output.model_validate,
             files_seconds=_files_seconds(request),
         )
@@ -176,7 +177,7 @@ class Gateway:
             caller=caller,
             expected=Usage(read=estimate_tokens(texts)),
             seconds=EMBED_SECONDS,
-            deadline=time.monotonic() + PARENT * EMBED_SECONDS,
+            deadline=time.monotonic() + PATIENCE_SECONDS + PARENT * EMBED_SECONDS,
             restore=unpack,
         )
         return await outside.till.reuse(question) or await outside.till.buy(question, model, send)

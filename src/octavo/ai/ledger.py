@@ -67,7 +67,10 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call that somebody wants to make. `tokens` are those read and written, as far as one can guess."""
+    """A call that somebody wants to make. `tokens` are those read and written, as far as one can guess.
+
+    `patience`: how many seconds it may wait for its turn.
+    """
 
     id: UUID
     digest: bytes
@@ -77,6 +80,7 @@ class Wanted:
     estimate_usd: Decimal
     tokens: int
     seconds: float
+    patience: float = PATIENCE_SECONDS
     failed: Sequence[FailedModel] = ()
 
 
@@ -133,7 +137,7 @@ class Ledger:
             "time_limit": wanted.seconds + GRACE_SECONDS,
             "request_rate": rate.requests if rate else None,
             "token_rate": rate.tokens if rate else None,
-            "patience": PATIENCE_SECONDS,
+            "patience": wanted.patience,
             "limits": self._budgets.limits,
             "anonymous_too": self._anonymous_too,
             "failed": Jsonb([asdict(one) for one in wanted.failed]),

@@ -13,7 +13,7 @@ import structlog
 
 from octavo.ai.contract import Answered, Caller, CallerGone, FailedModel
 from octavo.ai.faults import Fault, ProviderFault, Usage
-from octavo.ai.ledger import Ledger, Reservation, Verdict, Wanted
+from octavo.ai.ledger import PATIENCE_SECONDS, Ledger, Reservation, Verdict, Wanted
 from octavo.ai.models import Model
 from octavo.ai.prices import Prices
 from octavo.model.errors import OctavoError, OverBudget
@@ -69,6 +69,11 @@ class Question(Generic[Thing]):
     def seconds_left(self) -> float:
         return min(self.seconds, self.deadline - time.monotonic())
 
+    @property
+    def patience_left(self) -> float:
+        """What may pass before a call is sent, so that it still has all of its time."""
+        return min(PATIENCE_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
+
 
 Send = Callable[[float], Awaitable[Made[Thing]]]
 
@@ -105,6 +110,7 @@ class Till:
             estimate_usd=price.cost(question.expected),
             tokens=question.expected.read + question.expected.written,
             seconds=question.seconds + question.files_seconds,
+            patience=question.patience_left,
             failed=failed,
         )
         while (reservation := await self._reserve(question, wanted)).verdict is not Verdict.GRANTED:

@@ -7,26 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from octavo.database import Database
-from tests.support.engine import engine_on
-from tests.support.fake_ai import FakeAnthropic, FakeGemini, FakeOpenAI
-from tests.support.gateway import Bench
+from tests.support.gateway import Bench, open_bench
 from tests.support.postgres import Server
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def whole_bench(newest_server: Server) -> AsyncIterator[Bench]:
-    with (
-        newest_server.database() as info,
-        engine_on(info) as engine,
-        FakeGemini() as gemini,
-        FakeOpenAI() as openai,
-        FakeAnthropic() as anthropic,
-    ):
-        async with Database(info, connections=12) as database:
-            bench = Bench(engine, database, gemini, openai, anthropic)
-            yield bench
-            await bench.close()
+    async with open_bench(newest_server) as bench:
+        yield bench
 
 
 @pytest.fixture

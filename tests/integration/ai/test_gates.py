@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -94,6 +95,13 @@ async def test_a_limit_of_ours_is_a_rate_limit_with_its_time(bench: Bench) -> No
     with pytest.raises(RateLimited) as refused:
         await gateway.ask(CLASSIFY_DOCUMENT, part(2), caller)
     assert refused.value.retry_after_seconds == pytest.approx(60, abs=10)
+
+
+async def test_waiting_for_a_turn_takes_nothing_from_the_time_of_a_call(bench: Bench) -> None:
+    bench.engine.run("INSERT INTO ai_gates (name, held_until) VALUES ('gemini', engine_now() + interval '0.6 seconds')")
+    short = replace(CLASSIFY_DOCUMENT, seconds=0.25)
+    answered = await bench.gateway().ask(short, part(1), bench.working())
+    assert (answered.made_by, answered.failed) == ("gemini:gemini-2.5-flash", ())
 
 
 async def test_one_refusal_keeps_all_workers_from_the_model_for_as_long_as_it_asked(bench: Bench) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 from tests.support import sites
@@ -27,10 +29,7 @@ REFUSALS: dict[Trouble, tuple[int, str, str]] = {
 }
 DETAILS: dict[Trouble, list[dict[str, Any]]] = {
     Trouble.QUOTA: [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}],
-    Trouble.RATE_LIMIT: [
-        {"violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]},
-        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"},
-    ],
+    Trouble.RATE_LIMIT: [{"violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]}],
     Trouble.BAD_KEY: [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
 }
 
@@ -40,8 +39,6 @@ class FakeGemini(FakeProvider):
 
     def clear(self) -> None:
         super().clear()
-        # It says so in the body.
-        self.retry_after = None
         self.files: dict[str, bytes] = {}
         self.sent = 0
         self.looks = 0
@@ -116,7 +113,13 @@ class FakeGemini(FakeProvider):
             },
         }
 
+    def error(self, status: int, body: dict[str, Any]) -> Answer:
+        return replace(super().error(status, body), headers={"Content-Type": "application/json"})
+
     def refuse(self, trouble: Trouble) -> Answer:
         status, name, message = REFUSALS[trouble]
         details = DETAILS.get(trouble, [])
+        if status == HTTPStatus.TOO_MANY_REQUESTS and trouble is not Trouble.QUOTA:
+            # In the body, where others have a header.
+            details = [*details, {"@type": "google.rpc.RetryInfo", "retryDelay": f"{self.retry_after}s"}]
         return self.error(status, {"error": {"code": status, "message": message, "status": name, "details": details}})

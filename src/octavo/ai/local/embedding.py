@@ -8,6 +8,7 @@ vector does not depend on which other texts are there, and memory stays what one
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -30,6 +31,8 @@ _DATA = Path(__file__).with_name("data")
 _MODEL, _TOKENIZER, _SUMS = "all-minilm-l6-v2-int8.onnx", "tokenizer.json", "SHA256SUMS"
 _BEGIN, _END = 101, 102
 _MOST_PIECES = 256 - 2
+# What is given to the tokenizer at once, which needs a hundred times the memory of its text; cut between words.
+_PART = re.compile(r".{1,10000}(?:\s|\Z)|.{1,10000}", re.DOTALL)
 
 
 class Embedder:
@@ -48,19 +51,27 @@ class Embedder:
         import numpy as np
 
         windows = [(place, window) for place, text in enumerate(texts) for window in self.windows(text)]
+        found = self._run_all([window for _, window in windows])
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
-        with ThreadPoolExecutor(self._threads) as pool:
-            for (place, window), vector in zip(windows, pool.map(self._run, (one for _, one in windows)), strict=True):
-                vectors[place] += vector / np.linalg.norm(vector) * len(window)
+        for (place, window), vector in zip(windows, found, strict=True):
+            vectors[place] += vector / np.linalg.norm(vector) * len(window)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def windows(self, text: str) -> Iterator[list[int]]:
         """The word pieces of a text as the model reads them: as few windows as can be, all of the same length."""
         whole = text.encode(errors="replace").decode()  # a question may hold half of a character
-        pieces = self._tokenizer.encode(whole, add_special_tokens=False).ids
+        parts = (part.group() for part in _PART.finditer(whole))
+        pieces = [piece for part in parts for piece in self._tokenizer.encode(part, add_special_tokens=False).ids]
         count = max(ceil(len(pieces) / _MOST_PIECES), 1)
         for start, end in pairwise(len(pieces) * part // count for part in range(count + 1)):
             yield [_BEGIN, *pieces[start:end], _END]
+
+    def _run_all(self, windows: Sequence[list[int]]) -> Iterator[np.ndarray]:
+        if self._threads == 1:
+            yield from map(self._run, windows)
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            yield from pool.map(self._run, windows)
 
     def _run(self, window: list[int]) -> np.ndarray:
         import numpy as np
