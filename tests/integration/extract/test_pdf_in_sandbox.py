@@ -15,7 +15,7 @@ from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.steps import extract_in_sandbox
 from octavo.model.errors import BadInput, Empty, Encrypted, OctavoError
 from octavo.sandbox import ChildCrashed, Progress, Sandbox
-from tests.support.pdf import Bookmark, Part, Pdf, Picture, Words, paragraph, read_pdf
+from tests.support.pdf import Bookmark, Part, Pdf, Words, paragraph, read_pdf
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -45,19 +45,13 @@ def write(folder: Path, document: Pdf | bytes, password: str | None = None) -> P
 
 async def test_the_text_of_every_page_comes_out(sandbox: Sandbox, tmp_path: Path) -> None:
     pages = [page(number) for number in range(1, 231)]
-    path = write(tmp_path, Pdf([*pages, [Picture()]], [Bookmark(1, "2 Chapter", 2)]))
+    path = write(tmp_path, Pdf(pages, [Bookmark(1, "2 Chapter", 2)]))
     progress: list[Progress] = []
     extracted = await PdfInSandbox(sandbox, path).extract(progress.append)
-    assert [(one.done, one.unit) for one in progress] == [
-        (100, "pages"),
-        (200, "pages"),
-        (231, "pages"),
-        (1, "scanned pages"),
-    ]
+    assert [(one.done, one.unit) for one in progress] == [(100, "pages"), (200, "pages"), (230, "pages")]
     assert all(f"Page {number} has words of its own." in extracted.markdown for number in range(1, 231))
     assert [(one.title, one.page) for one in extracted.outline] == [("2 Chapter", 2)]
-    assert (extracted.pages_with_text, extracted.quality) == (230, "partial")
-    assert "pages_for_ocr" not in extracted.metadata.extra
+    assert (extracted.pages_with_text, extracted.quality) == (230, "full")
 
 
 async def test_the_layout_is_the_same_as_outside(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -41,9 +41,10 @@ async def parts_of(desk: Desk) -> list[tuple[str, int]]:
 async def test_a_scan_is_recognised_page_by_page_and_goes_on_where_it_was_stopped(
     desk: Desk, owner: UUID, warm_sandbox: Sandbox, folder: Path
 ) -> None:
-    blank = Image.new("RGB", (918, 594), "white")
-    first = sheet([Words("Wetlands", top=90, size=24), *lines(["Water stays in the moss."], top=140)], folder)
-    second = sheet(lines(["The second sheet has words too."], top=100), folder)
+    blank = Image.new("RGB", (918, 240), "white")
+    title = Words("Wetlands", top=60, size=24)
+    first = sheet([title, *lines(["Water stays in the moss."], top=110)], folder, height=160)
+    second = sheet(lines(["The second sheet has words too."], top=80), folder, height=160)
     document = await add(desk, owner, "scan.pdf", scanned_pdf([first, blank, second]))
     async with working(desk, warm_sandbox, folder):
         async with asyncio.timeout(60):
