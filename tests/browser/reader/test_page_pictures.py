@@ -110,6 +110,7 @@ def test_nothing_moves_while_pictures_come(member: Visitor) -> None:
 
 def test_without_scripts_a_page_is_a_link(place: Place, open_browser: OpenBrowser) -> None:
     member = open_browser(place.sign_up(), scripts=False)
+    member.watch.expect("favicon.ico")  # of a picture that is opened by itself; its policy lets nothing else in
     document = member.add("book.pdf", book(2))
     page = member.open(f"/documents/{document}?p=2")
     expect(beside(page)).to_have_attribute("src", re.compile(r"/pages/2\.png"))

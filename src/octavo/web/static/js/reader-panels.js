@@ -39,26 +39,24 @@ export function togglePanel(name) {
   setPanel(name, !isOpen);
 }
 
+/** Something instead of following a link. @param {string} selector @param {(link: any) => void} act */
+export function onClick(selector, act) {
+  for (const link of all(selector)) {
+    link.addEventListener("click", (/** @type {Event} */ event) => {
+      event.preventDefault();
+      act(link);
+    });
+  }
+}
+
 export function startPanels() {
-  for (const link of all("[data-open]")) {
-    link.addEventListener("click", (/** @type {Event} */ event) => {
-      event.preventDefault();
-      opener = link;
-      setPanel(link.dataset.open, true);
-    });
-  }
-  for (const link of all("[data-close]")) {
-    link.addEventListener("click", (/** @type {Event} */ event) => {
-      event.preventDefault();
-      if (!closeDrawers()) setPanel(link.dataset.close, false);
-    });
-  }
-  one("[data-close-all]").addEventListener("click", (/** @type {Event} */ event) => {
-    event.preventDefault();
-    closeDrawers();
+  onClick("[data-open]", (link) => {
+    opener = link;
+    setPanel(link.dataset.open, true);
   });
-  one("[data-open-page]")?.addEventListener("click", (/** @type {Event} */ event) => {
-    event.preventDefault();
+  onClick("[data-close]", (link) => closeDrawers() || setPanel(link.dataset.close, false));
+  onClick("[data-close-all]", closeDrawers);
+  onClick("[data-open-page]", () => {
     const menu = one(".pages");
     menu.open = !menu.open;
     if (menu.open) one("input", menu).focus();

@@ -12,8 +12,10 @@ const dialog = one("#page-dialog");
 const beside = one(".page-picture.framed");
 const enlarged = one("#page-dialog .page-picture");
 const field = one("#picture-number");
-/** @type {number[][]} pages and sides of what is marked, in ten-thousandths */
-let marks = [];
+/** Pages and sides of what is marked, in ten-thousandths. @param {HTMLElement | null} marked */
+const readMarks = (marked) => (marked?.dataset.boxes ?? "").split(";").map((box) => box.split(" ").map(Number));
+let marks = readMarks(beside);
+let now = Number(beside?.dataset.page);
 let timer = 0;
 
 export function startPictures() {
@@ -42,10 +44,10 @@ export function startPictures() {
   field.form.addEventListener("submit", read);
 }
 
-/** Large, and without a number the page that is read. @param {number} [number] */
+/** Large, and without a number the page beside the text. @param {number} [number] */
 export function openPicture(number) {
   if (!dialog) return;
-  field.value = number || Number(one("[data-page-now]").textContent);
+  field.value = number || now;
   if (!dialog.open) dialog.showModal();
   turn(0);
 }
@@ -69,17 +71,18 @@ function read(event) {
 /** Show the page that is read, soon. @param {number} number */
 export function follow(number) {
   clearTimeout(timer);
+  now = number;
   if (beside) timer = setTimeout(show, FOLLOW_MS, beside, number);
 }
 
 /** @param {HTMLElement | null} passage */
 export function markPassage(passage) {
   if (!beside || !passage) return;
-  marks = (passage.dataset.boxes ?? "").split(";").map((box) => box.split(" ").map(Number));
+  marks = readMarks(passage);
   clearTimeout(timer);
   const pages = marks.map(([page]) => page).filter(Boolean);
-  const shown = Number(beside.dataset.page);
-  show(beside, pages.length && !pages.includes(shown) ? pages[0] : shown);
+  if (pages.length && !pages.includes(now)) now = pages[0];
+  show(beside, now);
 }
 
 /** @param {HTMLElement} view @param {number} number */
@@ -104,14 +107,13 @@ function draw(view) {
   const boxes = one(".boxes", view);
   boxes.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const here = marks.filter(([page]) => page === Number(view.dataset.page));
-  boxes.replaceChildren(...here.map(([, left, top, right, bottom]) => rectangle(left * width, top * height, right * width, bottom * height)));
+  boxes.replaceChildren(...here.map(([, left, top, right, bottom]) => rectangle(left * width, top * height, (right - left) * width, (bottom - top) * height)));
 }
 
 /** @param {...number} sides */
 function rectangle(...sides) {
-  const [left, top, right, bottom] = sides.map((side) => side / WHOLE);
   const made = document.createElementNS(SVG, "rect");
-  for (const [name, value] of Object.entries({ x: left, y: top, width: right - left, height: bottom - top })) made.setAttribute(name, String(value));
+  for (const [at, name] of ["x", "y", "width", "height"].entries()) made.setAttribute(name, String(sides[at] / WHOLE));
   return made;
 }
 

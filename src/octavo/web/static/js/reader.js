@@ -4,7 +4,7 @@
 import { all, isField, one, parse } from "./dom.js";
 import { fetchPiece } from "./ask.js";
 import { onEvent, onLost } from "./live.js";
-import { startPanels, togglePanel } from "./reader-panels.js";
+import { onClick, startPanels, togglePanel } from "./reader-panels.js";
 import { openPicture, startPictures } from "./reader-picture.js";
 import { locate, movePage, movePassage, startPlace } from "./reader-place.js";
 
@@ -74,17 +74,10 @@ const isPhone = matchMedia("(max-width: 720px)");
 const scroller = () => (isPhone.matches ? document.scrollingElement : one("#text"));
 
 function startWindows() {
-  const later = one("[data-later]:is(a)", leaves);
-  const earlier = one("[data-earlier]:is(a)", leaves);
-  earlier?.addEventListener("click", (event) => {
-    event.preventDefault();
-    load("earlier", earlier);
-  });
+  const later = one("a[data-later]", leaves);
+  onClick("a[data-earlier]", (link) => load("earlier", link));
+  onClick("a[data-later]", (link) => load("later", link));
   if (!later) return;
-  later.addEventListener("click", (event) => {
-    event.preventDefault();
-    load("later", later);
-  });
   let eye = null;
   const look = () => {
     eye?.disconnect();
@@ -208,12 +201,7 @@ if (leaves) {
   startPictures();
   startPlace(scroller);
   startKeys();
-  for (const step of all(".where [data-step]")) {
-    step.addEventListener("click", (event) => {
-      event.preventDefault();
-      movePage(Number(step.dataset.step));
-    });
-  }
+  onClick(".where [data-step]", (link) => movePage(Number(link.dataset.step)));
   one("[data-sizes]")?.addEventListener("submit", (event) => {
     event.preventDefault();
     setSize(Number(event.submitter.value));
