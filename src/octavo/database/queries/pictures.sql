@@ -4,8 +4,10 @@ SELECT d.source_type, d.page_count, s.key, s.revision, p.width AS page_width, a.
        encode(o.sha256, 'hex') AS picture_sha256
 FROM documents d
 JOIN LATERAL (
+    -- Of an image there is a copy for screens, which is far quicker to read; it has the first sheet only.
     SELECT key, revision FROM artifacts
-    WHERE document_id = d.id AND kind IN ('source', 'unlocked', 'page_raw') AND (revision IN (0, d.revision) OR d.revision = 0)
+    WHERE document_id = d.id AND (revision IN (0, d.revision) OR d.revision = 0)
+      AND (kind IN ('source', 'unlocked', 'page_raw') OR kind = 'image_jpeg' AND d.page_count = 1)
     ORDER BY kind = 'source', revision DESC LIMIT 1
 ) AS s ON true
 LEFT JOIN pages p ON p.document_id = d.id AND p.revision = d.revision AND p.number = :number

@@ -123,6 +123,18 @@ async def test_every_sheet_of_an_image_is_a_page(room: Room) -> None:
 # Made once ---------------------------------------------------------------------------------------------------------
 
 
+async def test_an_image_is_drawn_from_its_copy_and_not_read_a_second_time(room: Room) -> None:
+    body = BytesIO()
+    Image.new("RGB", (3000, 1500), "white").save(body, "PNG")
+    document = await room.add("wide.png", body.getvalue())
+    ((source,),) = await room.house.rows(
+        "SELECT key FROM artifacts WHERE document_id = %s AND kind = 'source'", document
+    )
+    await room.house.app.state.parts.bucket.delete([source])
+    picture = opened(await room.owner.get(path(document)))
+    assert picture.width == 2 * picture.height
+
+
 async def test_a_picture_is_made_once_however_many_ask(room: Room) -> None:
     document = await room.add("a.pdf", book(1))
     answers = await asyncio.gather(*(room.owner.get(path(document)) for _ in range(8)))
