@@ -113,6 +113,7 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/jobs/{job}/cancel": Rule("write", "job"),
     "POST /api/v1/jobs/{job}/retry": Rule("write", "cancelled job"),
     "GET /api/v1/settings": Rule("read", None),
+    "GET /api/v1/usage": Rule("read", None),
     "POST /api/v1/account": Rule("nothing", None, 409, given(email="ada@example.org", password=PASSWORD)),
     "POST /api/v1/session": Rule("nothing", None, 401, given(email="ada@example.org", password="wrong")),
     "GET /api/v1/session": Rule("read", None),

@@ -14,20 +14,15 @@ from octavo.ai.contract import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.opening import open_gateway
 from octavo.ai.prices import Prices
-from octavo.database import Database
+from octavo.database import Database, load_queries
 from octavo.model.settings import Settings
 from tests.support.engine import Engine, engine_on
 from tests.support.fake_ai import FakeAnthropic, FakeGemini, FakeOpenAI, FakeProvider
 from tests.support.fake_ai.server import SECRET
 from tests.support.postgres import Server
 
+DOCTOR = load_queries("doctor")
 CLEAR = "TRUNCATE ai_calls, ai_reuses, ai_spending, ai_gates, provider_files"
-WRONG_SUMS = """
-    WITH counted AS (
-        SELECT key, sum(CASE state WHEN 'reserved' THEN estimate_usd ELSE 0 END) AS reserved, sum(cost_usd) AS spent
-        FROM ai_calls, unnest(spending_keys(owner_id, document_id, created_at)) AS key GROUP BY key)
-    SELECT key FROM counted FULL JOIN ai_spending USING (key)
-    WHERE coalesce(counted.reserved, 0) <> coalesce(reserved_usd, 0) OR coalesce(spent, 0) <> coalesce(spent_usd, 0)"""
 DOCUMENT = """
     INSERT INTO documents (id, owner_id, process_id, filename, content_type, source_type, sha256, bytes)
     VALUES (%s, %s, %s, 'a.txt', 'text/plain', 'text', sha256(%s::text::bytea), 1)"""
@@ -120,7 +115,8 @@ class Bench:
         )
 
     def check_sums(self) -> None:
-        assert self.engine.rows(WRONG_SUMS) == []
+        """As the doctor looks at them."""
+        assert self.engine.connection.execute(DOCTOR.wrong_spending).fetchall() == []
 
 
 @asynccontextmanager

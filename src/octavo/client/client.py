@@ -40,6 +40,7 @@ from octavo.client.records import (
     Scope,
     Ticket,
 )
+from octavo.client.usage import Usage
 from octavo.client.wire import SESSION_COOKIE, Ask, Wire
 from octavo.model.errors import StorageFailed
 from octavo.model.pages import Page
@@ -280,6 +281,10 @@ class Client:
 
     async def read_settings(self) -> Published:
         return read_record(Published, await self._get("/settings"))
+
+    async def read_usage(self, month: str | None = None) -> Usage:
+        """What models cost in a month, as `2026-11`; in this one, if none is named."""
+        return read_record(Usage, await self._get("/usage", {"month": month} if month else {}))
 
     async def list_keys(self) -> Page[Key]:
         return await self._list(Key, "/keys", {})

@@ -133,6 +133,15 @@ async def documents(patient: Patient) -> str:
     return f"{total} documents, {trashed} of them in the trash{each}"
 
 
+@check("ledger")
+async def ledger(patient: Patient) -> str:
+    """What is counted as spent is the sum of the calls."""
+    await _refuse_rows(patient, QUERIES.wrong_spending, "What models cost was added up wrongly")
+    row = await (await patient.connection.execute(QUERIES.count_calls)).fetchone()
+    calls, cost = row or (0, 0)
+    return f"{calls} calls of models, {cost:.2f} USD"
+
+
 @check("files")
 async def files(patient: Patient) -> str:
     """Every object that a row refers to is in the bucket, whole."""

@@ -29,6 +29,7 @@ from octavo.web.api import (
     pictures,
     problems,
     uploads,
+    usage,
     webhooks,
 )
 from octavo.web.api import settings as published
@@ -85,7 +86,7 @@ def _routes() -> APIRouter:
     """Made once a process: what each of them takes and answers is worked out when it is first asked for."""
     routes = APIRouter()
     routes.include_router(health.router)
-    library = (uploads, documents, embeddings, pictures, collections, jobs, events, published)
+    library = (uploads, documents, embeddings, pictures, collections, jobs, events, published, usage)
     for part in (objects, *PAGES, *library, account, keys, members, webhooks, notifications, admin):
         routes.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
     return routes

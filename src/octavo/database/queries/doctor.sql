@@ -92,3 +92,16 @@ SELECT key, bytes FROM objects WHERE key > :key ORDER BY key LIMIT :most;
 SELECT count(*), count(*) FILTER (WHERE deleted_at IS NOT NULL),
        (SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision)
 FROM documents;
+
+-- name: wrong_spending()
+-- Sums of money that are not those of the calls.
+WITH counted AS (
+    SELECT key, sum(CASE state WHEN 'reserved' THEN estimate_usd ELSE 0 END) AS reserved, sum(cost_usd) AS spent
+    FROM ai_calls, unnest(spending_keys(owner_id, document_id, created_at)) AS key GROUP BY key
+)
+SELECT key, reserved_usd, spent_usd, reserved, spent FROM counted FULL JOIN ai_spending USING (key)
+WHERE coalesce(reserved, 0) <> coalesce(reserved_usd, 0) OR coalesce(spent, 0) <> coalesce(spent_usd, 0)
+ORDER BY key LIMIT 10;
+
+-- name: count_calls()
+SELECT count(*), coalesce(sum(cost_usd), 0) FROM ai_calls;
