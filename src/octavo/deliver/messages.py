@@ -47,7 +47,10 @@ TEST = "webhook.test"
 
 TITLE_CHARACTERS = 120
 _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
+# Models only tell more about a text that is there.
+_MODELS, _UNDESCRIBED = "AI_", "undescribed"
 _SENTENCES: Mapping[str, str] = {
+    _UNDESCRIBED: "{thing} can be read, but could not be described{code}.",
     "document.completed": "{thing} is ready.",
     "document.failed": "{thing} could not be processed{code}.",
     "document.rejected": "A file was refused{code}.",
@@ -78,6 +81,8 @@ def describe(
     """An event for a person. Without a title the document is only called a document."""
     named = plain(title) if title else ""
     thing = f"“{named}”" if named else "A document" if document_id else "A job"
+    if error_code and error_code.startswith(_MODELS) and document_id:
+        event_type = _UNDESCRIBED
     pattern = _SENTENCES.get(event_type, f"{{thing}}: {event_type.partition('.')[2]}.")
     sentence = pattern.format(thing=thing, code=f" ({error_code})" if error_code else "")
     return Message(f"Octavo: {sentence.rstrip('.')}", sentence, link_to(document_id, public_url))

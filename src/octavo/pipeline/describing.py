@@ -12,6 +12,7 @@ makes only what is missing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -148,7 +149,9 @@ class Describing:
         await self._in_parts("embedded", "indexing", VECTORS_AT_ONCE, self._ask_for_vectors, finish)
 
     async def _ask_for_vectors(self, pieces: Sequence[Piece]) -> Write:
-        answered = await self._tools.gateway.embed([piece.content for piece in pieces], self._caller)
+        # The same words have the same vector, however often their meaning is asked for.
+        caller = replace(self._caller, generation=0)
+        answered = await self._tools.gateway.embed([piece.content for piece in pieces], caller)
 
         async def write(connection: Connection) -> None:
             await save_chunk_vectors(connection, [piece.id for piece in pieces], answered.output)

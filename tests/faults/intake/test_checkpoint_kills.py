@@ -22,14 +22,14 @@ from tests.support.engine import Engine, engine_on
 from tests.support.library import LIMITS, open_desk
 from tests.support.site import Site, site_in
 
-STAGES = ("extracted", "markdown_saved", "chunked")
+STAGES = ("extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded")
 TEXT = "# Alpha\n\nThe quick brown fox.\n\n## Beta\n\n" + "Some words for the body of it. " * 400
 # One life with a death at every point: a worker for each, and how many stages are finished when it dies.
 DEATHS = [
     ("claim.after", 0),
-    *((point, done + point.endswith("commit.after")) for done in range(3) for point in POINTS if "stage." in point),
-    ("complete.before", 3),
-    ("complete.after", 3),
+    *((point, done + point.endswith("commit.after")) for done in range(6) for point in POINTS if "stage." in point),
+    ("complete.before", 6),
+    ("complete.after", 6),
 ]
 BLANK = " \n\n \t "
 LATER = ("fail.before", "fail.after")
@@ -76,16 +76,22 @@ def made(engine: Engine, document: UUID) -> dict[str, list[Any]]:
     """By which stage, and under which names: what is done again gets others."""
     files = engine.rows("SELECT kind, key FROM artifacts WHERE document_id = %s AND revision > 0 ORDER BY 1", document)
     chunks = engine.rows("SELECT id FROM chunks WHERE document_id = %s ORDER BY index", document)
+    concepts = "SELECT xmin::text FROM chunk_concepts WHERE chunk_id = ANY (%s)"
+    vectors = "SELECT xmin::text FROM chunk_embeddings WHERE document_id = %s"
     by_kind = {file["kind"]: file["key"] for file in files}
     return {
         "extracted": [by_kind.get("extracted")],
         "markdown_saved": [by_kind.get("markdown")],
         "chunked": [chunk["id"] for chunk in chunks],
+        "classified": engine.rows("SELECT summary FROM documents WHERE id = %s", document),
+        "enriched": engine.rows(concepts, [chunk["id"] for chunk in chunks]),
+        "embedded": engine.rows(vectors, document),
     }
 
 
 def live_and_die(site: Site, engine: Engine) -> None:
     document = add(site, engine, TEXT)
+    engine.run("UPDATE documents SET edited = '{tags}' WHERE id = %s", document)  # their vectors are a job of its own
     (job,) = (row["id"] for row in engine.rows("SELECT id FROM jobs WHERE document_id = %s", document))
     kept: dict[str, list[Any]] = {}
     for point, finished in DEATHS:

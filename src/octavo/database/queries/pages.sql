@@ -2,7 +2,7 @@
 -- What the frame of every page counts for its owner, and the time on the database's clock.
 SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL) AS documents,
-       (SELECT count(*) FROM jobs WHERE owner_id = :owner AND document_id IS NOT NULL
+       (SELECT count(*) FROM jobs WHERE owner_id = :owner AND document_id IS NOT NULL AND kind <> 'embed_tags'
            AND status IN ('queued', 'processing', 'paused')) AS working,
        (SELECT email FROM users WHERE id = :person) AS email,
        (SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL AND level = 'error') AS unread,
@@ -12,10 +12,11 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
 SELECT count(*) FROM jobs WHERE status = 'dead_letter';
 
 -- name: dock(owner, most)
--- What is worked on first, then what waits; the job that is next in line above the others.
+-- What is worked on first, then what waits; the job that is next in line above the others. Nobody waits for tags.
 SELECT j.id, coalesce(nullif(d.title, ''), d.filename) AS name
 FROM jobs j JOIN documents d ON d.id = j.document_id
-WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused') AND d.deleted_at IS NULL
+WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused') AND j.kind <> 'embed_tags'
+  AND d.deleted_at IS NULL
 ORDER BY j.status <> 'processing', j.created_at, j.id LIMIT :most;
 
 -- name: tabs(owner)

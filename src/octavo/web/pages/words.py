@@ -11,6 +11,7 @@ from typing import Literal
 
 from octavo.jobs.views import JobView
 from octavo.library.documents import Document
+from octavo.library.embedding import KIND as EMBEDDING
 from octavo.model.errors import RETRY_RULES, OctavoError
 from octavo.model.states import JobStatus
 from octavo.web.pages.wording import count_of, format_date, format_eta, format_span
@@ -93,6 +94,8 @@ def describe(document: Document, job: JobView | None, now: datetime) -> Words:
 
 
 def stage_of(job: JobView, source_type: str = "") -> str:
+    if job.kind == EMBEDDING:
+        return "Indexing"
     if job.stage is None and source_type in LINKS:
         return FETCHING
     return STAGES.get(job.stage, "Working")
