@@ -51,11 +51,13 @@ def score(phrases: Phrases, weights: Weights) -> dict[Stems, float]:
     }
 
 
-def choose(scores: Mapping[Stems, float], most: int) -> list[Stems]:
-    """The best ones, none of which has more than half of its words from another."""
+def choose(scores: Mapping[Stems, float], most: int, *, apart: bool = False) -> list[Stems]:
+    """The best ones, none of which only repeats a better one; with `apart` none is a better one with more words."""
+    size = min if apart else max
     chosen: list[Stems] = []
     for phrase in sorted(scores, key=lambda phrase: (-scores[phrase], phrase)):
-        if not any(2 * len({*phrase} & {*other}) > min(len(phrase), len(other)) for other in chosen):
+        own = {*phrase}
+        if not any(own <= {*other} or 2 * len(own & {*other}) > size(len(own), len(other)) for other in chosen):
             chosen.append(phrase)
         if len(chosen) == most:
             break

@@ -57,7 +57,7 @@ class Topics:
             * (_UNDER_HEADING if any(stem in headings for stem in phrase) else 1)
             for phrase, concept in named
         }
-        return [self._forms[phrase] for phrase in choose(scores, MOST_THEMES)]
+        return [self._forms[phrase] for phrase in choose(scores, MOST_THEMES, apart=True)]
 
     def tags(self) -> list[str]:
         least = 2 if self._count >= _MANY_PASSAGES else 1
@@ -66,7 +66,7 @@ class Topics:
             for phrase, weight in self._weights.items()
             if self._passages[phrase] >= least and len(self._forms[phrase]) <= _LONGEST_TAG
         }
-        return [self._forms[phrase].lower() for phrase in choose(scores, MOST_TAGS)]
+        return [self._forms[phrase].lower() for phrase in choose(scores, MOST_TAGS, apart=True)]
 
 
 def _short(texts: Sequence[str], most: int) -> list[str]:
