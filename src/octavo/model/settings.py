@@ -168,8 +168,8 @@ class Settings(BaseSettings):
         Field(
             ge=1,
             le=64,
-            description="Pages whose text one worker process recognises at once; each takes a processor and up to "
-            "700 MB of memory.",
+            description="Pages whose text one worker process recognises at once; each takes a processor and half a GB "
+            "of memory, long pictures twice as much.",
         ),
     ] = 2
     fetch_bytes: Annotated[

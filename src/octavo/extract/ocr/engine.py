@@ -69,6 +69,7 @@ def load_engine() -> Any:  # noqa: ANN401 - it has no types
             "Det.limit_type": "max",
             "Rec.rec_batch_num": 1,  # as fast as many at once, and takes less memory
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+            "EngineConfig.onnxruntime.enable_cpu_mem_arena": True,  # takes less memory, as long as it is for one page
         }
     )
     engine._load_det_model()  # noqa: SLF001
