@@ -41,6 +41,10 @@ class SourceType(StrEnum):
     PASTE = "paste"
 
 
+# All that a processor is known for; whoever only asks need not load them.
+READABLE = frozenset[str](set(SourceType) - {SourceType.OTHER})
+
+
 class Quality(StrEnum):
     """How much of the text is there. `PARTIAL`: some pages have none; `STORED_ONLY`: nobody tried to read it."""
 

@@ -25,8 +25,7 @@ from octavo.database import Connection, load_queries
 from octavo.enrich.chunking import Chunk
 from octavo.enrich.steps import chunk_in_sandbox
 from octavo.extract.bookmarks import bookmarks_by_page
-from octavo.extract.contract import Extracted, Metadata, Quality, SourceType, from_json, to_json
-from octavo.extract.formats import known_processors
+from octavo.extract.contract import READABLE, Extracted, Metadata, Quality, SourceType, from_json, to_json
 from octavo.extract.steps import extract_in_sandbox
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
@@ -48,7 +47,6 @@ from octavo.pipeline.tools import Tools
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
 MOST_DETAILS = 20
-READABLE = frozenset[str](known_processors().source_types)
 JSON_TYPE, MARKDOWN_TYPE, JPEG_TYPE = "application/json", "text/markdown; charset=utf-8", "image/jpeg"
 
 

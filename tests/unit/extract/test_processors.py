@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.contract import READABLE, Extracted, SourceType
 from octavo.extract.formats import known_processors
 from octavo.extract.registry import Hints, Processor, Processors
 from octavo.model.errors import NotSupported
@@ -35,3 +35,7 @@ def test_each_known_type_has_its_processor() -> None:
     assert {SourceType.MARKDOWN, SourceType.TEXT} <= set(processors.source_types)
     for source_type in processors.source_types:
         assert source_type in processors[source_type].source_types
+
+
+def test_what_is_called_readable_is_what_processors_are_known_for() -> None:
+    assert set(known_processors().source_types) == READABLE
