@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from octavo.ai.inputs import Source
+from octavo.ai.inputs import Passage, Source
 from octavo.ai.local.concepts import Weights, name_concepts, score
 from octavo.ai.local.dates import find_date
 from octavo.ai.local.document_types import find_type
@@ -50,6 +50,11 @@ def describe(source: Source) -> Description:
         for reading, concepts, summary, importance in zip(readings, named, summaries, importances, strict=True)
     ]
     return Description(_describe_document(source, language, readings, topics, chunks), chunks)
+
+
+def prepare() -> None:
+    """Loads all that describing and answering need, so that a child that is forked afterwards needs no file."""
+    describe(Source([Passage("This is a good sentence of some length. It is only there to be read once.")]))
 
 
 def _word_weights(reading: Reading, weights: Weights) -> dict[str, float]:

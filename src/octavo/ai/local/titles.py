@@ -15,7 +15,7 @@ _LONGEST_LINE = 120
 _NO_TITLE = re.compile(
     r"(untitled|unbenannt|sans titre|document|dokument|slide|page|scan|image|img|dsc|new)?[\s_()-]*\d*"
     r"|.*\.(docx?|pdf|indd|odt|rtf|txt|tex|dvi|ps|pptx?|xlsx?|html?|md|qxd|pages)|untitled.*|(microsoft )?powerpoint .*"
-    r"|.*[:,;]",
+    r"|(the )?(table of )?contents|cover( image)?|inhalt(sverzeichnis)?|sommaire|índice|indice|abstract|.*[:,;]",
     re.IGNORECASE,
 )
 _FRAME = re.compile(

@@ -20,6 +20,7 @@ from octavo.ai.outputs import DocumentType
         (Source([Passage("# Real title\n\nText.")], title="Untitled document"), "Real title"),
         (Source([Passage("# **Bold** title\n\nText.")]), "Bold title"),
         (Source([Passage("Text.", ("Above", "Below"))]), "Above"),
+        (Source([Passage("# Contents\n\n# First chapter\n\nText.")]), "First chapter"),
         (Source([Passage("A short first line\n\nText that follows.")]), "A short first line"),
         (Source([Passage("Text that goes on and on. " * 20)]), None),
         (Source([Passage("4711")], title="4711", filename="4711.pdf"), None),
