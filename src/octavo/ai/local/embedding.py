@@ -8,6 +8,7 @@ vector does not depend on which other texts are there, and memory stays what one
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -94,6 +95,7 @@ def _read_checked(name: str) -> bytes:
 
 
 def _open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else it tells its makers of every start
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
     runtime: Any = onnxruntime
