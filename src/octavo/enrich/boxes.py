@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-
 _MOST_MORE = 1.3
 _MOST_BETWEEN = 18.0  # points: a line of text and the room above it
 
@@ -32,7 +31,6 @@ class PageBox(NamedTuple):
     top: float
     right: float
     bottom: float
-
 
     @property
     def area(self) -> float:
