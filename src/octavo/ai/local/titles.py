@@ -11,6 +11,7 @@ from octavo.ai.local.summaries import plain, shorten
 
 _MOST_CHARACTERS = 200
 _LONGEST_LINE = 120
+_SENTENCE_ENDS = (".", "\u2026", "\u3002")
 # Programs write the name of a file or of themselves where a title should be.
 _NO_TITLE = re.compile(
     r"(untitled|unbenannt|sans titre|document|dokument|slide|page|scan|image|img|dsc|new)?[\s_()-]*\d*"
@@ -33,7 +34,7 @@ _HEAD = 1500
 
 
 def find_title(source: Source) -> str | None:
-    """What the file says of itself, else the first heading, else a first line that is short enough to be one."""
+    """What the file says of itself, else the first heading, else a first line that is short and no sentence."""
     for candidate in _candidates(source):
         text = _FRAME.sub("", plain(candidate)).strip(" -\u2013|")
         if _LETTERS.search(text) and not _NO_TITLE.fullmatch(text):
@@ -51,7 +52,8 @@ def _candidates(source: Source) -> Iterator[str]:
         text = blank(first.content)
         parts = list(segments(first.content))
         yield from (text[part.start : part.end] for part in parts if part.part is Part.HEADING)
-        yield from (text[part.start : part.end] for part in parts[:1] if part.end - part.start <= _LONGEST_LINE)
+        lines = [text[part.start : part.end].strip() for part in parts[:1]]
+        yield from (line for line in lines if len(line) <= _LONGEST_LINE and not line.endswith(_SENTENCE_ENDS))
 
 
 def find_author(source: Source) -> str | None:
