@@ -234,10 +234,10 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 async def sync_kinds(connection: Connection) -> None:
     """A worker does that when it starts, but none may ever have run."""
-    from octavo.jobs import worker
+    from octavo.jobs import registration
     from octavo.pipeline import known_kinds
 
-    await worker.sync_kinds(connection, known_kinds())
+    await registration.sync_kinds(connection, known_kinds())
 
 
 async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], count: int) -> list[Enqueued]:

@@ -34,7 +34,7 @@ _HEAD = 1500
 
 
 def find_title(source: Source) -> str | None:
-    """What the file says of itself, else the first heading, else a first line that is short and no sentence."""
+    """What the file says of itself, else the first heading, else a first line that is short, no sentence, and not all."""
     for candidate in _candidates(source):
         text = _FRAME.sub("", plain(candidate)).strip(" -\u2013|")
         if _LETTERS.search(text) and not _NO_TITLE.fullmatch(text):
@@ -52,7 +52,7 @@ def _candidates(source: Source) -> Iterator[str]:
         text = blank(first.content)
         parts = list(segments(first.content))
         yield from (text[part.start : part.end] for part in parts if part.part is Part.HEADING)
-        lines = [text[part.start : part.end].strip() for part in parts[:1]]
+        lines = [text[part.start : part.end].strip() for part in parts[:1] if len(parts) > 1]
         yield from (line for line in lines if len(line) <= _LONGEST_LINE and not line.endswith(_SENTENCE_ENDS))
 
 
