@@ -142,7 +142,7 @@ class Ledger:
             "anonymous_too": self._anonymous_too,
             "failed": Jsonb([asdict(one) for one in wanted.failed]),
         }
-        async with self._database.transaction() as connection:
+        async with self._database.connection() as connection:
             row = await (await connection.execute(QUERIES.reserve, values)).fetchone()
         if row is None:
             raise AssertionError("a function answers")

@@ -44,9 +44,11 @@ def configure_logs(level: str, form: Format, **bound: object) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(number)
-    # The pool repeats every failed attempt, and the server tells of every start and stop; we say both once.
+    # The pool repeats every failed attempt, the server tells of every start and stop, and the client of every request.
+    # We say ourselves what of it matters.
     logging.getLogger("psycopg.pool").setLevel(max(number, logging.ERROR))
-    logging.getLogger("uvicorn").setLevel(number if number < logging.INFO else max(number, logging.WARNING))
+    for name in ("uvicorn", "httpx"):
+        logging.getLogger(name).setLevel(number if number < logging.INFO else max(number, logging.WARNING))
 
 
 def _rendering(form: Format) -> list[Processor]:

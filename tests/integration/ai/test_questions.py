@@ -146,13 +146,13 @@ async def test_each_provider_is_asked_in_its_own_form(bench: Bench) -> None:
         await bench.gateway(provider).ask(CLASSIFY_DOCUMENT, Source([Passage("Text.")]), generation)
     config: dict[str, Any] = bench.gemini.asked[0].body["generationConfig"]
     assert config["thinkingConfig"] == {"thinkingBudget": 0}
-    assert config["maxOutputTokens"] == 2000
+    assert config["maxOutputTokens"] == 1800
     openai, own = bench.openai.asked
     assert (openai.body["reasoning_effort"], openai.body["store"]) == ("low", False)
     assert openai.body["response_format"]["json_schema"]["strict"]
     assert "store" not in own.body
-    assert own.body["max_tokens"] == 2000
-    assert bench.anthropic.asked[0].body["max_tokens"] == 2000
+    assert own.body["max_tokens"] == 1800
+    assert bench.anthropic.asked[0].body["max_tokens"] == 1800
 
 
 async def test_a_task_can_have_models_of_its_own(bench: Bench) -> None:

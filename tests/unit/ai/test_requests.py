@@ -49,7 +49,8 @@ def test_tokens_are_guessed_rather_too_high() -> None:
     passages = [Passage("four " * 300)] * 50
     request = ENRICH_CHUNKS.request(passages)
     assert 50 * 300 * 1.3 < request.input_tokens < 50 * 300 * 3
-    assert request.expected_tokens == 15_000 < request.output_tokens
+    assert request.expected_tokens == 15_000 < request.output_tokens == 30_000
+    assert ENRICH_CHUNKS.request(passages[:1]).output_tokens == 1600
     assert CLASSIFY_IMAGE.request(ImageToClassify(Picture(b"", "image/png"), "a")).input_tokens > 2500
 
 

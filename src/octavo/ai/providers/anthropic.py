@@ -16,6 +16,8 @@ from octavo.ai.requests import FileReference, Part, Picture, Quoted, Request, Wo
 
 FAMILY = "anthropic"
 API_VERSION = "2023-06-01"
+# What the present models can write at once; who asks for more is refused.
+MOST_TOKENS = 64_000
 
 
 class Counts(BaseModel):
@@ -46,7 +48,7 @@ class Anthropic:
         del owner
         body: dict[str, Any] = {
             "model": model,
-            "max_tokens": request.output_tokens,
+            "max_tokens": min(request.output_tokens, MOST_TOKENS),
             "system": request.instructions,
             "messages": [{"role": "user", "content": [await _part(part) for part in request.parts]}],
         }

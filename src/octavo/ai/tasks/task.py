@@ -18,6 +18,7 @@ from octavo.ai.schemas import Schema, plain_schema, whole_schema
 from octavo.model.json import JSON
 
 AI_SECONDS = 90.0
+SPARE_TOKENS = 1000
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _MOST_MISTAKES = 5
 
@@ -37,7 +38,7 @@ class MarkdownText(Output):
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[In, Out]):
-    """`show` makes what a model sees; `expect` guesses how many tokens it answers with, at most `output_tokens`.
+    """`show` makes what a model sees; `expect` guesses how many tokens it answers with, of `output_tokens` at most.
 
     `check` raises `Unusable` for an answer in the right form that is still wrong. `local` does the same here, offline.
     """
@@ -52,15 +53,18 @@ class Task(Generic[In, Out]):
     local: Callable[[In], Out] | None = None
 
     def request(self, given: In) -> Request:
-        prompt = load_prompt(self.name)
+        prompt, expected = load_prompt(self.name), self.expect(given)
+        is_text = self.output is MarkdownText
+        # Servers with little room count what might be answered; text has to be whole, however long it becomes.
+        most = self.output_tokens if is_text else min(self.output_tokens, 2 * expected + SPARE_TOKENS)
         return Request(
             purpose=self.name,
             version=prompt.version,
             instructions=prompt.text,
             parts=tuple(self.show(given)),
-            schema=None if self.output is MarkdownText else plain_schema(self.output),
-            output_tokens=self.output_tokens,
-            expected_tokens=min(self.expect(given), self.output_tokens),
+            schema=None if is_text else plain_schema(self.output),
+            output_tokens=most,
+            expected_tokens=min(expected, most),
         )
 
     def read(self, answer: str, given: In) -> Out:

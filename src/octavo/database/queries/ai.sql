@@ -81,7 +81,10 @@ GROUP BY d.id ORDER BY cost_usd DESC, d.id LIMIT :most;
 -- name: usage_months(owner, most)
 -- What each of the last months cost.
 SELECT split_part(key, ':', 3) AS month, spent_usd AS cost_usd FROM ai_spending
-WHERE starts_with(key, 'owner:' || :owner || ':') AND spent_usd > 0 ORDER BY month DESC LIMIT :most;
+WHERE key IN (SELECT 'owner:' || :owner || ':' || to_char(month - make_interval(months => ago), 'YYYY-MM')
+              FROM generate_series(0, :most - 1) AS ago, date_trunc('month', engine_now() AT TIME ZONE 'UTC') AS month)
+  AND spent_usd > 0
+ORDER BY month DESC;
 
 -- name: spent_by_all(month)
 -- What all owners together cost in a month.
