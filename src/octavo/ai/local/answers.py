@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import log
+from math import fsum, log
 from typing import TYPE_CHECKING
 
 from octavo.ai.inputs import Passage
@@ -14,7 +14,7 @@ from octavo.ai.local import sentences
 from octavo.ai.local.languages import ENGLISH, detect_most
 from octavo.ai.local.prose import Part, blank, segments
 from octavo.ai.local.stopwords import STOPWORDS
-from octavo.ai.local.words import WORD, root
+from octavo.ai.local.words import MOST_LETTERS, WORD, root
 from octavo.ai.outputs import Answer, Quote
 from octavo.model.words import ONE_CHARACTER, count_words
 
@@ -99,19 +99,15 @@ def _score_words(question: str, asked: frozenset[str], candidates: Sequence[_Can
     """The share of what is asked for that is there; rare words count more, words in the headings above count half."""
     having = Counter(word for one in candidates for word in one.words & asked)
     weights = {word: log(1 + len(candidates) / (1 + having[word])) for word in asked}
-    total = sum(weights.values()) or 1.0
+    total = fsum(weights.values()) or 1.0
     wanted = _FIGURE if _ASKS_FIGURE.search(question) else _MEANING if _ASKS_MEANING.search(question) else None
-    return [
-        sum(
-            weight * (1.0 if word in one.words else _OF_HEADINGS * (word in one.around))
-            for word, weight in weights.items()
-        )
-        / total
-        * (1 + _BONUS * bool(wanted and wanted.search(one.text)))
-        if one.words & asked
-        else 0.0
-        for one in candidates
-    ]
+    scores: list[float] = []
+    for one in candidates:
+        inside = fsum(weights[word] for word in one.words & asked)
+        above = fsum(weights[word] for word in one.around & asked - one.words)
+        bonus = _BONUS if wanted and wanted.search(one.text) else 0.0
+        scores.append((inside + _OF_HEADINGS * above) / total * (1 + bonus) if inside else 0.0)
+    return scores
 
 
 def _join(by_words: float, similarity: float) -> float:
@@ -123,7 +119,7 @@ def _join(by_words: float, similarity: float) -> float:
 def _keys(text: str, language: str | None) -> frozenset[str]:
     """What words are compared by. Scripts without spaces are compared by pairs of characters."""
     grammar = STOPWORDS.get(language or "", frozenset())
-    words = {word.lower() for word in WORD.findall(_IDEOGRAPHS.sub(" ", text))} - grammar
+    words = {word.lower() for word in WORD.findall(_IDEOGRAPHS.sub(" ", text)) if len(word) <= MOST_LETTERS} - grammar
     pairs = {run[place : place + 2] for run in _IDEOGRAPHS.findall(text) for place in range(len(run) - 1)}
     pairs = {pair for pair in pairs if not _HIRAGANA.fullmatch(pair)}  # Japanese grammar
     numbers = set(_NUMBER.findall(text))

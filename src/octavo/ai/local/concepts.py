@@ -25,13 +25,14 @@ _MOST_CHARACTERS = 80
 class Weights:
     """How much each word of a document tells, by how many of its passages have it."""
 
-    def __init__(self, passages: Sequence[Phrases]) -> None:
+    def __init__(self, passages: Sequence[Phrases], language: str | None) -> None:
+        self._is_english = language == "en"
         self._count = len(passages)
         self._passages_with: Counter[str] = Counter(stem for phrases in passages for stem in phrases.stems)
 
     def weigh(self, stem: str) -> float:
         scarce = log((1 + self._count) / max(self._passages_with[stem], 1)) / log(1 + self._count)
-        return rarity(stem) ** 2 * (_OWN + (1 - _OWN) * scarce)
+        return (rarity(stem) ** 2 if self._is_english else 1) * (_OWN + (1 - _OWN) * scarce)
 
 
 def score(phrases: Phrases, weights: Weights) -> dict[Stems, float]:

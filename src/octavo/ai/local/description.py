@@ -34,7 +34,7 @@ class Description:
 def describe(source: Source) -> Description:
     language = detect_most([passage.content for passage in source.passages], source.language)
     readings = [read(passage, language) for passage in source.passages]
-    weights = Weights([reading.phrases for reading in readings])
+    weights = Weights([reading.phrases for reading in readings], language)
     named: list[Named] = [name_concepts(reading.phrases, score(reading.phrases, weights)) for reading in readings]
     topics = Topics(named)
     summaries = [summarise(reading, _word_weights(reading, weights)) for reading in readings]

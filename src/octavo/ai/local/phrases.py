@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from octavo.ai.local.words import TOKEN, is_content, stem
+from octavo.ai.local.words import MOST_LETTERS, TOKEN, fold, is_content
 
 MOST_WORDS = 3
-_MOST_LETTERS = 40
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 
 Stems = tuple[str, ...]
@@ -40,7 +39,7 @@ def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
     seen: dict[Stems, Seen] = {}
     number = 0
     for run in (run for text in texts for run in _runs(text, language)) if language else ():
-        run_stems = tuple(map(stem, run)) if language == "en" else tuple(word.lower() for word in run)
+        run_stems = tuple(fold(word, language) for word in run)
         stems.update(run_stems)
         for start, end in _spans(len(run)):
             if language == "de" and not run[end - 1][0].isupper():
@@ -62,7 +61,7 @@ def better_form(one: str, other: str) -> str:
 def _runs(text: str, language: str) -> Iterator[Sequence[str]]:
     run: list[str] = []
     for token in TOKEN.findall(text):
-        if token[0].isalpha() and len(token) <= _MOST_LETTERS and is_content(token, language):
+        if token[0].isalpha() and len(token) <= MOST_LETTERS and is_content(token, language):
             run.append(_POSSESSIVE.sub("", token))
         elif run:
             yield run

@@ -12,7 +12,7 @@ from octavo.ai.local import languages, sentences
 from octavo.ai.local.phrases import Phrases, find_phrases
 from octavo.ai.local.prose import Part, Segment, blank, segments
 from octavo.ai.local.stopwords import STOPWORDS
-from octavo.ai.local.words import WORD
+from octavo.ai.local.words import MOST_LETTERS, WORD
 
 _CLOSING = "\"')]\u201d\u2019\u300d\u300f\uff09"
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61"
@@ -29,7 +29,7 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A language of None is one whose words cannot be told from its grammar; then there are no phrases either."""
+    """In a language whose grammar is not known here there are no phrases."""
 
     passage: Passage
     text: str
@@ -67,11 +67,11 @@ def _sentences(text: str, parts: Sequence[Segment]) -> Iterator[Sentence]:
     for part in parts:
         if part.part in {Part.PARAGRAPH, Part.ITEM}:
             for start, end in sentences.split(text, part.start, part.end):
-                words = tuple(word.lower() for word in WORD.findall(text, start, end))
+                words = tuple(word.lower() for word in WORD.findall(text, start, end) if len(word) <= MOST_LETTERS)
                 whole = text[start:end].rstrip(_CLOSING).endswith(tuple(_ENDING))
                 yield Sentence(start, end, words, whole)
 
 
 def stems_of(text: str, language: str | None) -> Counter[str]:
-    """The words of a question or a heading that say what it is about."""
+    """The words of a heading that say what it is about."""
     return find_phrases([blank(text)], language if language in STOPWORDS else None).stems

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import fsum, sqrt
 
 from octavo.ai.local.importance import is_core
 from octavo.ai.local.readings import Reading, Sentence
-from octavo.ai.local.words import stem
+from octavo.ai.local.words import fold
 
 _FEWEST_WORDS, _MOST_WORDS = 5, 45
 # Two short sentences rather than one; one long one is enough.
@@ -32,7 +32,7 @@ def summarise(reading: Reading, weights: Mapping[str, float]) -> str:
     good = good_sentences(reading) or [one for one in reading.sentences if len(one.words) >= _FEWEST_WORDS]
     if not good:
         return shorten(plain(_first_words(reading)), _MOST_FIRST_WORDS)
-    scores = {one: rate(one, weights, place, len(good)) for place, one in enumerate(good)}
+    scores = {one: rate(one, weights, place / len(good), reading.language) for place, one in enumerate(good)}
     best, *others = sorted(good, key=lambda one: (-scores[one], one.start))
     chosen = [best]
     if len(best.words) < _SHORT_WORDS and others:
@@ -49,7 +49,8 @@ def summarise_document(readings: Sequence[Reading], weights: Mapping[str, float]
     early = [one for one in early if is_core(one.passage)] or early
     pairs = [(reading, sentence) for reading in early for sentence in good_sentences(reading)]
     scores = [
-        rate(sentence, weights, place, len(pairs)) * (_SAYS_SO if _OF_ITSELF.search(_text(reading, sentence)) else 1)
+        rate(sentence, weights, place / len(pairs), reading.language)
+        * (_SAYS_SO if _OF_ITSELF.search(_text(reading, sentence)) else 1)
         for place, (reading, sentence) in enumerate(pairs)
     ]
     places = {plain(_text(*pair)): place for place, pair in reversed(list(enumerate(pairs)))}  # each text once
@@ -65,10 +66,10 @@ def _text(reading: Reading, sentence: Sentence) -> str:
     return reading.text[sentence.start : sentence.end]
 
 
-def rate(sentence: Sentence, weights: Mapping[str, float], place: int, count: int) -> float:
+def rate(sentence: Sentence, weights: Mapping[str, float], place: float, language: str | None) -> float:
     """What its words weigh, for its length; a little more for standing early, where texts say what they are about."""
-    told = sum(weights.get(word, 0.0) for word in {stem(word) for word in sentence.words})
-    return told / sqrt(len(sentence.words)) * (1.2 - 0.4 * place / count)
+    told = fsum(weights.get(word, 0.0) for word in {fold(word, language) for word in sentence.words})
+    return told / sqrt(len(sentence.words)) * (1.2 - 0.4 * place)
 
 
 def plain(text: str) -> str:

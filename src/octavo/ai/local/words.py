@@ -17,6 +17,9 @@ TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d[\d.,:/-]*|[^\s\w]")
 _TOKENIZER = Path(__file__).with_name("data") / "tokenizer.json"
 _FIRST_WORD = "the"
 _LEAST_LETTERS = 3
+# What is longer is no word, and would only fill the memory of what was looked up.
+MOST_LETTERS = 40
+_ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es|ly|s|e)$")
 
 
 @cache
@@ -24,18 +27,25 @@ def _ranks() -> dict[str, int]:
     """The vocabulary of the embedding model stands in the order of how often its words are used."""
     vocabulary: dict[str, int] = json.loads(_TOKENIZER.read_bytes())["model"]["vocab"]
     first = vocabulary[_FIRST_WORD]
-    return {word: place - first + 1 for word, place in vocabulary.items() if place >= first and word.isalpha()}
+    words = ((word, place - first + 1) for word, place in vocabulary.items() if place >= first and word.isalpha())
+    return dict(sorted(words, key=lambda one: one[1]))
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=50_000)
 def rarity(stem: str) -> float:
     """From 0 for the commonest word of English to 1 for one that is not among the usual thirty thousand."""
     ranks = _ranks()
-    rank = ranks.get(stem) or min((ranks.get(part) or len(ranks) for part in stem.split("-")), default=len(ranks))
-    return log(rank) / log(len(ranks))
+    last = next(reversed(ranks.values()))
+    rank = ranks.get(stem) or min(ranks.get(part, last) for part in stem.split("-"))
+    return log(rank) / log(last)
 
 
-@lru_cache(maxsize=100_000)
+def fold(word: str, language: str | None) -> str:
+    """What words are counted by."""
+    return stem(word) if language == "en" else word.lower()
+
+
+@lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """The singular of an English plural, or nearly; forms that differ otherwise are told apart."""
     low = word.lower().replace("\u2019", "'").removesuffix("'s")
@@ -48,7 +58,7 @@ def stem(word: str) -> str:
     return low[:-1]
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=50_000)
 def is_content(word: str, language: str) -> bool:
     """Whether a word can say what a text is about. Adverbs cannot."""
     low = word.lower().replace("\u2019", "'")
@@ -57,31 +67,7 @@ def is_content(word: str, language: str) -> bool:
     return low not in STOPWORDS[language] and not (language == "en" and low.endswith("ly"))
 
 
-_ENDINGS = (
-    "ations",
-    "ation",
-    "ments",
-    "ment",
-    "ings",
-    "edly",
-    "ing",
-    "ies",
-    "ers",
-    "ely",
-    "ed",
-    "er",
-    "es",
-    "ly",
-    "s",
-    "e",
-)
-
-
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=50_000)
 def root(word: str) -> str:
     """What the forms of an English word begin with, or nearly: good for comparing, not for showing."""
-    low = word.lower().replace("\u2019", "'").removesuffix("'s")
-    for ending in _ENDINGS:
-        if low.endswith(ending) and len(low) - len(ending) >= _LEAST_LETTERS:
-            return low[: -len(ending)]
-    return low
+    return _ENDING.sub("", word.lower().replace("\u2019", "'").removesuffix("'s"))

@@ -1,9 +1,12 @@
-"""Once prepared, describing opens no file: in the sandbox there would be none."""
+"""Once prepared, describing opens no file, because in the sandbox there is none, and every process tells the same."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+
+import pytest
 
 PROGRAM = """
 import sys
@@ -23,9 +26,27 @@ for kind in ("pdf", "eml", "image"):
     describe(Source(passages, kind=kind, title="Bridge", language="en-US"))
 answer("When was the bridge closed?", passages)
 print(opened)
+description = describe(Source(passages * 3))
+print(description.document.model_dump_json(), *(chunk.model_dump_json() for chunk in description.chunks))
+print(answer("When was the old bridge closed?", passages).model_dump_json())
 """
 
 
-def test_nothing_is_opened_after_preparing() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True, check=True)
-    assert done.stdout == "[]\n"
+@pytest.fixture(scope="module")
+def outputs() -> list[str]:
+    """Of two processes that put their sets in different orders."""
+    command = [sys.executable, "-c", PROGRAM]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        for seed in "12"
+    ]
+    return [process.communicate()[0] for process in running]
+
+
+def test_nothing_is_opened_after_preparing(outputs: list[str]) -> None:
+    assert outputs[0].splitlines()[0] == "[]"
+
+
+def test_every_process_tells_the_same(outputs: list[str]) -> None:
+    assert outputs[0] == outputs[1]
+    assert "bridge" in outputs[0]
