@@ -64,6 +64,10 @@ def is_meaningless(text: str) -> bool:
     return len(_NO_LETTERS.findall(text)) > _MANY * len(text)
 
 
+def count_letters(text: str) -> int:
+    return len(_LETTER.findall(text))
+
+
 def has_right_to_left(text: str) -> bool:
     return not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
 
@@ -72,4 +76,4 @@ def is_right_to_left(text: str) -> bool:
     """Whether most of its letters are of such a script."""
     if not has_right_to_left(text):
         return False
-    return 2 * len(_RIGHT_TO_LEFT.findall(text)) > len(_LETTER.findall(text))
+    return 2 * len(_RIGHT_TO_LEFT.findall(text)) > count_letters(text)

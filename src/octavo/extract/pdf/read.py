@@ -7,12 +7,15 @@ from pathlib import Path
 
 from octavo.extract.pdf.document import Document, PageError, open_document
 from octavo.extract.pdf.layout import Laid, LayoutError, lay_out
-from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_meaningless, is_right_to_left
+from octavo.extract.pdf.letters import clean_letters, count_letters, has_right_to_left, is_meaningless, is_right_to_left
 from octavo.extract.pdf.pages import Batch, PageText
 from octavo.extract.pdf.plain import read_plain, turn_around
 
 _MOST_LABEL = 40
 _FEW_LETTERS = 80
+# A page with fewer letters is looked at again: as much of what PDFium finds must be left, or its text is taken.
+_FULL_PAGE = 1500
+_LEFT = 0.7
 _COPY_BYTES = 64 * 1024 * 1024
 DAMAGED = "The page is damaged."
 
@@ -73,8 +76,19 @@ def _with_text(document: Document, number: int, laid: Laid | None) -> PageText:
     if laid is None or not laid.blocks:
         return _read_plain(document, number, label)
     text = "".join(block.text for block in laid.blocks)
+    if len(text) < _FULL_PAGE and _says_more(document, number, text):
+        return _read_plain(document, number, label)
     page = PageText(number, label, laid.width, laid.height, laid.blocks, right_to_left=is_right_to_left(text))
     return _turned(document, page) if has_right_to_left(text) else page
+
+
+def _says_more(document: Document, number: int, text: str) -> bool:
+    """Whether much of the page is not in the text: liteparse leaves out what stands on its side."""
+    try:
+        with document.page(number) as page:
+            return _LEFT * count_letters(page.text()) > count_letters(text)
+    except PageError:
+        return False
 
 
 def _read_plain(document: Document, number: int, label: str) -> PageText:

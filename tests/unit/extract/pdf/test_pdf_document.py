@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pypdfium2
 import pytest
 
 from octavo.extract import pdf
@@ -190,7 +191,16 @@ def test_a_document_of_which_no_page_can_be_read_is_damaged(tmp_path: Path) -> N
         pdf.assemble(facts, [pdf.unreadable(1, 2, "It crashed.")])
 
 
-@pytest.mark.parametrize(("given", "said"), [(None, "Add it again"), ("wrong", "The password is wrong")])
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_page_that_lies_on_its_side_keeps_its_text(tmp_path: Path, degrees: int) -> None:
+    document = pypdfium2.PdfDocument(Pdf([paragraph(PROSE * 3, 120)]).write())
+    document[0].set_rotation(degrees)  # pyright: ignore[reportUnknownMemberType]
+    document.save(tmp_path / "turned.pdf")  # pyright: ignore[reportUnknownMemberType]
+    letters = "".join(read_pdf(tmp_path / "turned.pdf").markdown.split())
+    assert sorted(letters) == sorted("".join(" ".join(PROSE * 3).split()))
+
+
+@pytest.mark.parametrize(("given", "said"), [(None, "Give the password"), ("wrong", "The password is wrong")])
 def test_a_protected_file_asks_for_its_password(tmp_path: Path, given: str | None, said: str) -> None:
     path = write(tmp_path, Pdf([running_page(1)]), "secret")
     with pytest.raises(Encrypted, match=said):
