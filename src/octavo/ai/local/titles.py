@@ -34,7 +34,7 @@ _HEAD = 1500
 
 
 def find_title(source: Source) -> str | None:
-    """What the file says of itself, else the first heading, else a first line that is short, no sentence, and not all."""
+    """What the file says of itself, the first heading, or a first line that is short, no sentence, and not all."""
     for candidate in _candidates(source):
         text = _FRAME.sub("", plain(candidate)).strip(" -\u2013|")
         if _LETTERS.search(text) and not _NO_TITLE.fullmatch(text):
