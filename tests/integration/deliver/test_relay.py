@@ -216,7 +216,8 @@ async def test_a_relay_that_dies_in_the_middle_loses_and_doubles_nothing(
         dying.connection.autocommit = False
         assert dying.one("SELECT relay_events(100, '{}', '{}')") > 0
         assert await relay_once(office.database) == 0  # somebody is at it
-    while not await relay_once(office.database):  # the server notices a moment later that its caller is gone
+    # The server notices a moment later that its caller is gone.
+    while not await relay_once(office.database):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     assert len(office.line(subscriber)) == 3
 
