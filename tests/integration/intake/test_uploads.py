@@ -231,7 +231,7 @@ async def test_too_many_open_uploads_have_to_wait(desk: Desk, owner: UUID) -> No
         await desk.intake.begin(owner, NewUpload("a.txt"), few)
     with pytest.raises(TooManyUploads) as raised:
         await desk.intake.begin(owner, NewUpload("a.txt"), few)
-    assert raised.value.retry_after_seconds > 800
+    assert (raised.value.retry_after_seconds or 0) > 800
     assert (await desk.intake.begin(await desk.new_owner(), NewUpload("a.txt"), few)).put_url
 
 

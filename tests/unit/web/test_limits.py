@@ -52,7 +52,7 @@ def test_a_refusal_says_when_to_come_back_and_that_is_true() -> None:
         buckets.take("a")
     assert refused.value.retry_after_seconds == pytest.approx(10)
     assert "10 seconds" in refused.value.line
-    clock.now += math.ceil(refused.value.retry_after_seconds)
+    clock.now += math.ceil(refused.value.retry_after_seconds or 0)
     buckets.take("a")
 
 
