@@ -25,15 +25,21 @@ def open_local_gateway() -> Gateway:
     return Gateway(Line((here,), {}, here))
 
 
+def check_models(settings: Settings) -> None:
+    """Refuse settings with which no gateway can be opened, before a worker does it again and again."""
+    line, prices = line_of(settings), Prices(settings.prices)
+    read_rates(settings.provider_limits)
+    for model in line.models:
+        if model.provider != LOCAL:
+            prices.find(model.provider, model.name)
+
+
 def open_gateway(settings: Settings, database: Database) -> Gateway:
-    """What is wrong with the settings is found here, before a job is."""
-    line = line_of(settings)
+    check_models(settings)
+    line, prices = line_of(settings), Prices(settings.prices)
     outside = [model for model in line.models if model.provider != LOCAL]
     if not outside:
         return open_local_gateway()
-    prices = Prices(settings.prices)
-    for model in outside:
-        prices.find(model.provider, model.name)
     wire = Wire()
     budgets = Budgets(
         *(Decimal(str(most)) for most in (settings.document_budget, settings.owner_budget, settings.month_budget))

@@ -16,6 +16,7 @@ from typing import Any
 
 import structlog
 
+from octavo.ai.opening import check_models
 from octavo.database import connect, migrate
 from octavo.database.embedded import DataFolder
 from octavo.model.errors import NotPossibleHere, OctavoError
@@ -63,6 +64,7 @@ class Supervisor:
 
     async def run(self) -> None:
         """Until a signal asks to stop; every failure before that leaves nothing running."""
+        check_models(self._settings)
         self._folder.prepare()
         self._record.claim()
         try:

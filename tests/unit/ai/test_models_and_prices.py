@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from octavo.ai.faults import Usage
 from octavo.ai.models import line_of
-from octavo.ai.opening import open_gateway, read_rates
+from octavo.ai.opening import check_models, read_rates
 from octavo.ai.prices import Prices
 from octavo.ai.vectors import cut_windows, pack, pool, unpack
-from octavo.database import Database
 from octavo.model.errors import BadSetting
 from octavo.model.settings import Settings, load_settings
-
-NOBODY = cast("Database", None)
 
 
 def settings_of(**more: Any) -> Settings:  # noqa: ANN401
@@ -50,9 +47,9 @@ def test_models_stand_in_the_order_of_their_providers() -> None:
         ({"provider_limits": "gemni=5/5"}, "is not like gemini=1000/1000000"),
     ],
 )
-def test_what_cannot_be_is_refused_when_it_is_opened(more: dict[str, str], said: str) -> None:
+def test_what_cannot_be_is_refused_before_anything_starts(more: dict[str, str], said: str) -> None:
     with pytest.raises(BadSetting) as refused:
-        open_gateway(settings_of(providers="gemini", **more), NOBODY)
+        check_models(settings_of(providers="gemini", **more))
     assert said in refused.value.line
 
 
