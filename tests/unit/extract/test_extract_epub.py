@@ -89,7 +89,7 @@ def test_brackets_before_parentheses_are_no_link(tmp_path: Path) -> None:
 def test_pictures_are_what_they_say_of_themselves_and_scripts_are_gone(tmp_path: Path) -> None:
     chapter = page(
         '<p>A<img src="a.png" alt="A map"/>B<img src="b.png" alt=""/></p><script>alert(1)</script><style>p {}</style>'
-        '<svg xmlns="http://www.w3.org/2000/svg"><text>drawn words</text></svg>'
+        '<svg xmlns="http://www.w3.org/2000/svg"><style>.ps0 {fill:none}</style><text>drawn words</text></svg>'
     )
     assert markdown(PROCESSOR, tmp_path, epub({"a.xhtml": chapter})) == "A[Image: A map]B\n\ndrawn words"
 

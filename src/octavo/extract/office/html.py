@@ -181,13 +181,22 @@ def _simplify(body: Element) -> None:
             alt = " ".join((element.get("alt") or "").split())
             _replace(element, f"[Image: {alt}]" if alt else "")
         elif name in {"svg", "math"}:
-            said = element.get("alttext") or " ".join(" ".join(element.itertext()).split())
+            said = element.get("alttext") or " ".join(" ".join(_shown(element)).split())
             _replace(element, f" {said} " if said else "")
         elif name == "object":
             element.tag = "div"  # what it holds is meant for readers that cannot show the object
         elif name == "a":
             _simplify_link(element)
     _escape_texts(body)
+
+
+def _shown(drawing: Element) -> Iterator[str]:
+    """The words of a drawing or a formula, without its style sheet."""
+    for element in drawing.iter():
+        if element.text and element.tag not in {"script", "style"}:
+            yield element.text
+        if element.tail and element is not drawing:
+            yield element.tail
 
 
 def _simplify_link(element: Element) -> None:
