@@ -140,7 +140,7 @@ def reembed(
 
     documents = call(Target(server, key), run)
     if as_json:
-        return print_json({"documents": documents})
+        return print_json({"queued": documents})
     return typer.echo(f"In line: {count_of(documents, 'document')}.")
 
 

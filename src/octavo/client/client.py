@@ -234,7 +234,7 @@ class Client:
     async def reembed(self, model: str | None = None) -> int:
         """Make the vectors that documents lack, of this model or of the server's; answers for how many documents."""
         ask = Ask("POST", "/embeddings", json={"model": model} if model else {})
-        return read_record(Embedding, await self._wire.call(ask)).documents
+        return read_record(Embedding, await self._wire.call(ask)).queued
 
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """The pieces of its text, in order."""

@@ -160,7 +160,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    documents: int
+    queued: int
 
 
 # Uploads -----------------------------------------------------------------------------------------------------------

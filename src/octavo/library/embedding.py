@@ -8,11 +8,18 @@ from octavo.ai.contract import LOCAL
 from octavo.ai.models import Model, line_of, read_model
 from octavo.database import Connection, load_queries
 from octavo.jobs.queue import NewJob, enqueue
-from octavo.model.errors import BadInput, NoModel
+from octavo.model.errors import BadInput
 from octavo.model.settings import Settings
 
 QUERIES = load_queries("enriching")
 KIND = "embed_document"
+
+
+class UnknownModel(BadInput):
+    """There is no such model: it is written as provider:model with one of OCTAVO_PROVIDERS, or local."""
+
+    code = "UNKNOWN_MODEL"
+    status = 404
 
 
 def name_of_model(settings: Settings, wanted: str | None = None) -> str:
@@ -27,10 +34,9 @@ def _model(settings: Settings, wanted: str | None) -> Model:
     if wanted is None:
         return line_of(settings).embedding
     model = read_model(wanted)
-    if (model.provider == LOCAL) == bool(model.name):
-        raise BadInput("A model is written as provider:model, or local.")
-    if model.provider != LOCAL and model.provider not in settings.providers:
-        raise NoModel(f"OCTAVO_PROVIDERS does not name {model.provider}.")
+    is_local = model.provider == LOCAL
+    if is_local is bool(model.name) or (not is_local and model.provider not in settings.providers):
+        raise UnknownModel
     return model
 
 

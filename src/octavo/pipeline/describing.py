@@ -17,11 +17,9 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from pydantic import TypeAdapter
 
 from octavo.ai.contract import Caller, CallerGone
 from octavo.ai.inputs import Passage, Source
-from octavo.ai.outputs import DocumentInsight
 from octavo.ai.requests import Picture
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
 from octavo.database import Connection, fetch_rows, load_queries
@@ -39,7 +37,6 @@ PASSAGES_AT_ONCE = 50
 # A long document is known by its beginning and by samples of the rest.
 OPENING_PASSAGES, SAMPLED_PASSAGES = 50, 100
 PICTURE_TYPE, PICTURE_BYTES = "image/jpeg", 64 << 20
-_CLASSIFIED = TypeAdapter(tuple[DocumentInsight, str])
 
 # Asks somebody about pieces, and answers how to write down what they said.
 Write: TypeAlias = Callable[[Connection], Awaitable[None]]
@@ -77,9 +74,9 @@ class Describing:
 
     async def _classify(self) -> None:
         if self._pieces or self._picture:
-            await self._run.stage("classified", self._ask_what_it_is, save=self._save_what_it_is)
+            await self._stage("classified", "", self._pieces, self._ask_what_it_is)
 
-    async def _ask_what_it_is(self) -> JSON:
+    async def _ask_what_it_is(self, _pieces: Sequence[Piece]) -> Write:
         gateway, source = self._tools.gateway, await self._source()
         if self._picture:
             picture = Picture(await self._tools.bucket.read(self._picture, limit=PICTURE_BYTES), PICTURE_TYPE)
@@ -88,14 +85,14 @@ class Describing:
             answered = await gateway.ask(CLASSIFY_IMAGE, image, self._caller)
         else:
             answered = await gateway.ask(CLASSIFY_DOCUMENT, source, self._caller)
-        return [answered.output.model_dump(mode="json"), answered.made_by]
 
-    async def _save_what_it_is(self, connection: Connection, made: JSON) -> None:
-        insight, made_by = _CLASSIFIED.validate_python(made)
-        if await describe_document(connection, self._document, insight, made_by):
-            job = self._run.job
-            key = f"tags:{job.id}:{job.lease_token}"
-            await enqueue(connection, [NewJob(TAGS.name, job.owner_id, key=key, document_id=self._document)])
+        async def write(connection: Connection) -> None:
+            if await describe_document(connection, self._document, answered.output, answered.made_by):
+                job = self._run.job
+                key = f"tags:{job.id}:{job.lease_token}"
+                await enqueue(connection, [NewJob(TAGS.name, job.owner_id, key=key, document_id=self._document)])
+
+        return write
 
     async def _source(self) -> Source:
         async with self._tools.database.connection() as connection:
@@ -173,6 +170,7 @@ class Describing:
     async def _stage(
         self, name: str, part: str, pieces: Sequence[Piece], make: Make, finish: Write | None = None
     ) -> None:
+        """What was said goes to its own tables and not into the stage, which belongs to the history of the job."""
         writes: list[Write] = []
 
         async def work() -> JSON:

@@ -23,12 +23,14 @@ class EmbedRequest(BaseModel):
 
 
 class EmbedAnswer(BaseModel):
-    documents: int
+    """For how many documents a job was put in line."""
+
+    queued: int
 
 
-@router.post("/embeddings", status_code=202, responses=problems(400, 401, 403, 422))
+@router.post("/embeddings", status_code=202, responses=problems(400, 401, 403, 404, 422))
 async def embeddings(parts: PartsOf, caller: Writing, wanted: EmbedRequest | None = None) -> EmbedAnswer:
-    """Make the vectors that your documents lack, beside those that they have; answers for how many of them."""
+    """Make the vectors that your documents lack, beside those that they have."""
     async with parts.database.transaction() as connection:
         model = wanted.model if wanted else None
-        return EmbedAnswer(documents=await reembed(connection, caller.owner_id, parts.settings, model))
+        return EmbedAnswer(queued=await reembed(connection, caller.owner_id, parts.settings, model))
