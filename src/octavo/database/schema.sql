@@ -754,8 +754,8 @@ BEGIN
     DELETE FROM collections mine USING collections theirs
     WHERE mine.owner_id = visitor AND theirs.owner_id = person AND lower(theirs.name) = lower(mine.name);
     UPDATE collections SET owner_id = person WHERE owner_id = visitor;
-    INSERT INTO document_tags (document_id, tag_id)
-    SELECT dt.document_id, theirs.id FROM document_tags dt
+    INSERT INTO document_tags (document_id, tag_id, made_by)
+    SELECT dt.document_id, theirs.id, dt.made_by FROM document_tags dt
     JOIN tags mine ON mine.id = dt.tag_id JOIN tags theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
     WHERE mine.owner_id = visitor
     ON CONFLICT DO NOTHING;

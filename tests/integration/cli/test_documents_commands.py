@@ -1,4 +1,4 @@
-"""`octavo add`, `ls`, `show`, `rm`, `restore`, `retry`, `cancel`, `watch` and `keys` on a running installation."""
+"""`octavo add`, `ls`, `show`, `rm`, `restore`, `retry`, `reembed`, `watch` and `keys` on a running installation."""
 
 from __future__ import annotations
 
@@ -117,7 +117,10 @@ def working(instance: Instance) -> Generator[None]:
         worker.wait(20)
 
 
-COMMANDS = ["add", "ls", "show", "rm", "restore", "retry", "cancel", "watch", "keys", "keys add", "keys ls", "keys rm"]
+COMMANDS = [
+    *("add", "ls", "show", "rm", "restore", "retry", "cancel", "reembed", "watch"),
+    *("keys", "keys add", "keys ls", "keys rm"),
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -334,6 +337,12 @@ def test_what_is_cancelled_fails_and_a_retry_goes_on(console: Console) -> None:
     assert console.say("retry", document) == "Back in line: 1.\n"
     (again,) = console.read("retry", document)["items"]
     assert (again["state"], console.read("show", document)["status"]) == ("pending", "pending")
+
+
+def test_vectors_that_nothing_lacks_are_not_made_and_unknown_models_are_refused(console: Console) -> None:
+    console.add(write("a.md"))  # nobody has read it yet, so there is nothing to make vectors of
+    assert console.read("reembed", "--model", "local") == {"queued": 0}
+    assert "There is no such model" in console.refuse("reembed", "--model", "nobody:nothing")
 
 
 def test_a_locked_pdf_is_retried_with_its_password(console: Console) -> None:
