@@ -33,9 +33,10 @@ function show(button) {
 }
 
 /** @param {import("./live.js").Happening} event */
-async function tell({ id, state_after, document_id }) {
+async function tell({ id, process_id, state_after, document_id }) {
   if (!document.hidden || !document_id || !state_after || !(state_after in ENDS) || !isWanted()) return;
-  const { title } = await ask(`/api/v1/documents/${document_id}`).catch(() => ({}));
+  const { title, process_id: made_by = process_id } = await ask(`/api/v1/documents/${document_id}`).catch(() => ({}));
+  if (made_by !== process_id) return; // a small job about it, which changes nothing that can be read
   const body = `${title ? `“${title}”` : "A document"} ${ENDS[state_after]}.`;
   try {
     // Every tab hears of it; with the same tag a later one takes the place of an earlier one.
