@@ -211,7 +211,8 @@ def test_a_hostile_text_does_nothing(member: Visitor, kind: str) -> None:
 @pytest.mark.parametrize("kind", TEXTS)
 def test_hostile_texts_do_nothing_when_they_are_loaded_later(member: Visitor, kind: str) -> None:
     """All in one document, in windows that a script puts on the page."""
-    filler = "\n\n".join("Words that fill the first window. " * 100 for _ in range(30))
+    # Words that are too long to mean anything, so that nobody spends time on their meaning.
+    filler = "\n\n".join(("fill" * 30 + " ") * 28 for _ in range(30))
     hostile = "\n\nAnd then\n\n".join(TEXTS[kind].values())
     document = member.add("all.md", f"{filler}\n\n{hostile}\n\n{filler}\n\nThe end.")
     dialogs = watch_dialogs(member.page)
