@@ -11,6 +11,7 @@ from octavo.extract.contract import Extracted
 from octavo.extract.paged import PagesInSandbox
 from octavo.extract.pdf.pages import PdfFacts
 from octavo.jobs.run import Run
+from octavo.jobs.slots import end
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.tools import Tools
 
@@ -44,6 +45,4 @@ async def _side_by_side(works: Sequence[Coroutine[Any, Any, None]]) -> None:
         for task in tasks:
             await task
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(tasks)

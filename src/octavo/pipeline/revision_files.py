@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from octavo.library.changes import SourceGone
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
+from octavo.storage import copy_to_file
 
 QUERIES = load_queries("processing")
 
@@ -77,8 +77,5 @@ class RevisionFiles:
         """An object as a file on this machine, for as long as a parser needs it."""
         with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
             path = Path(folder) / "source"
-            stream = await self._tools.bucket.stream(key)
-            with path.open("wb") as file:
-                async for chunk in stream:
-                    await asyncio.to_thread(file.write, chunk)
+            await copy_to_file(self._tools.bucket, key, path)
             yield path

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from octavo.model.json import JSON
-from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
+from octavo.sandbox.errors import ENDED, ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.layers import Layer, Layers
 from octavo.sandbox.limits import PATIENCE, Limits, Outcome, Progress
 from octavo.sandbox.task import Task
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from octavo.sandbox.sandbox import Sandbox
 
 __all__ = [
+    "ENDED",
     "JSON",
     "PATIENCE",
     "ChildCrashed",

@@ -34,3 +34,7 @@ class TaskFailed(errors.OctavoError):
         self.type_name = type_name
         self.message = message
         self.log = log
+
+
+# What a file can do to the process that reads it. Other errors of a task are about the file itself.
+ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)

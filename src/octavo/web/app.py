@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, closing
 from functools import cache
 
 from fastapi import APIRouter, FastAPI
@@ -54,12 +54,14 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
         async with (
             open_database(settings) as database,
             aclosing(bucket_of(settings)) as bucket,
-            aclosing(PagePictures(database, bucket, sandbox_of(settings, PRELOAD, patience=0), clock)) as drawn,
-            aclosing(Unlocking(database, bucket, sandbox_of(settings, UNLOCK_PRELOAD, patience=0))) as unlocking,
+            # Started by the first picture or password; people wait for both.
+            aclosing(sandbox_of(settings, (*PRELOAD, *UNLOCK_PRELOAD), patience=0)) as sandbox,
         ):
             limits, live = make_limits(settings, clock), Hub(database, pace)
-            app.state.parts = Parts(settings, database, bucket, limits, live, drawn, unlocking)
-            yield
+            unlocking = Unlocking(database, bucket, sandbox)
+            with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
+                app.state.parts = Parts(settings, database, bucket, limits, live, drawn, unlocking)
+                yield
 
     app = FastAPI(
         title="Octavo",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from octavo.storage import Bucket
+from octavo.storage import Bucket, copy_to_file
 
 MOST_FILES = 8
 MOST_BYTES = 256 << 20
@@ -52,17 +52,9 @@ class LocalCopies:
             self._drop_oldest()
 
     async def _fetch(self, key: str) -> Copy:
-        stream = await self._bucket.stream(key)
         self._made += 1
-        copy = Copy(Path(self._folder.name, str(self._made)), stream.info.bytes)
-        try:
-            with await asyncio.to_thread(copy.path.open, "wb") as file:
-                async for chunk in stream:
-                    await asyncio.to_thread(file.write, chunk)
-        except BaseException:
-            copy.remove()
-            raise
-        return copy
+        path = Path(self._folder.name, str(self._made))
+        return Copy(path, await copy_to_file(self._bucket, key, path))
 
     def _drop_oldest(self) -> None:
         for key, copy in list(self._kept.items()):

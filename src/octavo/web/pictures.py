@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -20,7 +19,8 @@ from octavo.model.ids import new_id
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, ObjectMissing, ObjectStream
 from octavo.web.copies import LocalCopies
-from octavo.web.limits import Clock, TooFast
+from octavo.web.limits import Clock
+from octavo.web.turns import Turns
 
 AT_ONCE = 2
 MOST_WAITING = 100
@@ -41,20 +41,18 @@ class Wanted:
 
 
 class PagePictures:
-    """Of one web process. Its sandbox starts with the first picture that is drawn."""
+    """Of one web process."""
 
     def __init__(self, database: Database, bucket: Bucket, sandbox: Sandbox, clock: Clock = time.monotonic) -> None:
         self._database = database
         self._bucket = bucket
         self._sandbox = sandbox
         self._copies = LocalCopies(bucket)
-        self._turns = asyncio.Semaphore(AT_ONCE)
-        self._waiting = 0
+        self._turns = Turns(AT_ONCE, MOST_WAITING, BUSY_SECONDS)
         self._drawing: WeakValueDictionary[Wanted, asyncio.Lock] = WeakValueDictionary()
         self._failures = Failures(clock)
 
-    async def aclose(self) -> None:
-        await self._sandbox.aclose()
+    def close(self) -> None:
         self._copies.close()
 
     async def find(self, wanted: Wanted) -> Picture:
@@ -88,7 +86,7 @@ class PagePictures:
         page_width = (await self._look_up(wanted)).page_width
         if not page_width:
             raise NotReady
-        async with self._turn():
+        async with self._turns.take():
             return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
 
     async def _look_up(self, wanted: Wanted) -> PageSource:
@@ -109,20 +107,9 @@ class PagePictures:
         await self._bucket.delete(unused)
 
     async def _draw(self, wanted: Wanted, page: PageSource) -> bytes:
-        async with self._turn(), self._copies.open(page.key) as path:
+        async with self._turns.take(), self._copies.open(page.key) as path:
             kind = SourceType(page.source_type)
             return await draw_in_sandbox(self._sandbox, path, kind, wanted.number, wanted.width)
-
-    @asynccontextmanager
-    async def _turn(self) -> AsyncGenerator[None]:
-        if self._waiting >= MOST_WAITING:
-            raise TooFast(BUSY_SECONDS)
-        self._waiting += 1
-        try:
-            async with self._turns:
-                yield
-        finally:
-            self._waiting -= 1
 
 
 class Failures:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -15,25 +12,21 @@ from octavo.library.changes import Retried, retry_document
 from octavo.library.unlocked import find_locked, keep_unlocked
 from octavo.model.ids import new_id
 from octavo.sandbox import Sandbox
-from octavo.storage import Bucket, Stored
-from octavo.web.limits import TooFast
+from octavo.storage import Bucket, Stored, copy_to_file
+from octavo.web.turns import Turns
 
 MOST_WAITING = 20
 BUSY_SECONDS = 5.0
 
 
 class Unlocking:
-    """Of one web process. Its sandbox starts with the first password, and one file is opened at a time."""
+    """Of one web process. One file is opened at a time."""
 
     def __init__(self, database: Database, bucket: Bucket, sandbox: Sandbox) -> None:
         self._database = database
         self._bucket = bucket
         self._sandbox = sandbox
-        self._turn = asyncio.Lock()
-        self._waiting = 0
-
-    async def aclose(self) -> None:
-        await self._sandbox.aclose()
+        self._turns = Turns(1, MOST_WAITING, BUSY_SECONDS)
 
     async def retry(self, owner: UUID, document: UUID, password: str, from_stage: str | None = None) -> Retried:
         """Process a document from what its password opens. A wrong one is `Encrypted` and changes nothing."""
@@ -48,27 +41,10 @@ class Unlocking:
         """The opened file, as an object that no row refers to yet; None for a file that needs no password."""
         async with self._database.connection() as connection:
             key = await find_locked(connection, owner, document)
-        async with self._in_turn():
+        async with self._turns.take():
             with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
                 locked, opened = Path(folder, "locked"), Path(folder, "opened")
-                await self._fetch(key, locked)
+                await copy_to_file(self._bucket, key, locked)
                 if not await unlock_in_sandbox(self._sandbox, locked, password, opened):
                     return None
                 return await self._bucket.put(f"unlocked/{document}/{new_id()}.pdf", opened)
-
-    async def _fetch(self, key: str, path: Path) -> None:
-        stream = await self._bucket.stream(key)
-        with await asyncio.to_thread(path.open, "wb") as file:
-            async for chunk in stream:
-                await asyncio.to_thread(file.write, chunk)
-
-    @asynccontextmanager
-    async def _in_turn(self) -> AsyncGenerator[None]:
-        if self._waiting >= MOST_WAITING:
-            raise TooFast(BUSY_SECONDS)
-        self._waiting += 1
-        try:
-            async with self._turn:
-                yield
-        finally:
-            self._waiting -= 1

@@ -13,14 +13,13 @@ from octavo.extract.contract import SourceType
 from octavo.model.errors import BadInput
 from octavo.model.json import JSON
 from octavo.model.languages import ANY_LANGUAGE
-from octavo.sandbox import ChildCrashed, OutOfTime, Sandbox, TaskFailed
+from octavo.sandbox import ENDED, Sandbox
 
 log = structlog.get_logger()
 # For a warm parent whose children recognise text and do nothing else: it has the models, which take a second to load.
 PRELOAD = ("octavo.extract.ocr.warm", "octavo.extract.ocr.run")
 SECONDS = 120
 _PATIENCE = 4  # seconds that pass for each of computing, on a machine with more to do
-_FAILED = (BadInput, ChildCrashed, OutOfTime, TaskFailed)
 
 
 class Recognition:
@@ -56,7 +55,7 @@ class Recognition:
                         output_file=output,
                         limits=self._limits,
                     )
-            except _FAILED as error:
+            except (BadInput, *ENDED) as error:
                 log.warning("page not recognised", page=number, code=error.code, reason=error.title)
                 return b""
             return output.read()

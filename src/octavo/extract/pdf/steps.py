@@ -11,10 +11,8 @@ from octavo.extract.paged import OnProgress, PagesInSandbox
 from octavo.extract.pdf.pages import PdfFacts, batch_to_json, facts_from_json
 from octavo.extract.pdf.ranges import batch_ranges, unreadable
 from octavo.model.json import JSON
-from octavo.sandbox import ChildCrashed, Limits, OutOfTime, OutputTooLarge, Progress, TaskFailed
+from octavo.sandbox import ENDED, Limits, OutOfTime, Progress
 
-# What a page can do to the process that reads it. Other errors are about the file, and end everything.
-_ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
 _MOST_COST = 16  # for which two pages among a hundred are found
 _COST_OF_TIME = 4  # of a page that takes all the time it may
 # PDFium alone is ten times as fast, so that a page on which everything hangs does not take all the time twice.
@@ -67,7 +65,7 @@ class _Isolation:
         layout = layout and self._cost <= _MOST_COST
         try:
             return await self._pdf.read_once(first, last, layout=layout)
-        except _ENDED as error:
+        except ENDED as error:
             self._cost += _COST_OF_TIME if isinstance(error, OutOfTime) else 1
             reason = error.title
         if first == last and layout:

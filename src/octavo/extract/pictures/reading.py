@@ -9,9 +9,8 @@ from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.paged import OnProgress, PagesInSandbox
 from octavo.extract.pdf.pages import Batch, PageText, PdfFacts, batch_to_json, facts_from_json
 from octavo.model.errors import BadInput
-from octavo.sandbox import ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed
+from octavo.sandbox import ENDED
 
-_ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
 _JPEG = b"\xff\xd8\xff"
 
 
@@ -28,7 +27,7 @@ class PictureInSandbox(PagesInSandbox):
         """A JPEG that fits on screens. Raises `BadInput` for a picture that cannot be decoded within the limits."""
         try:
             made = (await self.run("octavo.extract.pictures.run:run_fit", {}, 1)).output
-        except _ENDED as error:
+        except ENDED as error:
             raise BadInput(error.title) from error
         if not made.startswith(_JPEG):
             raise BadInput("What was made of it is no picture.")

@@ -14,14 +14,13 @@ from typing import BinaryIO
 from octavo.extract.contract import Box, SourceType
 from octavo.model.errors import PageNotDrawn
 from octavo.model.json import JSON
-from octavo.sandbox import ChildCrashed, Limits, OutOfTime, OutputTooLarge, Sandbox, TaskFailed
+from octavo.sandbox import ENDED, Limits, Sandbox
 
 PRELOAD = ("octavo.extract.pictures.run",)
 # Somebody waits for it.
 SECONDS = 15
 MOST_BYTES = 48 << 20
 _PNG = b"\x89PNG\r\n\x1a\n"
-_ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
 
 
 async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, width: int) -> bytes:
@@ -50,7 +49,7 @@ async def _run(sandbox: Sandbox, function: str, arguments: Mapping[str, JSON], g
                 limits=_limits(sandbox),
             )
             picture = made.read()
-    except _ENDED as error:
+    except ENDED as error:
         raise PageNotDrawn(error.title) from error
     if not picture.startswith(_PNG):
         raise PageNotDrawn("What was drawn is no picture.")

@@ -18,6 +18,7 @@ from octavo.model.errors import BadInput
 from octavo.sandbox import Outcome
 from octavo.web.app import create_app
 from octavo.web.parts import Parts
+from octavo.web.turns import Turns
 from tests.integration.web.reader.conftest import Room
 from tests.support.pdf import HEIGHT, WIDTH, Bookmark, Pdf, Words, paragraph
 from tests.support.processing import OpenSandbox
@@ -174,7 +175,7 @@ async def test_pictures_go_with_their_document_and_with_time(room: Room) -> None
 
 async def test_who_finds_too_many_in_line_is_told_to_come_back(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     document = await room.add("a.pdf", book(1))
-    monkeypatch.setattr("octavo.web.pictures.MOST_WAITING", 0)
+    monkeypatch.setattr(room.house.app.state.parts.pictures, "_turns", Turns(1, 0, 2.0))
     answer = await room.owner.get(path(document))
     refused(answer, 429, "RATE_LIMIT")
     assert int(answer.headers["retry-after"]) >= 1
