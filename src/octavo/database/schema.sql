@@ -390,7 +390,11 @@ DECLARE
 BEGIN
     -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
     PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
-    -- Slots are passed on first, so that who gets one can be claimed at once.
+    -- Claims come before caps: SKIP LOCKED still waits for a row that was updated and locked again in the same moment,
+    -- and who has that row may be waiting for a cap. Nobody who has a cap waits for a job that runs.
+    IF slots > 0 THEN
+        chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
+    END IF;
     IF cardinality(held) > 0 THEN
         SELECT array_agg(mine.cap_key) INTO returned FROM (
             SELECT cap_key FROM jobs JOIN unnest(held, tokens) AS h (job, token) ON jobs.id = h.job
@@ -398,9 +402,6 @@ BEGIN
         IF returned IS NOT NULL THEN
             PERFORM return_slots(returned);
         END IF;
-    END IF;
-    IF slots > 0 THEN
-        chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
     END IF;
     IF cardinality(held) + cardinality(chosen) = 0 THEN
         RETURN;

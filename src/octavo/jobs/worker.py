@@ -99,16 +99,16 @@ class Worker(Generic[Tools]):
         if not self._slots.free and not self._slots.unsaid:
             return False
         try:
-            free, claimed = await self._exchange()
+            more, claimed = await self._exchange()
         except DatabaseUnavailable as error:
             log.warning("waiting for the database", reason=error.line)
             self._answer_lost = True
             return False
         for job in claimed:
             self._start(job)
-        return len(claimed) == free > 0
+        return more
 
-    async def _exchange(self) -> tuple[int, list[ClaimedJob]]:
+    async def _exchange(self) -> tuple[bool, list[ClaimedJob]]:
         async with self._own_connection() as connection:
             if self._answer_lost:
                 await self._find_unknown(connection)
@@ -126,7 +126,8 @@ class Worker(Generic[Tools]):
         if claimed:
             self._faults.reach("claim.after")
             self._marks.add(claimed, time.monotonic())
-        return free, claimed
+        # What ended passed its slots on after the claim, so who got them can be claimed by the next visit.
+        return free > 0 and (len(claimed) == free or bool(finished)), claimed
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
