@@ -45,6 +45,7 @@ LINE = """
     SELECT o.event_id, o.type, o.job_id, o.ended, e.kind FROM outgoing o JOIN events e ON e.id = o.event_id
     WHERE o.subscriber_id = %s ORDER BY o.place"""
 
+UNREAD = "SELECT EXISTS (SELECT FROM events, relay WHERE (events.xid, events.id) > (relay.xid, relay.id))"
 SKIP_WAITS = """
     UPDATE engine_clock SET shift = shift + greatest(interval '0', due.at - engine_now())
     FROM (SELECT min(run_after) AS at FROM jobs WHERE status = 'queued') AS due WHERE due.at IS NOT NULL"""
@@ -78,9 +79,13 @@ class PostOffice:
         return self.engine.rows(LINE, subscriber)
 
     async def relay(self, batch: int = 1000) -> None:
-        """Until there is nothing to do: the events of the jobs that it makes are read too."""
-        while await relay_once(self.database, batch):
-            pass
+        """Until there is nothing to do: the events of the jobs that it makes are read too.
+
+        An event is read when every transaction that was open beside it is over, whoever's on this server it is.
+        """
+        deadline = time.monotonic() + 20
+        while await relay_once(self.database, batch) or self.engine.one(UNREAD):
+            assert time.monotonic() < deadline, "an event stays unread"
 
     async def until(self, condition: Callable[[], object], what: str, seconds: float = 20) -> None:
         """Wait for a worker; what backs off is due at once."""

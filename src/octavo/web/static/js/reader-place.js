@@ -151,6 +151,8 @@ export function movePage(step) {
   const wanted = page + step;
   if (!page || wanted < 1 || wanted > last) return;
   const mark = document.getElementById(`p-${wanted}`);
+  // At once, so that the next key counts from here and not from where the last frame was.
+  setPage(wanted);
   if (mark) mark.scrollIntoView({ block: "start" });
   else location.assign(`${location.pathname}?p=${wanted}#p-${wanted}`);
 }
