@@ -7,13 +7,13 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
+from functools import partial, reduce
 
 from octavo.ai.contract import LOCAL, Answered, Caller, FailedModel
 from octavo.ai.faults import Fault, ProviderFault, Usage, worth_most
 from octavo.ai.ledger import PATIENCE_SECONDS
 from octavo.ai.models import Line, Model, read_model
-from octavo.ai.providers import Embedder, Provider
+from octavo.ai.providers import Embedder, Provider, Sight
 from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
 from octavo.ai.requests import Request
 from octavo.ai.tasks.task import In, Out, Task, Unusable
@@ -66,6 +66,14 @@ class Gateway:
     async def aclose(self) -> None:
         if self._outside:
             await self._outside.close()
+
+    def sight(self, task: str) -> Sight | None:
+        """What can be shown to whichever model of a task's line is asked; None where nobody outside is."""
+        if self._outside is None:
+            return None
+        providers = self._outside.providers
+        sights = [providers[model.provider].sight for model in self._line.of(task) if model.provider != LOCAL]
+        return reduce(Sight.and_of, sights) if sights else None
 
     async def ask(self, task: Task[In, Out], given: In, caller: Caller) -> Answered[Out]:
         """Have a task of `octavo.ai.tasks` done, by the first model in line that can.

@@ -23,6 +23,8 @@ from octavo.ai.inputs import Passage, Source
 from octavo.ai.requests import Picture
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.extract.pictures import SHOWN_PIXELS
+from octavo.extract.pictures.steps import shrink_in_sandbox
 from octavo.jobs.queue import NewJob, enqueue
 from octavo.jobs.run import LeaseLost, Run
 from octavo.library.descriptions import describe_document
@@ -79,7 +81,7 @@ class Describing:
     async def _ask_what_it_is(self, _pieces: Sequence[Piece]) -> Write:
         gateway, source = self._tools.gateway, await self._source()
         if self._picture:
-            picture = Picture(await self._tools.bucket.read(self._picture, limit=PICTURE_BYTES), PICTURE_TYPE)
+            picture = Picture(await self._fitting_picture(self._picture), PICTURE_TYPE)
             text = "\n\n".join(passage.content for passage in source.passages)
             image = ImageToClassify(picture, source.filename or "", text)
             answered = await gateway.ask(CLASSIFY_IMAGE, image, self._caller)
@@ -93,6 +95,14 @@ class Describing:
                 await enqueue(connection, [NewJob(TAGS.name, job.owner_id, key=key, document_id=self._document)])
 
         return write
+
+    async def _fitting_picture(self, key: str) -> bytes:
+        """No larger than what whoever looks at it takes."""
+        picture = await self._tools.bucket.read(key, limit=PICTURE_BYTES)
+        sight = self._tools.gateway.sight(CLASSIFY_IMAGE.name)
+        if sight is None or sight.pixels >= SHOWN_PIXELS:
+            return picture
+        return await shrink_in_sandbox(self._tools.sandbox, picture, sight.pixels)
 
     async def _source(self) -> Source:
         async with self._tools.database.connection() as connection:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from PIL import Image
 
 from octavo.ai.gateway import Gateway
 from octavo.ai.opening import open_gateway
@@ -19,10 +22,11 @@ from octavo.library.documents import Chunk, list_chunks
 from octavo.library.embedding import reembed
 from octavo.model.settings import Settings
 from octavo.pipeline import describing
-from tests.support.fake_ai import FakeGemini
+from tests.support.fake_ai import FakeAnthropic, FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
+from tests.support.scans import saved
 from tests.support.working import add, finished, working
 
 PROSE = """# How a bog keeps its rain
@@ -238,3 +242,21 @@ async def test_what_has_no_text_needs_no_description(
         shown = await finished(desk, owner, document)
     assert (shown.status, shown.quality, shown.needs_classification) == ("completed", "stored_only", False)
     assert shown.described_by is None
+
+
+async def test_a_picture_is_sent_no_larger_than_the_smallest_sight_in_line(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, gemini: FakeGemini
+) -> None:
+    """The copy for screens fits Gemini, but Anthropic's models, which are next in line, take less."""
+    picture = Image.new("RGB", (2400, 600), "skyblue")
+    with FakeAnthropic() as anthropic:
+        line = {"providers": "gemini,anthropic", "anthropic_key": SECRET, "anthropic_url": anthropic.url}
+        settings = Settings.model_validate({**described_by(gemini), **line})
+        async with (
+            aclosing(open_gateway(settings, desk.database)) as both,
+            working(desk, sandbox, folder, gateway=both),
+        ):
+            shown = await finished(desk, owner, await add(desk, owner, "sky.png", saved(picture, "PNG")))
+    assert (shown.status, shown.needs_classification) == ("completed", False)
+    (sent,) = [part["inlineData"] for part in gemini.asked[0].body["contents"][0]["parts"] if "inlineData" in part]
+    assert Image.open(BytesIO(b64decode(sent["data"]))).size == (1568, 392)

@@ -7,7 +7,7 @@ from octavo.ai.providers.anthropic import Anthropic
 from octavo.ai.providers.gemini import Gemini
 from octavo.ai.providers.gemini_files import GeminiFiles
 from octavo.ai.providers.openai import Compatible, OpenAI
-from octavo.ai.providers.provider import Embedded, Embedder, Provider, Reply
+from octavo.ai.providers.provider import Embedded, Embedder, Provider, Reply, Sight
 from octavo.ai.providers.wire import Wire
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "OpenAI",
     "Provider",
     "Reply",
+    "Sight",
     "Wire",
 ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from pydantic import BaseModel
 
 from octavo.ai.faults import ProviderFault, Usage, read_ending
-from octavo.ai.providers.provider import Reply
+from octavo.ai.providers.provider import Reply, Sight
 from octavo.ai.providers.wire import Wire
 from octavo.ai.requests import FileReference, Part, Picture, Quoted, Request, Words
 
@@ -43,6 +43,8 @@ class Anthropic:
     wire: Wire
     url: str
     key: str
+
+    sight: ClassVar[Sight] = Sight(pixels=1568, pages=100)
 
     async def generate(self, model: str, request: Request, owner: UUID, seconds: float) -> Reply:
         del owner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from octavo.ai.faults import Fault, ProviderFault, Usage, read_ending
 from octavo.ai.providers.gemini_files import FAMILY, GeminiFiles
-from octavo.ai.providers.provider import Embedded, Reply, of_length_one
+from octavo.ai.providers.provider import Embedded, Reply, Sight, of_length_one
 from octavo.ai.providers.wire import Heard, Wire
 from octavo.ai.requests import FileReference, Part, Picture, Quoted, Request, Words
 
@@ -80,6 +80,8 @@ class Gemini:
     url: str
     key: str
     files: GeminiFiles
+
+    sight: ClassVar[Sight] = Sight(pixels=3072, pages=1000)
 
     async def generate(self, model: str, request: Request, owner: UUID, seconds: float) -> Reply:
         """A file that is no longer there, whatever we know of it, is sent again once."""

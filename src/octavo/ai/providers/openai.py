@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, Field
 
 from octavo.ai.faults import Fault, ProviderFault, Usage, read_ending
-from octavo.ai.providers.provider import Embedded, Reply, of_length_one
+from octavo.ai.providers.provider import Embedded, Reply, Sight, of_length_one
 from octavo.ai.providers.wire import Wire
 from octavo.ai.requests import FileReference, Part, Picture, Quoted, Request, Words
 
@@ -64,6 +64,8 @@ class Compatible:
     url: str
     key: str | None
 
+    # What is run at home sees pictures at most, and few of them at once.
+    sight: ClassVar[Sight] = Sight(pixels=2048, pages=5, pdfs=False)
     dialect: ClassVar[dict[str, Any]] = {}
     limit_name: ClassVar[str] = "max_tokens"
 
@@ -93,6 +95,7 @@ class Compatible:
 
 @dataclass(frozen=True, slots=True)
 class OpenAI(Compatible):
+    sight: ClassVar[Sight] = Sight(pixels=2048, pages=100)
     dialect: ClassVar[dict[str, Any]] = {"store": False}
     limit_name: ClassVar[str] = "max_completion_tokens"
 

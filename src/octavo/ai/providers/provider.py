@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 from uuid import UUID
 
 from octavo.ai.faults import Usage
@@ -28,7 +28,22 @@ class Embedded:
     usage: Usage
 
 
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a model can be shown at once: pictures with no side longer than `pixels`, so many pages, PDFs or not."""
+
+    pixels: int
+    pages: int
+    pdfs: bool = True
+
+    def and_of(self, other: Sight) -> Sight:
+        """What both can be shown."""
+        return Sight(min(self.pixels, other.pixels), min(self.pages, other.pages), self.pdfs and other.pdfs)
+
+
 class Provider(Protocol):
+    sight: ClassVar[Sight]
+
     async def generate(self, model: str, request: Request, owner: UUID, seconds: float) -> Reply:
         """Ask once. Raises `ProviderFault` for whatever goes wrong, and nothing else."""
         ...

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
+from octavo.extract.pictures import SHOWN_PIXELS
 from octavo.extract.pictures.opening import open_picture
 
-SHOWN_PIXELS = 2048
 JPEG_QUALITY = 80
-# How long a side each provider's model takes.
-MODEL_PIXELS = {"gemini": 3072, "openai": 2048, "anthropic": 1568}
 # Kinds of pixels that cannot be mixed, and what they become before a picture is made smaller: strokes would be lost.
 _MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;16L": "I", "I;16N": "I"}
 
@@ -56,3 +54,9 @@ def to_jpeg(picture: Image.Image, quality: int = JPEG_QUALITY) -> bytes:
 def make_jpeg(path: Path, side: int = SHOWN_PIXELS) -> bytes:
     with open_picture(path) as picture:
         return to_jpeg(fitted(picture, side))
+
+
+def shrink_jpeg(path: Path, side: int) -> bytes:
+    """A copy that was made before, for somebody who takes only smaller ones; as it is, if it is small enough."""
+    with open_picture(path) as picture:
+        return path.read_bytes() if max(picture.size) <= side else to_jpeg(fitted(picture, side))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
 from PIL import Image, ImageChops, ImageDraw
 
 from octavo.extract.contract import Box, SourceType
-from octavo.extract.pdf.document import PageError, open_document
+from octavo.extract.pdf.document import OpenPage, PageError, open_document
 from octavo.extract.pdf.pictures import MOST_SIDE, fitting_scale
-from octavo.extract.pictures.fitting import fitted
+from octavo.extract.pictures.fitting import fitted, to_jpeg
 from octavo.extract.pictures.opening import count_sheets, open_picture, turn_to
 from octavo.model.errors import PageMissing, PageNotDrawn
 
@@ -21,6 +22,7 @@ QUICK_COMPRESSION = 1  # of what is looked at once
 MARKER, MARKER_LINE = "#ffe68f", "#a06a00"
 _ORIENTATION, _LYING = 0x0112, 5
 _MARGIN_POINTS = 2.0
+_READING_SCALE = 200 / 72  # dots an inch, as scanners for text have them
 _HAIR = 0.01  # parts of a pixel are counted as one
 
 
@@ -33,24 +35,47 @@ def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> b
     return to_png(draw(path, number, width))
 
 
+def show_page(path: Path, source_type: SourceType, number: int, side: int) -> bytes:
+    """A page as a JPEG for whoever reads it from there: no side longer than this, and no larger than print needs."""
+    if source_type is SourceType.IMAGE:
+        with _open_sheet(path, number) as picture:
+            return to_jpeg(fitted(picture, side))
+    with _open_page(path, number) as page:
+        across, down = page.size
+        scale = min(_READING_SCALE, (side - _HAIR) / max(across, down, 1.0))
+        return to_jpeg(page.drawn(fitting_scale(across, down, scale)))
+
+
 def _draw_pdf(path: Path, number: int, width: int) -> Image.Image:
+    with _open_page(path, number) as page:
+        across, down = page.size
+        return page.drawn(fitting_scale(across, down, (width - _HAIR) / max(across, 1.0)))
+
+
+def _draw_sheet(path: Path, number: int, width: int) -> Image.Image:
+    with _open_sheet(path, number) as picture:
+        return fitted(picture, _longest_side(picture, width))
+
+
+@contextmanager
+def _open_page(path: Path, number: int) -> Generator[OpenPage]:
     with open_document(path) as document:
         if number > document.page_count:
             raise PageMissing(f"It has {document.page_count}.")
         try:
             with document.page(number) as page:
-                across, down = page.size
-                return page.drawn(fitting_scale(across, down, (width - _HAIR) / max(across, 1.0)))
+                yield page
         except PageError:
             raise PageNotDrawn from None
 
 
-def _draw_sheet(path: Path, number: int, width: int) -> Image.Image:
+@contextmanager
+def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
     with open_picture(path) as picture:
         if number > (sheets := count_sheets(picture)):
             raise PageMissing(f"It has {sheets}.")
         turn_to(picture, number)
-        return fitted(picture, _longest_side(picture, width))
+        yield picture
 
 
 def _longest_side(picture: Image.Image, width: int) -> int:

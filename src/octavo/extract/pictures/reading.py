@@ -8,10 +8,9 @@ from typing import ClassVar
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.paged import OnProgress, PagesInSandbox
 from octavo.extract.pdf.pages import Batch, PageText, PdfFacts, batch_to_json, facts_from_json
+from octavo.extract.pictures.steps import JPEG
 from octavo.model.errors import BadInput
 from octavo.sandbox import ENDED
-
-_JPEG = b"\xff\xd8\xff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class PictureInSandbox(PagesInSandbox):
             made = (await self.run("octavo.extract.pictures.run:run_fit", {}, 1)).output
         except ENDED as error:
             raise BadInput(error.title) from error
-        if not made.startswith(_JPEG):
+        if not made.startswith(JPEG):
             raise BadInput("What was made of it is no picture.")
         return made
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from octavo.extract.contract import Box, SourceType
 from octavo.extract.pdf.pages import facts_to_json
-from octavo.extract.pictures.fitting import make_jpeg
-from octavo.extract.pictures.pages import draw_page, mark_boxes
+from octavo.extract.pictures.fitting import make_jpeg, shrink_jpeg
+from octavo.extract.pictures.pages import draw_page, mark_boxes, show_page
 from octavo.extract.pictures.sheets import open_sheets
 
 if TYPE_CHECKING:
@@ -21,6 +21,16 @@ def run_open(task: Task) -> None:
 
 def run_fit(task: Task) -> None:
     task.output.write(make_jpeg(Path(task.input_path)))
+
+
+def run_shrink(task: Task) -> None:
+    task.output.write(shrink_jpeg(Path(task.input_path), int(str(task.arguments["side"]))))
+
+
+def run_show(task: Task) -> None:
+    number, side = (int(str(task.arguments[name])) for name in ("number", "side"))
+    source_type = SourceType(str(task.arguments["source_type"]))
+    task.output.write(show_page(Path(task.input_path), source_type, number, side))
 
 
 def run_draw(task: Task) -> None:

@@ -21,12 +21,27 @@ PRELOAD = ("octavo.extract.pictures.run",)
 SECONDS = 15
 MOST_BYTES = 48 << 20
 _PNG = b"\x89PNG\r\n\x1a\n"
+JPEG = b"\xff\xd8\xff"
 
 
 async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, width: int) -> bytes:
     """One page of the file at `path` as a PNG. Raises `PageMissing`, `PageNotDrawn`, and `Encrypted` among others."""
     arguments: dict[str, JSON] = {"source_type": source_type, "number": number, "width": width}
     return await _run(sandbox, "run_draw", arguments, path)
+
+
+async def show_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, side: int) -> bytes:
+    """One page as a JPEG with no side longer than this. Raises as drawing does."""
+    arguments: dict[str, JSON] = {"source_type": source_type, "number": number, "side": side}
+    return await _run(sandbox, "run_show", arguments, path, JPEG)
+
+
+async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
+    """The same picture with no side longer than this."""
+    with tempfile.TemporaryFile() as given:
+        given.write(jpeg)
+        given.flush()
+        return await _run(sandbox, "run_shrink", {"side": side}, given, JPEG)
 
 
 async def mark_in_sandbox(sandbox: Sandbox, png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
@@ -38,7 +53,9 @@ async def mark_in_sandbox(sandbox: Sandbox, png: bytes, boxes: Iterable[Box], pa
         return await _run(sandbox, "run_mark", {"sides": sides, "page_width": page_width}, given)
 
 
-async def _run(sandbox: Sandbox, function: str, arguments: Mapping[str, JSON], given: BinaryIO | Path) -> bytes:
+async def _run(
+    sandbox: Sandbox, function: str, arguments: Mapping[str, JSON], given: BinaryIO | Path, begins: bytes = _PNG
+) -> bytes:
     try:
         with tempfile.TemporaryFile() as made:
             await sandbox.run(
@@ -51,7 +68,7 @@ async def _run(sandbox: Sandbox, function: str, arguments: Mapping[str, JSON], g
             picture = made.read()
     except ENDED as error:
         raise PageNotDrawn(error.title) from error
-    if not picture.startswith(_PNG):
+    if not picture.startswith(begins):
         raise PageNotDrawn("What was drawn is no picture.")
     return picture
 

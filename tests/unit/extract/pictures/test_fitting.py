@@ -10,7 +10,7 @@ from struct import pack
 import pytest
 from PIL import Image
 
-from octavo.extract.pictures.fitting import make_jpeg
+from octavo.extract.pictures.fitting import make_jpeg, shrink_jpeg
 from octavo.extract.pictures.opening import PictureDamaged, open_picture
 from octavo.model.errors import TooLarge
 
@@ -107,3 +107,10 @@ def test_formats_that_start_other_programs_are_not_opened(tmp_path: Path) -> Non
     path.write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 100 100\n%%EndComments\nshowpage\n")
     with pytest.raises(PictureDamaged):
         make_jpeg(path)
+
+
+def test_a_copy_for_a_model_is_no_larger_than_it_takes_and_else_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "copy.jpg"
+    path.write_bytes(make_jpeg(saved(tmp_path, Image.effect_noise((3000, 1500), 50).convert("RGB"), "PNG")))
+    assert Image.open(BytesIO(shrink_jpeg(path, 1568))).size == (1568, 784)
+    assert shrink_jpeg(path, 3072) == path.read_bytes()
