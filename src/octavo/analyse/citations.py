@@ -1,0 +1,70 @@
+"""Citations are believed only where the quoted words stand on the page that they name. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+LEAST_CHARACTERS = 3
+_MARKS = re.compile(r"\\(?=[^\w\s])|[*_`#>|~\[\]]|\u00ad")
+_LEFT_OUT = re.compile(r"\.\.\.|…")
+_QUOTE_MARKS = str.maketrans(
+    dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"') | dict.fromkeys("\u2018\u2019\u201a", "'")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`page` is the number of a page, or of a passage where a document has no pages; both count from 1."""
+
+    page: int
+    quote: str
+    verified: bool
+    relevance: float = 1.0
+
+
+class Texts:
+    """What stands on each page, made plain once for many quotes."""
+
+    def __init__(self, texts: Mapping[int, str]) -> None:
+        self._texts = texts
+        self._plain: dict[int, str] = {}
+
+    def have(self, quote: str, page: int) -> bool:
+        """Whether the words stand there in this order; only what `…` stands for may be missing."""
+        parts = [part for part in map(plain, _LEFT_OUT.split(quote)) if part]
+        if sum(map(len, parts)) < LEAST_CHARACTERS:
+            return False
+        text, place = self._of(page), 0
+        for part in parts:
+            found = text.find(part, place)
+            if found < 0:
+                return False
+            place = found + len(part)
+        return True
+
+    def pages_with(self, quote: str) -> list[int]:
+        return [page for page in self._texts if self.have(quote, page)]
+
+    def _of(self, page: int) -> str:
+        if page not in self._plain:
+            self._plain[page] = plain(self._texts.get(page, ""))
+        return self._plain[page]
+
+
+def verify(cited: Iterable[tuple[int, str, float]], texts: Texts) -> list[Citation]:
+    """Page, quote and relevance of each, checked. A quote that stands on one other page is cited from there."""
+    found: dict[tuple[int, str], Citation] = {}
+    for page, quote, relevance in cited:
+        verified = texts.have(quote, page)
+        if not verified and len(others := texts.pages_with(quote)) == 1:
+            page, verified = others[0], True  # noqa: PLW2901 - the model counted wrongly
+        found.setdefault((page, plain(quote)), Citation(page, quote, verified, relevance))
+    return list(found.values())
+
+
+def plain(text: str) -> str:
+    """Words as they are read: without Markdown, with one kind of space and of quotation marks."""
+    return " ".join(_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_QUOTE_MARKS).split())

@@ -1,0 +1,113 @@
+"""How far an analysis is and how well it goes, from what was counted. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+# After so long without progress something is wrong, although it is being tried again.
+STUCK_SECONDS = 15 * 60
+LEAST_SAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was counted of one analysis at one moment. Segments and items that others stand for are not counted."""
+
+    status: str
+    phase: str
+    at_once: int
+    segments: int
+    segments_ready: int
+    items: int
+    items_done: int
+    items_failed: int
+    running: int
+    waiting: int
+    paused: int
+    results: int
+    results_completed: int
+    samples: int
+    mean_seconds: float | None
+    low_seconds: float | None
+    high_seconds: float | None
+    idle_seconds: float
+    live_workers: int
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsDone(Done):
+    failed: int
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class Percent:
+    upload: int
+    processing: int
+    overall: int
+
+
+@dataclass(frozen=True, slots=True)
+class Eta:
+    low_seconds: float
+    high_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    ok: bool
+    message: str
+
+
+def percent_of(counts: Counts) -> Percent:
+    """What is finished only; 100 in all is said when the analysis is completed, and never before."""
+    everything = counts.segments + counts.items + counts.results
+    finished = counts.segments_ready + counts.items_done + counts.results_completed
+    overall = 100 if counts.status == "completed" else min(99, _share(finished, everything))
+    return Percent(_share(counts.segments_ready, counts.segments), _share(counts.items_done, counts.items), overall)
+
+
+def eta_of(counts: Counts) -> Eta | None:
+    """Between the quartiles of what items took; nothing where too little is known or nothing moves."""
+    left = counts.items - counts.items_done - counts.items_failed + counts.results - counts.results_completed
+    if counts.status != "analyzing" or counts.samples < LEAST_SAMPLES or left <= 0:
+        return None
+    if counts.low_seconds is None or counts.high_seconds is None:
+        return None
+    rounds = ceil(left / max(1, min(counts.at_once, counts.running or counts.at_once)))
+    return Eta(round(rounds * counts.low_seconds, 1), round(rounds * counts.high_seconds, 1))
+
+
+def health_of(counts: Counts) -> Health:
+    """What is wrong, the worst first, in words for people."""
+    if counts.status == "completed":
+        return Health(ok=True, message="All prompts are answered.")
+    wrong = next((told for is_so, told in _troubles(counts) if is_so), None)
+    well = f"{counts.running} running." if counts.running else "Waiting for its turn."
+    return Health(ok=wrong is None, message=wrong or well)
+
+
+def _troubles(counts: Counts) -> list[tuple[bool, str]]:
+    return [
+        (counts.phase == "abandoned", "Nothing happened for two days. Restart it."),
+        (counts.status == "error", counts.error_message or "It failed."),
+        (not counts.live_workers, "No worker is running."),
+        (counts.paused > 0, f"{counts.paused} paused: the budget is used up."),
+        (counts.items_failed > 0, f"{counts.items_failed} of {counts.items} failed."),
+        (
+            counts.idle_seconds > STUCK_SECONDS and not counts.running,
+            f"No progress for {int(counts.idle_seconds // 60)} minutes.",
+        ),
+    ]
+
+
+def _share(done: int, total: int) -> int:
+    return done * 100 // total if total else 0

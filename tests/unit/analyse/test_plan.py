@@ -1,0 +1,88 @@
+"""Every page is owned once whatever a document is like, limits are kept, and what is cut loses nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from octavo.analyse.coverage import prove
+from octavo.analyse.plan import Room, Segment, Shape, plan_segments, shape_of_pages, shape_of_passages, subdivide
+
+PLENTY = Room(pages=1000, bytes=50 << 20, tokens=1_000_000)
+shapes = st.builds(Shape, *(st.integers(1, 30),) * 3, st.integers(1, 5000))
+
+
+@given(st.lists(st.integers(0, 2000), max_size=300), shapes)
+def test_every_page_is_owned_once_and_no_limit_is_passed(tokens: list[int], shape: Shape) -> None:
+    segments = plan_segments(tokens, shape)
+    assert prove([(one.first, one.last) for one in segments], len(tokens)).holds
+    for one in segments:
+        assert one.own <= shape.own
+        assert 0 <= one.first - one.context_first <= shape.context
+        if one.shown > 1:  # a single page that is too long has no smaller form
+            assert one.shown <= shape.shown
+            assert sum(tokens[one.context_first - 1 : one.last]) <= shape.tokens
+
+
+@given(st.integers(1, 500), st.integers(0, 100), st.integers(0, 100))
+def test_parts_stand_for_the_whole_and_get_smaller_until_nothing_is_left_to_cut(
+    first: int, more: int, context: int
+) -> None:
+    segment = Segment(first, first + more, max(1, first - context))
+    parts = subdivide(segment)
+    if parts:
+        offset = segment.first - 1
+        assert prove([(one.first - offset, one.last - offset) for one in parts], segment.own).holds
+        assert all(one.context_first >= segment.context_first for one in parts)
+        assert all(one.shown < segment.shown for one in parts)
+    else:
+        assert segment.shown == 1
+
+
+@pytest.mark.parametrize(
+    ("pages", "size", "own"),
+    [
+        (1000, 100 << 20, 100),  # 100 KB a page, as in the first example of the rule
+        (1000, 300 << 20, 50),
+        (100, 500 << 20, 10),  # pages of 5 MB: ten is the least, and 50 MB still take them
+        (3, 1000, 100),
+    ],
+)
+def test_the_size_of_pages_decides_how_many_a_segment_owns(pages: int, size: int, own: int) -> None:
+    assert shape_of_pages(pages, size, PLENTY, as_files=True).own == own
+
+
+def test_a_thousand_pages_have_their_context_before_them() -> None:
+    segments = plan_segments([500] * 1000, shape_of_pages(1000, 100 << 20, PLENTY, as_files=True))
+    assert len(segments) == 10
+    assert segments[0] == Segment(1, 100, 1)
+    assert segments[1] == Segment(101, 200, 26)
+    assert plan_segments([500] * 40, shape_of_pages(40, 1 << 20, PLENTY, as_files=True)) == [Segment(1, 40, 1)]
+
+
+def test_a_file_is_never_larger_than_a_provider_takes() -> None:
+    shape = shape_of_pages(1000, 100 << 20, Room(pages=100, bytes=5 << 20, tokens=200_000), as_files=True)
+    assert all(one.shown <= 50 for one in plan_segments([2500] * 1000, shape))
+
+
+def test_passages_are_counted_by_their_text() -> None:
+    tokens = [300] * 1000
+    shape = shape_of_passages(tokens, PLENTY)
+    assert (shape.own, shape.context) == (200, 150)
+    assert len(plan_segments(tokens, shape)) == 5
+
+
+def test_the_first_cut_leaves_about_eighty_pages_and_the_next_halves() -> None:
+    assert [one.own for one in subdivide(Segment(1, 100, 1))] == [50, 50]
+    assert [one.own for one in subdivide(Segment(1, 240, 1))] == [80, 80, 80]
+    assert subdivide(Segment(1, 60, 1)) == [Segment(1, 30, 1), Segment(31, 60, 31)]
+    assert subdivide(Segment(9, 9, 5)) == [Segment(9, 9, 9)]
+    assert subdivide(Segment(9, 9, 9)) == []
+
+
+def test_a_proof_lists_what_is_missing_and_what_is_there_twice() -> None:
+    proof = prove([(1, 10), (8, 12), (15, 20)], 22)
+    assert (proof.missing, proof.doubled) == (((13, 14), (21, 22)), ((8, 10),))
+    assert proof.explain("pages") == "pages 13 to 14, 21 to 22 are missing; pages 8 to 10 are there twice"
+    assert not prove([(1, 3)], 2).holds
