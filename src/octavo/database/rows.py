@@ -13,9 +13,12 @@ from octavo.database.pool import Connection
 Row = dict[str, Any]
 
 
-async def fetch_rows(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
+async def fetch_rows(
+    connection: Connection, query: bytes, values: Mapping[str, Any], *, prepare: bool | None = None
+) -> list[Row]:
+    """`prepare=False` has the query planned for just these values, however often it is asked."""
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(query, values)
+        await cursor.execute(query, values, prepare=prepare)
         return [{name: _in_utc(value) for name, value in row.items()} for row in await cursor.fetchall()]
 
 

@@ -1,0 +1,189 @@
+-- Search: the words of passages as PostgreSQL reads their language, and what ranking has to know of an owner's texts.
+
+-- How a language is read. What nobody has told yet is read as English, because most of it is, and again once it is told;
+-- a language without rules of its own has its words taken as they are.
+CREATE FUNCTION search_config(of_language text) RETURNS regconfig LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    CASE split_part(lower(coalesce(of_language, 'en')), '-', 1)
+        WHEN 'en' THEN 'pg_catalog.english'::regconfig
+        WHEN 'ar' THEN 'pg_catalog.arabic'::regconfig
+        WHEN 'ca' THEN 'pg_catalog.catalan'::regconfig
+        WHEN 'da' THEN 'pg_catalog.danish'::regconfig
+        WHEN 'de' THEN 'pg_catalog.german'::regconfig
+        WHEN 'el' THEN 'pg_catalog.greek'::regconfig
+        WHEN 'es' THEN 'pg_catalog.spanish'::regconfig
+        WHEN 'eu' THEN 'pg_catalog.basque'::regconfig
+        WHEN 'fi' THEN 'pg_catalog.finnish'::regconfig
+        WHEN 'fr' THEN 'pg_catalog.french'::regconfig
+        WHEN 'ga' THEN 'pg_catalog.irish'::regconfig
+        WHEN 'hi' THEN 'pg_catalog.hindi'::regconfig
+        WHEN 'hu' THEN 'pg_catalog.hungarian'::regconfig
+        WHEN 'hy' THEN 'pg_catalog.armenian'::regconfig
+        WHEN 'id' THEN 'pg_catalog.indonesian'::regconfig
+        WHEN 'it' THEN 'pg_catalog.italian'::regconfig
+        WHEN 'lt' THEN 'pg_catalog.lithuanian'::regconfig
+        WHEN 'ne' THEN 'pg_catalog.nepali'::regconfig
+        WHEN 'nl' THEN 'pg_catalog.dutch'::regconfig
+        WHEN 'no' THEN 'pg_catalog.norwegian'::regconfig
+        WHEN 'nb' THEN 'pg_catalog.norwegian'::regconfig
+        WHEN 'pt' THEN 'pg_catalog.portuguese'::regconfig
+        WHEN 'ro' THEN 'pg_catalog.romanian'::regconfig
+        WHEN 'ru' THEN 'pg_catalog.russian'::regconfig
+        WHEN 'sr' THEN 'pg_catalog.serbian'::regconfig
+        WHEN 'sv' THEN 'pg_catalog.swedish'::regconfig
+        WHEN 'ta' THEN 'pg_catalog.tamil'::regconfig
+        WHEN 'tr' THEN 'pg_catalog.turkish'::regconfig
+        WHEN 'yi' THEN 'pg_catalog.yiddish'::regconfig
+        ELSE 'pg_catalog.simple'::regconfig
+    END;
+
+-- A text as its words are found in it: without the marks of Markdown, which glue words together, and with what is
+-- written without spaces (Chinese, Japanese, Thai, …) in pairs of characters.
+CREATE FUNCTION search_text(given text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    plain text := normalize(translate(left(given, 100000), '/\*_`#|<>~=@', '            '), NFKC);
+    unspaced CONSTANT text := '\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3040-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF';
+BEGIN
+    IF plain !~ ('[' || unspaced || ']') THEN
+        RETURN plain;
+    END IF;
+    RETURN (
+        SELECT string_agg(CASE WHEN part[1] ~ ('^[' || unspaced || ']') THEN (
+            SELECT string_agg(substr(part[1], place, 2), ' ' ORDER BY place) FROM generate_series(1, length(part[1])) AS place)
+            ELSE part[1] END, ' ' ORDER BY number)
+        FROM regexp_matches(plain, format('[%1$s]+|[^%1$s]+', unspaced), 'g') WITH ORDINALITY AS parts (part, number));
+END $$;
+
+-- One word of a tsvector as a query.
+CREATE FUNCTION lexeme_query(lexeme text) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery;
+
+-- How often a passage uses a word. `ts_rank` adds 1/1² + 1/2² + … for a word and divides by where that ends, π²/6; what
+-- is missing to the end is 1/(times + ½), as near as ranking needs it. Unpacking the tsvector takes fifty times as long.
+CREATE FUNCTION times_used(words tsvector, word tsquery) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    1 / (1.64493406685 * greatest(1.00001 - ts_rank('{1,1,1,1}', words, word)::double precision, 0.002)) - 0.5;
+
+-- The words of a passage with their places. A word that it uses three times or more is there a second time, marked: the
+-- passages that speak of a common word can then be told from the many that only mention it.
+CREATE FUNCTION search_words(config regconfig, given text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT said || array_to_tsvector(ARRAY(SELECT '3 ' || lexeme FROM unnest(said) WHERE cardinality(positions) >= 3))
+    FROM to_tsvector(config, search_text(given)) AS said
+$$;
+
+-- Narrow on purpose: the words lie in TOAST, so that passages can be counted without reading them.
+CREATE TABLE chunk_words (
+    chunk_id    uuid PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    revision    integer NOT NULL,
+    length      integer NOT NULL,
+    words       tsvector NOT NULL
+) WITH (toast_tuple_target = 128);
+ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE EXTERNAL;
+CREATE INDEX chunk_words_document ON chunk_words (document_id);
+CREATE INDEX chunk_words_words ON chunk_words USING gin (words);
+
+COMMENT ON COLUMN chunk_words.length IS 'How many words it has, without those that say nothing in its language.';
+
+-- How much text a revision is. Owners' sums are made of these when somebody searches: nobody has to wait for a counter.
+CREATE TABLE document_passages (
+    document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    revision    integer NOT NULL,
+    passages    integer NOT NULL,
+    words       bigint NOT NULL,
+    PRIMARY KEY (document_id, revision)
+);
+
+CREATE FUNCTION count_passages(of_documents uuid[]) RETURNS void LANGUAGE sql AS $$
+    DELETE FROM document_passages p WHERE document_id = ANY (of_documents) AND NOT EXISTS (
+        SELECT FROM chunk_words w WHERE w.document_id = p.document_id AND w.revision = p.revision);
+    INSERT INTO document_passages (document_id, revision, passages, words)
+    SELECT document_id, revision, count(*), sum(length) FROM chunk_words WHERE document_id = ANY (of_documents) GROUP BY 1, 2
+    ON CONFLICT (document_id, revision) DO UPDATE SET passages = excluded.passages, words = excluded.words;
+$$;
+
+CREATE FUNCTION index_passages(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO chunk_words (chunk_id, document_id, revision, length, words)
+    SELECT c.id, c.document_id, c.revision,
+           coalesce((SELECT sum(cardinality(positions)) FROM unnest(said.words)), 0), said.words
+    FROM chunks c JOIN documents d ON d.id = c.document_id
+    CROSS JOIN LATERAL search_words(search_config(d.language),
+                                    array_to_string(c.heading_path, E'\n') || E'\n' || c.content) AS said (words)
+    WHERE c.id = ANY (of_chunks)
+    ON CONFLICT (chunk_id) DO UPDATE SET length = excluded.length, words = excluded.words;
+    SELECT count_passages(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
+$$;
+
+-- Whoever writes passages, their words are there in the same transaction.
+CREATE FUNCTION words_follow_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM index_passages(ARRAY(SELECT id FROM made));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER words_follow AFTER INSERT ON chunks
+    REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION words_follow_chunks();
+
+CREATE FUNCTION passages_leave() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM count_passages(ARRAY(SELECT DISTINCT document_id FROM gone));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER passages_leave AFTER DELETE ON chunks
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION passages_leave();
+
+CREATE FUNCTION words_follow_language() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM index_passages(ARRAY(SELECT id FROM chunks WHERE document_id = NEW.id));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER words_follow AFTER UPDATE OF language ON documents FOR EACH ROW
+    WHEN (search_config(OLD.language) <> search_config(NEW.language)) EXECUTE FUNCTION words_follow_language();
+
+-- Titles are found as they are now.
+CREATE INDEX documents_title_words ON documents
+    USING gin (to_tsvector(search_config(language), search_text(coalesce(nullif(title, ''), filename))));
+
+-- The documents that somebody searches in: their own, those that are not in the trash, and only what they chose.
+CREATE FUNCTION searched_documents(of_owner uuid, chosen jsonb)
+RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE AS $$
+    SELECT d.id, d.revision, search_config(d.language) FROM documents d
+    WHERE d.owner_id = of_owner AND d.deleted_at IS NULL
+      AND (chosen -> 'documents' IS NULL OR d.id = ANY (ARRAY(SELECT jsonb_array_elements_text(chosen -> 'documents')::uuid)))
+      AND (chosen -> 'without' IS NULL OR d.id <> (chosen ->> 'without')::uuid)
+      AND (chosen -> 'tags' IS NULL OR EXISTS (
+          SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+          WHERE dt.document_id = d.id AND lower(t.name) IN (SELECT lower(jsonb_array_elements_text(chosen -> 'tags')))))
+      AND (chosen -> 'collection' IS NULL OR EXISTS (
+          SELECT FROM collections c WHERE c.id = d.collection_id AND lower(c.name) = lower(chosen ->> 'collection')))
+      AND (chosen -> 'kinds' IS NULL OR d.source_type IN (SELECT jsonb_array_elements_text(chosen -> 'kinds')))
+      AND (chosen -> 'language' IS NULL OR d.language = chosen ->> 'language')
+      AND (chosen -> 'since' IS NULL OR coalesce(d.document_date, d.created_at::date) >= (chosen ->> 'since')::date)
+      AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
+$$;
+
+-- The passages nearest to a vector. By an index only where there are many: comparing all is exact, and fast enough for
+-- some ten thousand. Model and length stand in the statement itself, because that is how its partial index is found.
+CREATE FUNCTION nearest_passages(of_owner uuid, chosen jsonb, of_model integer, given vector, required tsquery, excluded tsquery,
+                                 by_index boolean, most integer)
+RETURNS TABLE (chunk_id uuid, document_id uuid, score double precision) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    as_indexed text := CASE WHEN by_index THEN format(
+        CASE WHEN vector_dims(given) > 2000 THEN '::halfvec(%s)' ELSE '::vector(%s)' END, vector_dims(given)) ELSE '' END;
+BEGIN
+    IF of_model IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY EXECUTE format($query$
+        SELECT near.chunk_id, near.document_id, 1 - near.distance FROM (
+            SELECT e.chunk_id, e.document_id, d.revision, e.vector%1$s <=> $1%1$s AS distance
+            FROM chunk_embeddings e JOIN searched_documents($2, $3) d ON d.id = e.document_id %3$s
+            WHERE e.model_id = %2$s AND e.owner_id = $2
+            ORDER BY e.vector%1$s <=> $1%1$s LIMIT 2 * $4) AS near
+        JOIN chunks c ON c.id = near.chunk_id AND c.revision = near.revision
+        ORDER BY near.distance, near.chunk_id LIMIT $4$query$,
+        as_indexed, of_model, CASE WHEN required IS NOT NULL OR excluded IS NOT NULL THEN
+            'JOIN chunk_words w ON w.chunk_id = e.chunk_id AND ($5 IS NULL OR w.words @@ $5) AND ($6 IS NULL OR NOT w.words @@ $6)'
+            ELSE '' END)
+    USING given, of_owner, chosen, most, required, excluded;
+END $$;
+
+-- What was there before.
+SELECT index_passages(ARRAY(SELECT id FROM chunks));

@@ -1,0 +1,129 @@
+-- name: terms(owner, words, common)
+-- Each word as every language of the owner reads it, with what ranking has to know: in how many of the passages of that
+-- language it is, and how long these are. A single character of a script without spaces stands for what begins with it.
+WITH languages AS MATERIALIZED (
+    SELECT search_config(d.language) AS config, sum(p.passages) AS passages, greatest(sum(p.words) / sum(p.passages), 1) AS average
+    FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
+    WHERE d.owner_id = :owner AND d.deleted_at IS NULL
+    GROUP BY 1
+), lexed AS (
+    SELECT l.*, t.lexeme, t.lexeme ~ '^[\u0E00-\u9FFF]$' AS is_one, w.place
+    FROM languages l CROSS JOIN unnest(:words::text[]) WITH ORDINALITY AS w (word, place)
+    CROSS JOIN LATERAL unnest(to_tsvector(l.config, search_text(w.word))) AS t
+    WHERE NOT (length(w.word) > 1 AND t.lexeme ~ '^[\u0E00-\u9FFF]$')
+), wanted AS MATERIALIZED (
+    SELECT config, passages, average, lexeme,
+           CASE WHEN is_one THEN (lexeme_query(lexeme)::text || ':*')::tsquery ELSE lexeme_query(lexeme) END AS query,
+           lexeme_query('3 ' || lexeme) AS often
+    FROM lexed ORDER BY place
+), counted AS MATERIALIZED (
+    SELECT w.config, w.query, w.often, (
+        SELECT count(*) FROM chunk_words c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+        WHERE c.words @@ w.query AND d.owner_id = :owner AND d.deleted_at IS NULL AND search_config(d.language) = w.config) AS found_in
+    FROM (SELECT DISTINCT config, query, often FROM wanted) AS w
+)
+SELECT w.config::text, w.query::text, w.often::text, w.passages::integer, w.average::double precision, n.found_in::integer,
+       CASE WHEN n.found_in > :common THEN (
+           SELECT count(*) FROM chunk_words c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+           WHERE c.words @@ n.often AND d.owner_id = :owner AND d.deleted_at IS NULL AND search_config(d.language) = w.config)
+           ELSE 0 END::integer AS often_in
+FROM wanted w JOIN counted n ON n.config = w.config AND n.query = w.query;
+
+-- name: phrases(owner, phrases)
+-- Phrases as every language of the owner reads them; one that says nothing in a language is missing there.
+SELECT place, query::text FROM (
+    SELECT DISTINCT search_config(d.language) AS config FROM documents d
+    WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.revision > 0) AS languages
+CROSS JOIN unnest(:phrases::text[]) WITH ORDINALITY AS p (phrase, place)
+CROSS JOIN LATERAL phraseto_tsquery(config, search_text(phrase)) AS query
+WHERE numnode(query) > 0;
+
+-- name: by_words(owner, chosen, candidates, required, excluded, configs, queries, weights, averages, room, most)
+-- BM25 over the passages that are worth weighing (k1 = 1.5, b = 0.75).
+WITH wanted AS MATERIALIZED (
+    SELECT config::regconfig, query::tsquery, weight, average
+    FROM unnest(:configs::text[], :queries::text[], :weights::double precision[], :averages::double precision[])
+        AS w (config, query, weight, average)
+), found AS MATERIALIZED (
+    SELECT c.chunk_id, c.document_id, d.config, c.length, ts_filter(c.words, '{d}') AS words
+    FROM chunk_words c JOIN searched_documents(:owner, :chosen) d ON d.id = c.document_id AND d.revision = c.revision
+    WHERE c.words @@ :candidates::tsquery
+      AND (:required::tsquery IS NULL OR c.words @@ :required)
+      AND (:excluded::tsquery IS NULL OR NOT c.words @@ :excluded)
+    LIMIT :room
+)
+SELECT f.chunk_id, f.document_id,
+       sum(w.weight * times_used(f.words, w.query) * 2.5
+           / (times_used(f.words, w.query) + 1.5 * (0.25 + 0.75 * f.length / w.average))) AS score
+FROM found f JOIN wanted w ON w.config = f.config AND f.words @@ w.query
+GROUP BY f.chunk_id, f.document_id ORDER BY score DESC, f.chunk_id LIMIT :most;
+
+-- name: by_title(owner, chosen, anything, configs, queries, weights, share, most)
+-- The beginnings of documents whose titles have most of what is asked for.
+WITH wanted AS MATERIALIZED (
+    SELECT config::regconfig, query::tsquery, weight
+    FROM unnest(:configs::text[], :queries::text[], :weights::double precision[]) AS w (config, query, weight)
+), titled AS (
+    SELECT d.id, d.revision, d.language, to_tsvector(search_config(d.language), search_text(coalesce(nullif(d.title, ''), d.filename))) AS words
+    FROM documents d
+    WHERE d.owner_id = :owner AND d.deleted_at IS NULL
+      AND to_tsvector(search_config(d.language), search_text(coalesce(nullif(d.title, ''), d.filename))) @@ :anything::tsquery
+), weighed AS (
+    SELECT t.id, t.revision, sum(w.weight) FILTER (WHERE t.words @@ w.query) / sum(w.weight) AS score
+    FROM titled t JOIN wanted w ON w.config = search_config(t.language) GROUP BY 1, 2
+)
+SELECT c.id AS chunk_id, c.document_id, w.score
+FROM weighed w JOIN searched_documents(:owner, :chosen) d ON d.id = w.id
+JOIN chunks c ON c.document_id = w.id AND c.revision = w.revision AND c.index = 0
+WHERE w.score >= :share ORDER BY w.score DESC, c.id LIMIT :most;
+
+-- name: by_vector(owner, chosen, model, vector, required, excluded, by_index, most)
+SELECT chunk_id, document_id, score FROM nearest_passages(
+    :owner, :chosen, (SELECT id FROM embedding_models WHERE name = :model), :vector::vector, :required::tsquery,
+    :excluded::tsquery, :by_index, :most);
+
+-- name: look_far()!
+-- An owner's passages may be few among the neighbours that an index finds first, so it goes on until there are enough.
+SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '100', true);
+
+-- name: how_many(owner)
+SELECT coalesce(sum(p.passages), 0)::integer AS passages
+FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL;
+
+-- name: details(owner, chunks, marked, begin, end)
+-- What is shown of hits: the passage with the found words between two marks, and where its pages begin.
+SELECT c.id AS chunk_id, d.id AS document_id, coalesce(nullif(d.title, ''), d.filename) AS title, d.source_type,
+       c.heading_path, c.char_start, c.page_from, c.page_to, c.seconds,
+       CASE WHEN :marked::tsquery IS NULL THEN said.text
+            ELSE ts_headline(search_config(d.language), said.text, :marked,
+                             'HighlightAll=true, StartSel=' || :begin || ', StopSel=' || :end) END AS marked,
+       CASE WHEN c.page_from < c.page_to THEN ARRAY(
+           SELECT p.char_start FROM pages p
+           WHERE p.document_id = d.id AND p.revision = d.revision AND p.number > c.page_from AND p.number <= c.page_to
+           ORDER BY p.number) ELSE '{}' END AS page_starts
+FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
+CROSS JOIN LATERAL (SELECT translate(c.content, :begin || :end, '') AS text) AS said
+WHERE c.id = ANY (:chunks) AND d.owner_id = :owner AND d.deleted_at IS NULL;
+
+-- name: mean_vector(owner, document, model)
+-- What a document is about, as one vector.
+SELECT avg(e.vector)::text AS mean
+FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
+JOIN chunk_embeddings e ON e.chunk_id = c.id JOIN embedding_models m ON m.id = e.model_id
+WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL AND m.name = :model;
+
+-- name: about(owner, documents)
+SELECT id AS document_id, coalesce(nullif(title, ''), filename) AS title, source_type, summary
+FROM documents WHERE id = ANY (:documents) AND owner_id = :owner AND deleted_at IS NULL;
+
+-- name: similar_tags(owner, name, model, most)
+-- The owner's tags that mean nearly the same as one of them, and how many documents have each.
+SELECT other.name, 1 - (near.vector <=> mine.vector) AS score, count(d.id)::integer AS documents
+FROM tags t JOIN tag_embeddings mine ON mine.tag_id = t.id
+JOIN embedding_models m ON m.id = mine.model_id AND m.name = :model
+JOIN tag_embeddings near ON near.model_id = mine.model_id AND near.tag_id <> t.id
+JOIN tags other ON other.id = near.tag_id AND other.owner_id = t.owner_id
+JOIN document_tags dt ON dt.tag_id = other.id JOIN documents d ON d.id = dt.document_id AND d.deleted_at IS NULL
+WHERE t.owner_id = :owner AND lower(t.name) = lower(:name)
+GROUP BY other.name, near.vector, mine.vector ORDER BY score DESC, other.name LIMIT :most;

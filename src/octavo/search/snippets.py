@@ -1,0 +1,120 @@
+"""The lines of a passage that answer a query, as plain text with the places of its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Stand before and after a found word in what comes from the database; no text of ours has them.
+BEGIN, END = "\x02", "\x03"
+LENGTH = 280
+# How much may stand before the first found word.
+LEAD = 60
+_FOUND = re.compile(f"{BEGIN}([^{END}]*){END}")
+# Marks of Markdown that are noise in one line of text: links and pictures become their words.
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
+_NOISE = re.compile(r"^[ \t]*(?:#{1,6}|>|[-*+]|\|?[ \t:|-]{3,}\|?$)[ \t]*|[*`|]+|(?<!\w)_+|_+(?!\w)", re.MULTILINE)
+_SPACE = re.compile(r"\s+")
+_OPENS = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """`marks` are where found words begin and end. `at` is the place of the first one in the passage itself."""
+
+    text: str
+    marks: list[tuple[int, int]]
+    at: int = 0
+
+
+def cut_snippet(marked: str, length: int = LENGTH) -> Snippet:
+    """Where most of the found words stand together, from the beginning of a sentence if one is near."""
+    text, marks = read_marks(_tidy(marked))
+    if len(text) <= length:
+        return Snippet(text, marks, _place(marked, 0 if not marks else _first_found(marked, 0)))
+    first = _densest(text, marks, length)
+    start = _start(text, marks[first][0] if marks else 0)
+    end = _end(text, start, length)
+    before, after = "… " if start else "", " …" if end < len(text) else ""
+    shift = len(before) - start
+    inside = [(one + shift, other + shift) for one, other in marks if start <= one and other <= end]
+    at = _first_found(marked, first) if marks else 0
+    return Snippet(f"{before}{text[start:end].rstrip()}{after}", inside, _place(marked, at))
+
+
+def read_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text without its marks, and where they were."""
+    parts: list[str] = []
+    marks: list[tuple[int, int]] = []
+    length = end = 0
+    for found in _FOUND.finditer(marked):
+        before = _bare(marked[end : found.start()])
+        parts += before, found[1]
+        length += len(before)
+        if found[1]:
+            marks.append((length, length + len(found[1])))
+        length += len(found[1])
+        end = found.end()
+    return "".join(parts) + _bare(marked[end:]), marks
+
+
+def _tidy(marked: str) -> str:
+    plain = _NOISE.sub(" ", _LINK.sub(r"\1", marked))
+    return _SPACE.sub(" ", plain).strip()
+
+
+def _bare(text: str) -> str:
+    return text.replace(BEGIN, "").replace(END, "")
+
+
+def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
+    """The found word from which on the most different ones follow within the length; the first among equals."""
+    words = [text[start:end].lower() for start, end in marks]
+    best, most, last = 0, -1.0, 0
+    inside: dict[str, int] = {}
+    for first, (start, _) in enumerate(marks):
+        while last < len(marks) and marks[last][1] <= start + length - LEAD:
+            inside[words[last]] = inside.get(words[last], 0) + 1
+            last += 1
+        value = len(inside) + (last - first) / (len(marks) + 1)
+        if value > most:
+            best, most = first, value
+        if first < last:
+            inside[words[first]] -= 1
+            if not inside[words[first]]:
+                del inside[words[first]]
+        else:
+            last = first + 1
+    return best
+
+
+def _start(text: str, found: int) -> int:
+    """Of the sentence, where it begins near enough; else of a word."""
+    if found <= LEAD:
+        return 0
+    opens = [match.end() for match in _OPENS.finditer(text, found - LEAD, found)]
+    if opens:
+        return opens[-1]
+    space = text.find(" ", found - LEAD // 2, found)
+    return space + 1 if space >= 0 else found
+
+
+def _end(text: str, start: int, length: int) -> int:
+    if start + length >= len(text):
+        return len(text)
+    space = text.rfind(" ", start + length // 2, start + length)
+    return space if space > start else start + length
+
+
+def _first_found(marked: str, number: int) -> int:
+    """Where in the marked passage a found word begins."""
+    for place, match in enumerate(found for found in _FOUND.finditer(marked) if found[1]):
+        if place == number:
+            return match.start()
+    return 0
+
+
+def _place(marked: str, at: int) -> int:
+    """The same place in the passage itself."""
+    return at - sum(marked.count(mark, 0, at) for mark in (BEGIN, END))
