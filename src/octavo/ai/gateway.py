@@ -16,6 +16,7 @@ from octavo.ai.models import Line, Model, read_model
 from octavo.ai.providers import Embedder, Provider, Sight
 from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
 from octavo.ai.requests import Request
+from octavo.ai.room import CallRoom, room_of
 from octavo.ai.tasks.task import In, Out, Task, Unusable
 from octavo.ai.till import LocalOnly, Made, Question, Till
 from octavo.ai.vectors import (
@@ -62,6 +63,10 @@ class Gateway:
     def __init__(self, line: Line, outside: Outside | None = None) -> None:
         self._line = line
         self._outside = outside
+
+    def room(self, task: str) -> CallRoom:
+        """How much of a document one call for this task may hold."""
+        return room_of(self._line.of(task))
 
     async def aclose(self) -> None:
         if self._outside:

@@ -11,9 +11,10 @@ from octavo.ai.vectors import Vectors
 
 
 @cache
-def _embedder() -> Embedder:
+def embedder() -> Embedder:
+    """One for all threads of a process."""
     return Embedder(threads=len(os.sched_getaffinity(0)))
 
 
 def embed_here(texts: Sequence[str]) -> Vectors:
-    return Vectors(NAME, _embedder().embed(texts).tolist())
+    return Vectors(NAME, embedder().embed(texts).tolist())

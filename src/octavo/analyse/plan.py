@@ -11,6 +11,8 @@ from itertools import accumulate, pairwise
 from math import ceil
 from typing import NamedTuple
 
+from octavo.ai.room import CallRoom
+
 MOST_OWN, LEAST_OWN, MOST_CONTEXT = 100, 10, 75
 OWN_BYTES = 15 << 20
 # What a page of print takes as text; passages are counted by it.
@@ -36,15 +38,6 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """What one call of a model takes at most."""
-
-    pages: int
-    bytes: int
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class Shape:
     """Most units that a segment owns, has as context, and shows in all; and most tokens that it shows."""
 
@@ -54,16 +47,15 @@ class Shape:
     tokens: int
 
 
-def shape_of_pages(count: int, size: int, room: Room, *, as_files: bool) -> Shape:
-    """For a file of so many pages and bytes. Bytes matter only where pages are sent as files."""
+def shape_of_pages(count: int, size: int, room: CallRoom) -> Shape:
+    """For a file of so many pages and bytes."""
     a_page = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / a_page)))
-    shown = min(room.pages, int(room.bytes / a_page)) if as_files else own + MOST_CONTEXT
-    shown = max(1, shown)
+    shown = max(1, min(own + MOST_CONTEXT, room.pages, int(room.bytes / a_page)))
     return Shape(min(own, shown), MOST_CONTEXT, shown, room.tokens)
 
 
-def shape_of_passages(tokens: Sequence[int], room: Room) -> Shape:
+def shape_of_passages(tokens: Sequence[int], room: CallRoom) -> Shape:
     """As much text as pages would have."""
     a_passage = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / a_passage))

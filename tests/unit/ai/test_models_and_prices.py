@@ -39,7 +39,7 @@ def test_models_stand_in_the_order_of_their_providers() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"task_models": "paint=gemini:x"}, "there is no task paint; there are classify_document"),
+        ({"task_models": "paint=gemini:x"}, "there is no task paint; there are answer_"),
         ({"task_models": "classify_image=openai:gpt-5"}, "openai:gpt-5 is none of OCTAVO_PROVIDERS"),
         ({"embedding_model": "openai:text-embedding-3-small"}, "is none of OCTAVO_PROVIDERS"),
         ({"gemini_model": "gemini-99"}, "What gemini:gemini-99 costs is not known; say so in OCTAVO_PRICES"),

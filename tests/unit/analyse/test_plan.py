@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.ai.room import CallRoom
 from octavo.analyse.coverage import prove
-from octavo.analyse.plan import Room, Segment, Shape, plan_segments, shape_of_pages, shape_of_passages, subdivide
+from octavo.analyse.plan import Segment, Shape, plan_segments, shape_of_pages, shape_of_passages, subdivide
 
-PLENTY = Room(pages=1000, bytes=50 << 20, tokens=1_000_000)
+PLENTY = CallRoom(pages=1000, bytes=50 << 20, tokens=1_000_000)
 shapes = st.builds(Shape, *(st.integers(1, 30),) * 3, st.integers(1, 5000))
 
 
@@ -50,19 +51,19 @@ def test_parts_stand_for_the_whole_and_get_smaller_until_nothing_is_left_to_cut(
     ],
 )
 def test_the_size_of_pages_decides_how_many_a_segment_owns(pages: int, size: int, own: int) -> None:
-    assert shape_of_pages(pages, size, PLENTY, as_files=True).own == own
+    assert shape_of_pages(pages, size, PLENTY).own == own
 
 
 def test_a_thousand_pages_have_their_context_before_them() -> None:
-    segments = plan_segments([500] * 1000, shape_of_pages(1000, 100 << 20, PLENTY, as_files=True))
+    segments = plan_segments([500] * 1000, shape_of_pages(1000, 100 << 20, PLENTY))
     assert len(segments) == 10
     assert segments[0] == Segment(1, 100, 1)
     assert segments[1] == Segment(101, 200, 26)
-    assert plan_segments([500] * 40, shape_of_pages(40, 1 << 20, PLENTY, as_files=True)) == [Segment(1, 40, 1)]
+    assert plan_segments([500] * 40, shape_of_pages(40, 1 << 20, PLENTY)) == [Segment(1, 40, 1)]
 
 
 def test_a_file_is_never_larger_than_a_provider_takes() -> None:
-    shape = shape_of_pages(1000, 100 << 20, Room(pages=100, bytes=5 << 20, tokens=200_000), as_files=True)
+    shape = shape_of_pages(1000, 100 << 20, CallRoom(pages=100, bytes=5 << 20, tokens=200_000))
     assert all(one.shown <= 50 for one in plan_segments([2500] * 1000, shape))
 
 

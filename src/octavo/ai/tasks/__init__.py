@@ -1,18 +1,24 @@
 """What models are asked to do. A task is one small file here, its prompt in `prompts/`, and a line below."""
 
+from octavo.ai.tasks.answer_segment import ANSWER_SEGMENT
 from octavo.ai.tasks.classify_document import CLASSIFY_DOCUMENT
 from octavo.ai.tasks.classify_image import CLASSIFY_IMAGE, ImageToClassify
 from octavo.ai.tasks.clean_markdown import CLEAN_MARKDOWN
+from octavo.ai.tasks.consolidate_answers import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.enrich_chunks import ENRICH_CHUNKS, ChunkInsights
 from octavo.ai.tasks.extract_pages import EXTRACT_PAGES, PagesToRead
 from octavo.ai.tasks.task import MarkdownText, Task, Tasks
 
-TASKS = Tasks(CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, CLEAN_MARKDOWN, ENRICH_CHUNKS, EXTRACT_PAGES)
+TASKS = Tasks(
+    ANSWER_SEGMENT, CONSOLIDATE_ANSWERS, CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, CLEAN_MARKDOWN, ENRICH_CHUNKS, EXTRACT_PAGES
+)
 
 __all__ = [
+    "ANSWER_SEGMENT",
     "CLASSIFY_DOCUMENT",
     "CLASSIFY_IMAGE",
     "CLEAN_MARKDOWN",
+    "CONSOLIDATE_ANSWERS",
     "ENRICH_CHUNKS",
     "EXTRACT_PAGES",
     "TASKS",

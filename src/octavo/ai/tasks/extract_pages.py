@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.ai.requests import FileReference, Part, Words
+from octavo.ai.requests import FileReference, Part, Picture, Words
 from octavo.ai.tasks.task import MarkdownText, Task, Unusable
 
 TOKENS_A_PAGE = 600
@@ -12,19 +12,25 @@ TOKENS_A_PAGE = 600
 
 @dataclass(frozen=True, slots=True)
 class PagesToRead:
-    """A file with just these pages; `first` is the number that its first page has in the document."""
+    """A file with just these pages, or a picture of each; `first` is the number that the first has in the document."""
 
-    file: FileReference
+    shown: FileReference | tuple[Picture, ...]
     first: int
 
     @property
+    def count(self) -> int:
+        return self.shown.pages if isinstance(self.shown, FileReference) else len(self.shown)
+
+    @property
     def last(self) -> int:
-        return self.first + self.file.pages - 1
+        return self.first + self.count - 1
 
 
 def show(pages: PagesToRead) -> list[Part]:
     numbers = f"{pages.first}" if pages.last == pages.first else f"{pages.first} to {pages.last}, in this order"
-    return [Words(f"The file has {pages.file.pages} pages. Their numbers are {numbers}."), pages.file]
+    if isinstance(pages.shown, FileReference):
+        return [Words(f"The file has {pages.count} pages. Their numbers are {numbers}."), pages.shown]
+    return [Words(f"There is a picture of each page. Their numbers are {numbers}."), *pages.shown]
 
 
 def has_text(_pages: PagesToRead, answer: MarkdownText) -> MarkdownText:
@@ -37,7 +43,7 @@ EXTRACT_PAGES: Task[PagesToRead, MarkdownText] = Task(
     name="extract_pages",
     output=MarkdownText,
     show=show,
-    expect=lambda pages: TOKENS_A_PAGE * pages.file.pages,
+    expect=lambda pages: TOKENS_A_PAGE * pages.count,
     output_tokens=65_536,
     check=has_text,
     seconds=480.0,

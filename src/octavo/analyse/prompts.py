@@ -1,0 +1,121 @@
+"""The library of prompts: an owner's own, with all their versions, and some that came with the installation."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from uuid import UUID
+
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.ids import new_id
+
+QUERIES = load_queries("prompts")
+MOST_PROMPTS = 500
+DEFAULT_ORDER = 100
+
+
+class BuiltInPrompt(BadInput):
+    """This prompt came with Octavo and is everybody's. Make your own from it."""
+
+    code = "PROMPT_BUILT_IN"
+    status = 409
+
+
+class TooManyPrompts(BadInput):
+    """There may be 500 prompts. Delete some that you do not need."""
+
+    code = "TOO_MANY_PROMPTS"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`version` counts how often its text or system text changed; what ran keeps the words that it ran with."""
+
+    id: UUID
+    title: str
+    content: str
+    system: str
+    execution_order: int
+    active: bool
+    version: int
+    built_in: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PromptVersion:
+    version: int
+    title: str
+    content: str
+    system: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PromptWords:
+    """What is given for a prompt; None is left as it is."""
+
+    title: str | None = None
+    content: str | None = None
+    system: str | None = None
+    execution_order: int | None = None
+    active: bool | None = None
+
+
+async def list_prompts(connection: Connection, owner: UUID) -> list[Prompt]:
+    """In the order in which they are asked."""
+    values = {"owner": owner, "id": None, "most": 2 * MOST_PROMPTS}
+    return [Prompt(**row) for row in await fetch_rows(connection, QUERIES.prompts, values)]
+
+
+async def show_prompt(connection: Connection, owner: UUID, prompt: UUID) -> Prompt:
+    rows = await fetch_rows(connection, QUERIES.prompts, {"owner": owner, "id": prompt, "most": 1})
+    if not rows:
+        raise NotFound
+    return Prompt(**rows[0])
+
+
+async def list_versions(connection: Connection, owner: UUID, prompt: UUID) -> list[PromptVersion]:
+    """Newest first."""
+    rows = await fetch_rows(connection, QUERIES.versions, {"owner": owner, "id": prompt})
+    if not rows:
+        raise NotFound
+    return [PromptVersion(**row) for row in rows]
+
+
+async def add_prompt(connection: Connection, owner: UUID, words: PromptWords) -> Prompt:
+    row = await (await connection.execute(QUERIES.count_prompts, {"owner": owner})).fetchone()
+    if row and row[0] >= MOST_PROMPTS:
+        raise TooManyPrompts
+    prompt, order = new_id(), words.execution_order
+    values = {
+        "id": prompt,
+        "owner": owner,
+        "title": words.title,
+        "content": words.content,
+        "system": words.system or "",
+        "execution_order": DEFAULT_ORDER if order is None else order,
+        "active": words.active is not False,
+    }
+    await connection.execute(QUERIES.add_prompt, values)
+    return await show_prompt(connection, owner, prompt)
+
+
+async def change_prompt(connection: Connection, owner: UUID, prompt: UUID, words: PromptWords) -> Prompt:
+    """New words are a new version; analyses keep those that they ran with."""
+    await _check_own(connection, owner, prompt)
+    await connection.execute(QUERIES.change_prompt, asdict(words) | {"id": prompt, "owner": owner})
+    return await show_prompt(connection, owner, prompt)
+
+
+async def delete_prompt(connection: Connection, owner: UUID, prompt: UUID) -> None:
+    await _check_own(connection, owner, prompt)
+    await connection.execute(QUERIES.delete_prompt, {"id": prompt, "owner": owner})
+
+
+async def _check_own(connection: Connection, owner: UUID, prompt: UUID) -> None:
+    if (await show_prompt(connection, owner, prompt)).built_in:
+        raise BuiltInPrompt
