@@ -111,7 +111,7 @@ def test_nothing_outlives_a_killed_supervisor(instance: Instance) -> None:
     wait_until(lambda: not instance.everything(), 30, "web, keeper and database are gone")
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.long)])
 def test_after_any_kills_the_next_start_works_and_committed_rows_are_there(instance: Instance, rounds: int) -> None:
     chance = random.Random(rounds)
     instance.start()
