@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -102,6 +102,13 @@ class Run(Generic[Tools]):
     async def finished_parts(self, stage: str) -> set[str]:
         """The parts of a stage that need not be done any more."""
         return {part for name, part in await self._finished_stages() if name == stage}
+
+    async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:
+        """For a `save`: these were made of what is made anew now, and have to be done again."""
+        await connection.execute(QUERIES.forget_stages, {"job": self.job.id, "stages": list(stages)})
+        finished = await self._finished_stages()
+        for known in [known for known in finished if known[0] in stages]:
+            del finished[known]
 
     async def _finished_stages(self) -> dict[tuple[str, str], JSON]:
         if self._finished is None:

@@ -17,6 +17,7 @@ from octavo.jobs.actions import RETRYABLE
 from octavo.jobs.queue import NewJob, enqueue
 from octavo.library.collections import clean_label, ensure_collection
 from octavo.model.errors import BadInput, NotFound
+from octavo.model.extraction import Extraction
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
 from octavo.model.states import JobStatus
@@ -36,6 +37,13 @@ class SourceGone(BadInput):
     """The original file is no longer kept, so this cannot be done again. Add the file anew."""
 
     code = "SOURCE_GONE"
+    status = 409
+
+
+class StillProcessed(BadInput):
+    """This document is being processed in another way. Wait until that is over, or cancel it."""
+
+    code = "STILL_PROCESSED"
     status = 409
 
 
@@ -164,17 +172,28 @@ async def _tags(connection: Connection, owner: UUID, names: Sequence[str] | Unse
 # Retrying ----------------------------------------------------------------------------------------------------------
 
 
-async def retry_document(connection: Connection, owner: UUID, document: UUID, from_stage: str | None) -> Retried:
+async def retry_document(
+    connection: Connection,
+    owner: UUID,
+    document: UUID,
+    from_stage: str | None,
+    extraction: Extraction = Extraction.PLAIN,
+) -> Retried:
     """Go on with what failed, or make a new revision of what is complete; rapid clicks make one job.
 
-    What only lacks its description gets just that, and asking for it by its stage has a text described anew.
+    What only lacks its description gets just that, and asking for it by its stage has a text described anew. With an
+    `extraction` other than the plain one a new revision is made in that way, unless that is just being tried.
     """
+    if from_stage is not None and extraction is not Extraction.PLAIN:
+        raise BadInput("A text that a model writes begins with the file: leave `from_stage` out.")
     (held,) = await hold(connection, owner, [document])
     if held.quality == "stored_only" and held.status == "completed":
         return Retried(held.id, held.process_id, "skipped")
     row = await (await connection.execute(QUERIES.has_source, {"document": held.id})).fetchone()
     if not row or not row[0]:
         raise SourceGone
+    if extraction is not Extraction.PLAIN and not await _is_wanted_so(connection, held, extraction):
+        return await _begin_revision(connection, held, None, extraction)
     if held.status == "pending":
         if not await _is_paused(connection, held):
             return Retried(held.id, held.process_id, "pending")
@@ -187,7 +206,17 @@ async def retry_document(connection: Connection, owner: UUID, document: UUID, fr
         return Retried(held.id, held.process_id, "pending")
     if held.needs_classification and (from_stage is None or from_stage in DESCRIBING):
         return await _describe_at_last(connection, held)
-    return await _begin_revision(connection, held, from_stage)
+    return await _begin_revision(connection, held, from_stage, extraction, anew=extraction is not Extraction.PLAIN)
+
+
+async def _is_wanted_so(connection: Connection, held: Held, extraction: Extraction) -> bool:
+    """Whether its job makes the text in this way already. Raises `StillProcessed` while another one is under way."""
+    row = await (await connection.execute(QUERIES.job_extraction, {"job": held.process_id})).fetchone()
+    if row is not None and row[0] == extraction:
+        return True
+    if held.status == "pending":
+        raise StillProcessed
+    return False
 
 
 async def _describe_at_last(connection: Connection, held: Held) -> Retried:
@@ -209,16 +238,27 @@ async def _is_paused(connection: Connection, held: Held) -> bool:
     return row is not None and JobStatus(row[0]) in RETRYABLE
 
 
-async def _begin_revision(connection: Connection, held: Held, from_stage: str | None) -> Retried:
+async def _begin_revision(
+    connection: Connection,
+    held: Held,
+    from_stage: str | None,
+    extraction: Extraction = Extraction.PLAIN,
+    *,
+    anew: bool = False,
+) -> Retried:
+    """`anew`: models are asked also what they have answered before."""
     process = new_id()
     values: dict[str, Any] = {"document": held.id, "process": process}
     row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
     revision = int(row[0]) if row else 0
     job = process_job(held.owner_id, held.id, revision, process)
+    if extraction is not Extraction.PLAIN:
+        job.input["extraction"] = extraction
     describing = from_stage in DESCRIBING
+    if describing or anew:
+        job.input["generation"] = revision
     if describing:
         # Passages belong to a revision, so they are cut anew; whoever describes them is asked anew, too.
-        job.input["generation"] = revision
         from_stage = CHUNKED
     await enqueue(connection, [job])
     if from_stage:

@@ -35,6 +35,8 @@ from octavo.pipeline.embedding import VECTORS_AT_ONCE, Piece, load_pieces, save_
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("enriching")
+# All that is made here, in parts and as a whole.
+STAGES = ("classified", "describing", "enriched", "indexing", "embedded")
 PASSAGES_AT_ONCE = 50
 # A long document is known by its beginning and by samples of the rest.
 OPENING_PASSAGES, SAMPLED_PASSAGES = 50, 100
@@ -58,10 +60,13 @@ class Describing:
         self._caller = Caller(job.owner_id, document, job.id, job.lease_token, generation)
         self._pieces: list[Piece] = []
 
-    async def describe(self) -> None:
+    async def describe(self, failure: OctavoError | None = None) -> None:
+        """`failure` is what went wrong before; while it may pass, no money is spent on a text that may not stay."""
+        if failure and is_passing(failure):
+            raise failure
         place = {"document": self._document, "revision": self._revision}
         self._pieces = await load_pieces(self._tools.database, QUERIES.passages, **place)
-        failed: list[OctavoError] = []
+        failed = [failure] if failure else []
         for make in (self._classify, self._enrich, self._embed):
             try:
                 await make()
@@ -203,5 +208,8 @@ def sample(pieces: Sequence[Piece]) -> Sequence[Piece]:
 
 def most_hopeful(errors: Sequence[OctavoError]) -> OctavoError:
     """What passes by itself is waited for first; then it is clear what does not."""
-    passing = (one for one in errors if isinstance(one, OverBudget) or RETRY_RULES[one.error_class])
-    return next(passing, errors[0])
+    return next(filter(is_passing, errors), errors[0])
+
+
+def is_passing(error: OctavoError) -> bool:
+    return isinstance(error, OverBudget) or RETRY_RULES[error.error_class] is not None

@@ -4,6 +4,7 @@
 - `pictured`: a copy of a picture that fits on screens; only for pictures
 - `extracted`: the text with its pages, blocks and outline, from the file, in the sandbox
 - `markdown_saved`: the text as Markdown; a first revision can be read from here on
+- `rewritten`: the text as a model writes it, where that was asked for; what fails at it goes on with the plain text
 - `chunked`: the text in pieces; a later revision takes the place of the one before, all at once
 - `classified`, `enriched`, `embedded`: what `describing` makes of it; failing at that fails no document
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,6 +23,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from octavo.ai.contract import CallerGone
 from octavo.database import Connection, load_queries
 from octavo.enrich.chunking import Chunk
 from octavo.enrich.steps import chunk_in_sandbox
@@ -30,23 +33,31 @@ from octavo.extract.steps import extract_in_sandbox
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run, Save
-from octavo.library.changes import FETCHED, SourceGone
+from octavo.jobs.run import LeaseLost, Run, Save
+from octavo.library.changes import CHUNKED, FETCHED, SourceGone
 from octavo.library.changes import KIND as NAME
 from octavo.library.descriptions import whole_date
-from octavo.model.errors import BadInput, Cancelled
+from octavo.library.pictures import PICTURED
+from octavo.model.errors import BadInput, Cancelled, OctavoError
+from octavo.model.extraction import Extraction
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
-from octavo.pipeline.describing import Describing
+from octavo.pipeline.describing import STAGES, Describing
 from octavo.pipeline.fetching import Given, as_given, fetch_source
 from octavo.pipeline.pdf_pages import read_pdf
 from octavo.pipeline.picture_sheets import UNREADABLE, fit_picture, read_picture, unreadable_picture
 from octavo.pipeline.revision_files import RevisionFiles
+from octavo.pipeline.rewriting import Rewriting
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
+# More than the longest of them may take: a hundred pages that two models are asked for, one after the other.
+STAGE_SECONDS = 1800
 MOST_DETAILS = 20
+REWRITTEN, PLAIN_KIND = "rewritten", {"kind": "plain_markdown"}
+# Told of a text that a model wrote; nothing that a file says of itself.
+WRITTEN_BY = ("text_by", "kept_plain")
 JSON_TYPE, MARKDOWN_TYPE, JPEG_TYPE = "application/json", "text/markdown; charset=utf-8", "image/jpeg"
 
 
@@ -57,6 +68,7 @@ class ProcessInput(BaseModel):
 
     revision: int = Field(ge=1)
     generation: int = Field(default=0, ge=0)
+    extraction: Extraction = Extraction.PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +114,16 @@ async def process_document(run: Run[Tools]) -> JSON:
     if await stage("extracted", work.extract, work.save_extracted) is None:
         return {"quality": "stored_only"}
     await stage("markdown_saved", work.write_markdown, work.save_markdown)
-    chunks = await stage("chunked", work.chunk, work.save_chunks)
-    await Describing(run, source.id, wanted.revision, wanted.generation, work.picture).describe()
+    failure: OctavoError | None = None
+    if wanted.extraction is not Extraction.PLAIN:
+        try:
+            await stage(REWRITTEN, partial(work.rewrite, wanted), work.save_rewritten)
+        except (LeaseLost, CallerGone):
+            raise
+        except OctavoError as error:  # the plain text is there, and can be read and found meanwhile
+            failure = error
+    chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
+    await Describing(run, source.id, wanted.revision, wanted.generation, work.picture).describe(failure)
     return {"chunks": chunks}
 
 
@@ -198,7 +218,7 @@ class Processing:
         if self._extracted is None:
             async with self.files.local_copy(self._given.key) as path:
                 self._extracted = await self._extract(path)
-        extracted = self._extracted
+        extracted = self._extracted = _own_words(self._extracted)
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
         return {**stored, "quality": extracted.quality}
 
@@ -254,6 +274,38 @@ class Processing:
             "metadata": Jsonb(_details(extracted)),
         }
 
+    # rewritten
+
+    async def rewrite(self, wanted: ProcessInput) -> JSON:
+        """None where nothing is there that could be written anew."""
+        rewriting = Rewriting(self._run, self.files, await self._read_extracted(), wanted.generation)
+        if wanted.extraction is Extraction.PAGES and self._source_type in PICTURED:
+            async with self.files.local_copy(self._given.key) as path:
+                made = await rewriting.read(path)
+        else:
+            made = await rewriting.clean()
+        if made is None:
+            return None
+        self._extracted = made
+        return {
+            "extracted": await self.files.put("rewritten.json", await asyncio.to_thread(to_json, made)),
+            "markdown": await self.files.put("rewritten.md", made.markdown.encode()),
+        }
+
+    async def save_rewritten(self, connection: Connection, made: JSON) -> None:
+        """The plain text stays beside it. What was made of that, while nobody could write it anew, is made again."""
+        if not isinstance(made, dict):
+            return
+        place = {"document": self._source.id, "revision": self._revision}
+        await self.files.forget(connection, await connection.execute(QUERIES.delete_artifact, place | PLAIN_KIND))
+        await connection.execute(QUERIES.keep_plain, place)
+        await self.files.keep(connection, "markdown", made["markdown"], MARKDOWN_TYPE)
+        await self.files.keep(connection, "extracted", made["extracted"], JSON_TYPE)
+        await self.files.forget(connection, await connection.execute(QUERIES.delete_batches, place))
+        await self._save_pages(connection)
+        await connection.execute(QUERIES.set_found, self._found(await self._read_extracted()))
+        await self._run.forget_stages(connection, [CHUNKED, *STAGES])
+
     # chunked
 
     async def chunk(self) -> JSON:
@@ -269,7 +321,10 @@ class Processing:
         await connection.execute(QUERIES.delete_chunks, place)
         rows = [{"id": str(new_id()), **{name: getattr(one, name) for name in one.__slots__}} for one in self._chunks]
         await connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(rows)})
-        await self.files.forget(connection, await connection.execute(QUERIES.switch_revision, place))
+        written = await self._read_extracted()
+        about = {name: written.metadata.extra[name] for name in WRITTEN_BY if name in written.metadata.extra}
+        values = place | {"written": Jsonb(about)}
+        await self.files.forget(connection, await connection.execute(QUERIES.switch_revision, values))
 
     async def _save_pages(self, connection: Connection) -> None:
         extracted = await self._read_extracted()
@@ -290,11 +345,19 @@ class Processing:
         return self._extracted
 
 
+def _own_words(extracted: Extracted) -> Extracted:
+    """Without what no file may say of itself."""
+    about = extracted.metadata
+    if not about.extra.keys() & set(WRITTEN_BY):
+        return extracted
+    extra = {name: text for name, text in about.extra.items() if name not in WRITTEN_BY}
+    return replace(extracted, metadata=replace(about, extra=extra))
+
+
 def _details(extracted: Extracted) -> dict[str, JSON]:
     """What else is worth showing; a file may say much of itself, so it is cut."""
-    said: dict[str, JSON] = {
-        name[:60]: text[:500] for name, text in list(extracted.metadata.extra.items())[:MOST_DETAILS]
-    }
+    extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
+    said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:
         said["pages_with_text"] = extracted.pages_with_text
     if extracted.moments:
@@ -302,4 +365,6 @@ def _details(extracted: Extracted) -> dict[str, JSON]:
     return said
 
 
-KIND = JobKind(NAME, process_document, time_limit_seconds=600, limit_renewed_by_stage=True, check_input=read_input)
+KIND = JobKind(
+    NAME, process_document, time_limit_seconds=STAGE_SECONDS, limit_renewed_by_stage=True, check_input=read_input
+)

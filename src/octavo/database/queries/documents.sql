@@ -292,6 +292,10 @@ SELECT stage FROM job_stages WHERE job_id = :job ORDER BY finished_at DESC LIMIT
 -- name: job_status(job)
 SELECT status FROM jobs WHERE id = :job;
 
+-- name: job_extraction(job)
+-- In which way a job makes the text of its document.
+SELECT coalesce(input ->> 'extraction', 'plain') FROM jobs WHERE id = :job;
+
 -- name: lock_contents(owner, documents)!
 -- One at a time decides whose a content is, as `place_upload` does it; always in the same order.
 SELECT pg_advisory_xact_lock(content) FROM (

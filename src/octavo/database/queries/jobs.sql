@@ -58,6 +58,9 @@ SELECT hold_lease(:job, :token);
 -- What earlier attempts finished.
 SELECT stage, part, output FROM job_stages WHERE job_id = :job;
 
+-- name: forget_stages(job, stages)!
+DELETE FROM job_stages WHERE job_id = :job AND stage = ANY (:stages);
+
 -- name: finish_stage(job, token, stage, part, output, seconds)
 SELECT finish_stage(:job, :token, :stage, :part, :output, make_interval(secs => :seconds));
 

@@ -25,6 +25,10 @@ DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND
 INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_type)
 VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
 
+-- name: keep_plain(document, revision)!
+-- The text as it was read from the file, where a model's takes its place.
+UPDATE artifacts SET kind = 'plain_markdown' WHERE document_id = :document AND revision = :revision AND kind = 'markdown';
+
 -- name: set_source_type(document, source_type)!
 -- What a link turned out to lead to.
 UPDATE documents SET source_type = :source_type, updated_at = clock_timestamp() WHERE id = :document;
@@ -80,10 +84,11 @@ FROM jsonb_to_recordset(:chunks) AS c (id uuid, index integer, content text, sta
                                        page_from integer, page_to integer, heading_path jsonb, word_count integer,
                                        seconds real, boxes jsonb);
 
--- name: switch_revision(document, revision)
+-- name: switch_revision(document, revision, written)
 -- The new revision is read from now on, and nothing of the old one is left; answers the keys of its files.
 WITH switched AS (
-    UPDATE documents SET revision = :revision, text_ready = true, embeddings_ready = false, updated_at = clock_timestamp()
+    UPDATE documents SET revision = :revision, text_ready = true, embeddings_ready = false,
+                         metadata = metadata - '{text_by,kept_plain}'::text[] || :written, updated_at = clock_timestamp()
     WHERE id = :document RETURNING id
 ), old_chunks AS (
     DELETE FROM chunks WHERE document_id = :document AND revision <> :revision

@@ -100,14 +100,26 @@ Pair = tuple[int, int]
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
     """Pairs of words that are the same, of each stretch in which both texts go on alike."""
-    there = _once(right, size)
-    runs = [(place, there[run]) for run, place in _once(left, size).items() if run in there]
-    runs.sort(key=_shift)
+    runs = sorted(_shared_runs(left, right, size), key=_shift)
     begin = 0
     for end in range(1, len(runs) + 1):
         if end == len(runs) or _shift(runs[end]) - _shift(runs[end - 1]) > _MOST_SHIFT:
             yield tuple(_words_of(_longest_rising(sorted(runs[begin:end])), size))
             begin = end
+
+
+def _shared_runs(left: Sequence[str], right: Sequence[str], size: int) -> list[Pair]:
+    """Where runs of so many words begin that stand once in each."""
+    there = _once(right, size)
+    return [(place, there[run]) for run, place in _once(left, size).items() if run in there]
+
+
+def common_places(before: str, after: str) -> list[Pair]:
+    """Where the same words begin in two texts that tell the same, in their order."""
+    left, right = read_wording(before), read_wording(after)
+    size = _RUNS[-1]
+    runs = _longest_rising(sorted(_shared_runs(left.words, right.words, size)))
+    return [(left.starts[one], right.starts[other]) for one, other in _words_of(runs, size)]
 
 
 def _shift(pair: Pair) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
 from octavo.extract.pdf.bookmarks import match_bookmarks
 from octavo.extract.pdf.headings import body_size, heading_levels
 from octavo.extract.pdf.pages import Batch, PageBlock, PageText, PdfFacts
+from octavo.extract.pdf.ranges import write_ranges
 from octavo.extract.pdf.running import Place, running_blocks
 from octavo.extract.plain_text.escape import escape_start
 from octavo.extract.structure import outline_of, plain_title
@@ -154,10 +154,10 @@ def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -
     counts = {
         "pages": str(len(pages)),
         "pages_with_text": str(sum(page.end > page.start for page in document.pages)),
-        "pages_for_ocr": _ranges(page.number for page in pages if page.is_unread),
-        "pages_by_ocr": _ranges(page.number for page in pages if page.recognised and page.blocks),
-        "pages_without_layout": _ranges(page.number for page in pages if page.plain),
-        "pages_failed": _ranges(page.number for page in pages if page.failed),
+        "pages_for_ocr": write_ranges(page.number for page in pages if page.is_unread),
+        "pages_by_ocr": write_ranges(page.number for page in pages if page.recognised and page.blocks),
+        "pages_without_layout": write_ranges(page.number for page in pages if page.plain),
+        "pages_failed": write_ranges(page.number for page in pages if page.failed),
     }
     extra = about.extra | {name: value for name, value in counts.items() if value}
     return replace(about, title=about.title or _first_title(document.blocks), extra=extra)
@@ -168,10 +168,3 @@ def _first_title(blocks: Sequence[Block]) -> str | None:
     headings = [block for block in blocks if block.kind is BlockKind.HEADING and block.text]
     first = [block for block in headings if block.page == headings[0].page]
     return min(first, key=lambda block: block.level or 1).text if first else None
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """As people write them: "1-3,7"."""
-    runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
-    ends = [(run[0][1], run[-1][1]) for run in (list(group) for _, group in runs)]
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)

@@ -1,8 +1,9 @@
-"""Which pages make a batch."""
+"""Which pages make a batch, and pages as people name them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from octavo.extract.pdf.pages import Batch, PageText
 
@@ -23,3 +24,16 @@ def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> It
 def unreadable(first: int, last: int, reason: str) -> Batch:
     """Stands for pages whose reading ended the process that read them."""
     return Batch(tuple(PageText(number, str(number), None, None, failed=reason) for number in range(first, last + 1)))
+
+
+def write_ranges(numbers: Iterable[int]) -> str:
+    """As people write them: "1-3,7"."""
+    runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    ends = [(run[0][1], run[-1][1]) for run in (list(group) for _, group in runs)]
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)
+
+
+def read_ranges(written: str) -> Iterator[int]:
+    for run in filter(None, written.split(",")):
+        first, _, last = run.partition("-")
+        yield from range(int(first), int(last or first) + 1)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from octavo.extract.contract import SourceType, to_json
 from octavo.extract.pdf.assemble import assemble_pages, merge_pages
+from octavo.extract.pdf.document import PageError, open_document
 from octavo.extract.pdf.facts import open_pdf
 from octavo.extract.pdf.pages import batch_from_json, batch_to_json, facts_from_json, facts_to_json
 from octavo.extract.pdf.read import read_batch
+from octavo.model.errors import PageNotDrawn
 from octavo.model.json import JSON
 
 if TYPE_CHECKING:
@@ -25,6 +27,15 @@ def run_read(task: Task) -> None:
     layout = bool(task.arguments.get("layout"))
     batch = read_batch(Path(task.input_path), first, last, _password(task), layout=layout)
     task.output.write(batch_to_json(batch) + b"\n")
+
+
+def run_copy(task: Task) -> None:
+    first, last = (int(str(task.arguments[name])) for name in ("first", "last"))
+    with open_document(Path(task.input_path), _password(task)) as document:
+        try:
+            task.output.write(document.copy(first, last))
+        except PageError:
+            raise PageNotDrawn from None
 
 
 def run_assemble(task: Task) -> list[JSON]:

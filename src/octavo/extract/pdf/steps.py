@@ -38,6 +38,11 @@ class PdfInSandbox(PagesInSandbox):
         reader = self if layout else replace(self, limits=_in_a_hurry(self.limits))
         return (await reader.run("octavo.extract.pdf.run:run_read", arguments, last - first + 1)).output
 
+    async def copy(self, first: int, last: int) -> bytes:
+        """A PDF of these pages alone."""
+        arguments: dict[str, JSON] = {"first": first, "last": last}
+        return (await self.run("octavo.extract.pdf.run:run_copy", arguments, last - first + 1)).output
+
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
         """All steps, one after the other."""
         facts = await self.open()

@@ -1,0 +1,173 @@
+"""Makes one document of what a model wrote and of what it is kept from: each place of the text once, from one of both.
+
+A section whose words were lost or made up stays as it was read from the file, and so does one that no model answered.
+Pages, headings, boxes and moments are found again in the new text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from octavo.extract.by_model.faithful import is_faithful
+from octavo.extract.by_model.seams import common_places
+from octavo.extract.by_model.sections import Section, sections_of
+from octavo.extract.by_model.wording import read_wording
+from octavo.extract.contract import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality
+from octavo.extract.pdf.ranges import read_ranges, write_ranges
+from octavo.extract.structure import outline_of, read_blocks
+from octavo.extract.words import count_words
+
+_BETWEEN = "\n\n"
+
+
+def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
+    """`texts` are by the places of their sections in `sections_of`. What was kept is told in `extra`."""
+    sections = sections_of(plain)
+    recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
+    document = _Document(plain)
+    kept: list[int] = []
+    for place, section in enumerate(sections):
+        before, text = plain.markdown[section.start : section.end], texts.get(place)
+        if text is not None and is_faithful(before, text, recognised=section.page in recognised):
+            document.add(section, text)
+        else:
+            document.keep(section)
+            kept += [place] if before and not section.fixed else []
+    extra = {**plain.metadata.extra, "text_by": made_by}
+    markdown = "".join(document.parts)
+    return replace(
+        plain,
+        markdown=markdown,
+        word_count=count_words(markdown),
+        quality=_quality(plain, sections, texts),
+        pages=tuple(document.pages),
+        blocks=tuple(document.blocks),
+        outline=_outline(plain, document),
+        metadata=replace(plain.metadata, extra=extra | _told(kept, sections)),
+        moments=tuple(document.moments),
+    )
+
+
+def _told(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, str]:
+    if not kept:
+        return {}
+    pages = [page for place in kept if (page := sections[place].page) is not None]
+    numbers = write_ranges(pages)
+    noun = "page" if numbers.isdecimal() else "pages"
+    return {"kept_plain": f"{noun} {numbers}" if pages else f"{len(kept)} of {len(sections)} parts"}
+
+
+def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, str]) -> Quality:
+    """A model that answered for every page has read those that only show their text, too."""
+    if plain.quality not in {Quality.EMPTY, Quality.PARTIAL} or not all(
+        place in texts for place in range(len(sections))
+    ):
+        return plain.quality
+    if plain.quality is Quality.PARTIAL:
+        return Quality.FULL
+    return Quality.OCR if any(texts.values()) else Quality.EMPTY
+
+
+class _Document:
+    """The text so far. Sections are kept apart by an empty line."""
+
+    def __init__(self, plain: Extracted) -> None:
+        self._plain = plain
+        self._block_starts = [block.start for block in plain.blocks]
+        self._moment_starts = [moment.start for moment in plain.moments]
+        self._pages = {page.number: page for page in plain.pages}
+        self._end = 0
+        self.parts: list[str] = []
+        self.pages: list[Page] = []
+        self.blocks: list[Block] = []
+        self.moments: list[Moment] = []
+
+    def keep(self, section: Section) -> None:
+        """As it was read from the file."""
+        start = self._write(section, self._plain.markdown[section.start : section.end])
+        shift = start - section.start
+        for block in self._blocks_of(section):
+            self.blocks.append(replace(block, start=block.start + shift, end=block.end + shift))
+        self.moments += [replace(one, start=one.start + shift) for one in self._moments_of(section)]
+
+    def add(self, section: Section, text: str) -> None:
+        """As the model wrote it."""
+        start = self._write(section, text)
+        blocks = list(read_blocks(text))
+        boxes = _find_boxes(blocks, self._blocks_of(section))
+        for number, block in enumerate(blocks):
+            box = boxes.get(number)
+            moved = replace(block, start=block.start + start, end=block.end + start, page=section.page, box=box)
+            self.blocks.append(moved)
+        moments = self._moments_of(section)
+        if moments:
+            before = self._plain.markdown[section.start : section.end]
+            places = common_places(before, text)
+            local = [replace(one, start=one.start - section.start) for one in moments]
+            self.moments += [replace(one, start=one.start + start) for one in _find_moments(local, places)]
+
+    def _write(self, section: Section, text: str) -> int:
+        if text and self._end:
+            self.parts.append(_BETWEEN)
+            self._end += len(_BETWEEN)
+        start = self._end
+        self.parts.append(text)
+        self._end += len(text)
+        if section.page is not None:
+            self.pages.append(replace(self._pages[section.page], start=start, end=self._end))
+        return start
+
+    def _blocks_of(self, section: Section) -> Sequence[Block]:
+        first, last = (bisect_left(self._block_starts, place) for place in (section.start, section.end))
+        return self._plain.blocks[first:last]
+
+    def _moments_of(self, section: Section) -> Sequence[Moment]:
+        first, last = (bisect_left(self._moment_starts, place) for place in (section.start, section.end))
+        return self._plain.moments[first:last]
+
+
+def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
+    """Where on the page each block stands: as those that it shares the most words with stood there."""
+    if not any(block.box for block in before):
+        return {}
+    words = [Counter(read_wording(block.text).words) for block in blocks]
+    boxes: dict[int, Box] = {}
+    for old in before:
+        own = Counter(read_wording(old.text).words)
+        shared, number = max(((own & one).total(), -number) for number, one in enumerate(words)) if words else (0, 0)
+        if old.box and shared:
+            known = boxes.get(-number)
+            boxes[-number] = _around(known, old.box) if known else old.box
+    return boxes
+
+
+def _around(one: Box, other: Box) -> Box:
+    return Box(
+        min(one.left, other.left),
+        min(one.top, other.top),
+        max(one.right, other.right),
+        max(one.bottom, other.bottom),
+    )
+
+
+def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
+    """Each at the first word of its own that is in both texts; one whose words are all gone is left out."""
+    lefts = [left for left, _ in places]
+    told = -1
+    for number, moment in enumerate(moments):
+        at = bisect_left(lefts, moment.start)
+        end = moments[number + 1].start if number + 1 < len(moments) else None
+        if at < len(places) and (end is None or lefts[at] < end) and places[at][1] > told:
+            told = places[at][1]
+            yield replace(moment, start=told)
+
+
+def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
+    """That of the file begins where its pages now do; one that was made of headings is made of the new ones."""
+    if plain.outline == outline_of(plain.blocks):
+        return outline_of(document.blocks)
+    starts = {page.number: page.start for page in document.pages}
+    return tuple(replace(entry, start=starts.get(entry.page or 0)) for entry in plain.outline)

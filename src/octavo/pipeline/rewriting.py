@@ -1,0 +1,193 @@
+"""The text of a document as a model writes it, where somebody asked for that: call by call, each of them paid once.
+
+Either the plain text is put in order, some pages at a time, or the pages themselves are shown to a model that reads
+them. What it refuses, or cannot answer in any useful form, stays as it was read from the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from octavo.ai.contract import Answered, Caller
+from octavo.ai.providers import Sight
+from octavo.ai.requests import FileReference, Picture
+from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES, MarkdownText, PagesToRead
+from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_tokens, read_pages
+from octavo.extract.by_model.plan import PAGE_TOKENS
+from octavo.extract.by_model.sections import Section, runs_of, sections_of, split_answer, write_run
+from octavo.extract.by_model.steps import rewrite_in_sandbox
+from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.extract.pictures.steps import show_in_sandbox
+from octavo.jobs.run import Run
+from octavo.model.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
+from octavo.pipeline.page_parts import PageParts
+from octavo.pipeline.recognising import side_by_side
+from octavo.pipeline.revision_files import RevisionFiles
+from octavo.pipeline.tools import Tools
+
+STAGE = "rewriting"
+CALLS_AT_ONCE = 4
+# What can be sent in one request to those who keep no files.
+MOST_FILE_BYTES = 20 << 20
+PDF_TYPE, JPEG_TYPE = "application/pdf", "image/jpeg"
+# A model will not say it, whoever asks again: the plain text is what there is.
+REFUSED = (ContentBlocked, AnswerUnusable)
+Ask = Callable[[], Awaitable[Answered[MarkdownText]]]
+
+
+@dataclass(slots=True)
+class Rewriting:
+    """One revision of one document. `made_by` is whoever wrote last; nearly always the same."""
+
+    run: Run[Tools]
+    files: RevisionFiles
+    plain: Extracted
+    generation: int = 0
+    caller: Caller = field(init=False)
+    _texts: dict[int, str] = field(default_factory=dict[int, str])
+    _made_by: str | None = None
+    _refusal: OctavoError | None = None
+
+    def __post_init__(self) -> None:
+        job = self.run.job
+        self.caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token, self.generation)
+
+    async def clean(self) -> Extracted | None:
+        """The plain text in order. None where there is nothing to be put in order."""
+        sections = sections_of(self.plain)
+        runs = runs_of(sections)
+        done = 0
+        await self.run.progress(0, len(runs), "parts", STAGE)
+
+        async def go_along(waiting: Iterator[list[int]]) -> None:
+            nonlocal done
+            for places in waiting:
+                await self._clean(sections, places)
+                done += 1
+                await self.run.progress(done, len(runs), "parts", STAGE)
+
+        waiting = iter(runs)
+        await side_by_side([go_along(waiting) for _ in range(CALLS_AT_ONCE)])
+        return await self._finish()
+
+    async def _clean(self, sections: Sequence[Section], places: Sequence[int]) -> None:
+        """Those who cannot take so much at once are asked for less."""
+        shown = write_run(self.plain.markdown, (sections[place] for place in places))
+        ask = partial(self.run.tools.gateway.ask, CLEAN_MARKDOWN, shown, self.caller)
+        answer = await self._ask(f"{places[0]}-{places[-1]}", ask)
+        if answer is None:
+            return
+        if answer.whole:
+            self._texts |= split_answer(answer.markdown, {place: sections[place] for place in places})
+        elif half := len(places) // 2:
+            await self._clean(sections, places[:half])
+            await self._clean(sections, places[half:])
+        else:
+            self._refusal = TokenLimit()
+
+    async def read(self, path: Path) -> Extracted | None:
+        """The pages of the file as a model sees them."""
+        sight = self.run.tools.gateway.sight(EXTRACT_PAGES.name)
+        if sight is None:
+            raise NoModel
+        pages = [self.plain.markdown[page.start : page.end] for page in self.plain.pages]
+        tokens = [estimate_tokens(text) if text else PAGE_TOKENS for text in pages]
+        await self.run.progress(0, len(pages), "pages", STAGE)
+        usual = CallLimits()
+        limits = CallLimits(min(usual.single_pages, sight.pages), min(usual.batch_pages, sight.pages))
+        reading = await read_pages(_Reader(self, path, sight, await _digest(path)), tokens, limits)
+        self._texts = split_answer(reading.markdown, dict(enumerate(sections_of(self.plain))))
+        return await self._finish()
+
+    async def answer(self, pages: PageRange, ask: Ask) -> Answer:
+        """For pages that are shown; those of a refused answer, and one too long for any, are left out."""
+        answer = await self._ask(f"{pages.first}-{pages.last}", ask)
+        if answer and not answer.whole and pages.first == pages.last:
+            answer, self._refusal = None, TokenLimit(f"It is page {pages.first}.")
+        await self.run.progress(pages.last, len(self.plain.pages), "pages", STAGE)
+        return answer or Answer("")
+
+    async def _ask(self, part: str, ask: Ask) -> Answer | None:
+        """What was answered, now or in an earlier attempt; None for what a model refuses to say."""
+
+        async def work() -> bytes:
+            try:
+                answered = await ask()
+            except TokenLimit:
+                return json.dumps({"whole": False}).encode()
+            return json.dumps({"markdown": answered.output.markdown, "made_by": answered.made_by}).encode()
+
+        try:
+            made: dict[str, Any] = json.loads(await PageParts(self.run, self.files).make(STAGE, part, work))
+        except REFUSED as error:
+            self._refusal = error
+            return None
+        if "markdown" not in made:
+            return Answer("", whole=False)
+        self._made_by = made["made_by"]
+        return Answer(made["markdown"])
+
+    async def _finish(self) -> Extracted | None:
+        if self._made_by is None:
+            if self._refusal:
+                raise self._refusal
+            return None
+        return await rewrite_in_sandbox(self.run.tools.sandbox, self.plain, self._texts, self._made_by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Shows pages of the file to whoever reads them."""
+
+    work: Rewriting
+    path: Path
+    sight: Sight
+    digest: str
+
+    async def read(self, pages: PageRange) -> Answer:
+        async def ask() -> Answered[MarkdownText]:
+            given = PagesToRead(await self._show(pages), pages.first)
+            return await self.work.run.tools.gateway.ask(EXTRACT_PAGES, given, self.work.caller)
+
+        return await self.work.answer(pages, ask)
+
+    async def _show(self, pages: PageRange) -> FileReference | tuple[Picture, ...]:
+        """As a PDF of their own, or as pictures. What is too much for one request is asked for in halves."""
+        source_type, count = self.work.plain.source_type, pages.last - pages.first + 1
+        if source_type is SourceType.PDF and self.sight.pdfs:
+            sandbox = self.work.run.tools.sandbox
+            body = await PdfInSandbox(sandbox, self.path, limits=sandbox.limits).copy(*pages)
+            if len(body) <= MOST_FILE_BYTES:
+                # By where they are from, because the same pages may be written in other bytes the next time.
+                named = f"{self.digest}:{pages.first}-{pages.last}"
+                return FileReference(hashlib.sha256(named.encode()).hexdigest(), PDF_TYPE, count, _giving(body))
+            if count > 1:
+                raise TokenLimit
+        return tuple([await self._picture(number) for number in range(pages.first, pages.last + 1)])
+
+    async def _picture(self, number: int) -> Picture:
+        source_type, sandbox = self.work.plain.source_type, self.work.run.tools.sandbox
+        return Picture(await show_in_sandbox(sandbox, self.path, source_type, number, self.sight.pixels), JPEG_TYPE)
+
+
+def _giving(body: bytes) -> Callable[[], Awaitable[bytes]]:
+    async def read() -> bytes:
+        return body
+
+    return read
+
+
+async def _digest(path: Path) -> str:
+    def read() -> str:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    return await asyncio.to_thread(read)
