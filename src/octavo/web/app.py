@@ -28,6 +28,7 @@ from octavo.web.api import (
     notifications,
     pictures,
     problems,
+    search,
     uploads,
     usage,
     webhooks,
@@ -37,6 +38,7 @@ from octavo.web.assets import Assets
 from octavo.web.bodies import SmallBodies
 from octavo.web.limits import Clock, make_limits
 from octavo.web.live import Hub, Pace
+from octavo.web.models import Models
 from octavo.web.pages.problems import as_page
 from octavo.web.pages.routes import PAGES
 from octavo.web.parts import CREDENTIALS, Parts
@@ -56,11 +58,12 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
             aclosing(bucket_of(settings)) as bucket,
             # Started by the first picture or password; people wait for both.
             aclosing(sandbox_of(settings, (*PRELOAD, *UNLOCK_PRELOAD), patience=0)) as sandbox,
+            aclosing(Models(settings, database)) as models,
         ):
             limits, live = make_limits(settings, clock), Hub(database, pace)
             unlocking = Unlocking(database, bucket, sandbox)
             with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
-                app.state.parts = Parts(settings, database, bucket, limits, live, drawn, unlocking)
+                app.state.parts = Parts(settings, database, bucket, limits, live, drawn, unlocking, models)
                 yield
 
     app = FastAPI(
@@ -88,7 +91,7 @@ def _routes() -> APIRouter:
     """Made once a process: what each of them takes and answers is worked out when it is first asked for."""
     routes = APIRouter()
     routes.include_router(health.router)
-    library = (uploads, documents, embeddings, pictures, collections, jobs, events, published, usage)
+    library = (uploads, documents, embeddings, pictures, collections, search, jobs, events, published, usage)
     for part in (objects, *PAGES, *library, account, keys, members, webhooks, notifications, admin):
         routes.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
     return routes

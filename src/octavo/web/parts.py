@@ -23,6 +23,7 @@ from octavo.owners import SESSION_SECONDS, Caller, open_anonymous_session, read_
 from octavo.storage import Bucket
 from octavo.web.limits import Limits, group_address
 from octavo.web.live import Hub
+from octavo.web.models import Models
 from octavo.web.pictures import PagePictures
 from octavo.web.security import bearer_key
 from octavo.web.unlocking import Unlocking
@@ -39,6 +40,7 @@ class Parts:
     live: Hub
     pictures: PagePictures
     unlocking: Unlocking
+    models: Models
 
     async def readiness(self) -> list[Check]:
         return await check_readiness(self.database, self.bucket, storage_place(self.settings))

@@ -107,23 +107,30 @@ CROSS JOIN LATERAL (SELECT translate(c.content, :begin || :end, '') AS text) AS 
 WHERE c.id = ANY (:chunks) AND d.owner_id = :owner AND d.deleted_at IS NULL;
 
 -- name: mean_vector(owner, document, model)
--- What a document is about, as one vector.
-SELECT avg(e.vector)::text AS mean
+-- What a document is about, as one vector of this model or, where there is none of it (as for visitors), of another one.
+SELECT m.name AS model, avg(e.vector)::text AS mean
 FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
 JOIN chunk_embeddings e ON e.chunk_id = c.id JOIN embedding_models m ON m.id = e.model_id
-WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL AND m.name = :model;
+WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
+GROUP BY m.id ORDER BY m.name = :model DESC, count(*) DESC LIMIT 1;
 
 -- name: about(owner, documents)
 SELECT id AS document_id, coalesce(nullif(title, ''), filename) AS title, source_type, summary
 FROM documents WHERE id = ANY (:documents) AND owner_id = :owner AND deleted_at IS NULL;
 
 -- name: similar_tags(owner, name, model, most)
--- The owner's tags that mean nearly the same as one of them, and how many documents have each.
-SELECT other.name, 1 - (near.vector <=> mine.vector) AS score, count(d.id)::integer AS documents
-FROM tags t JOIN tag_embeddings mine ON mine.tag_id = t.id
-JOIN embedding_models m ON m.id = mine.model_id AND m.name = :model
-JOIN tag_embeddings near ON near.model_id = mine.model_id AND near.tag_id <> t.id
-JOIN tags other ON other.id = near.tag_id AND other.owner_id = t.owner_id
-JOIN document_tags dt ON dt.tag_id = other.id JOIN documents d ON d.id = dt.document_id AND d.deleted_at IS NULL
-WHERE t.owner_id = :owner AND lower(t.name) = lower(:name)
-GROUP BY other.name, near.vector, mine.vector ORDER BY score DESC, other.name LIMIT :most;
+-- The owner's tags that mean nearly the same as one of them, by this model or else another one, and how many documents
+-- have each.
+WITH mine AS MATERIALIZED (
+    SELECT t.id, e.model_id, e.vector
+    FROM tags t JOIN tag_embeddings e ON e.tag_id = t.id JOIN embedding_models m ON m.id = e.model_id
+    WHERE t.owner_id = :owner AND lower(t.name) = lower(:name)
+    ORDER BY m.name = :model DESC LIMIT 1
+)
+SELECT t.name, 1 - (near.vector <=> mine.vector) AS score, used.documents
+FROM mine JOIN tag_embeddings near ON near.model_id = mine.model_id AND near.tag_id <> mine.id
+JOIN tags t ON t.id = near.tag_id AND t.owner_id = :owner
+CROSS JOIN LATERAL (
+    SELECT count(*)::integer AS documents FROM document_tags dt JOIN documents d ON d.id = dt.document_id
+    WHERE dt.tag_id = t.id AND d.deleted_at IS NULL) AS used
+WHERE used.documents > 0 ORDER BY score DESC, t.name LIMIT :most;
