@@ -138,6 +138,16 @@ class Document:
         finally:
             made.close()
 
+    def attachments(self, ending: str, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+        """Files inside the file whose names end so, and what they hold; larger ones and empty ones are left out."""
+        for index in range(self._document.count_attachments()):
+            attachment = self._document.get_attachment(index)
+            name, size = attachment.get_name(), ctypes.c_ulong()
+            if not name.lower().endswith(ending) or not _raw.FPDFAttachment_GetFile(attachment, None, 0, size):
+                continue
+            if 0 < size.value <= most_bytes:
+                yield name, bytes(attachment.get_data())
+
     def save_unlocked(self, output: BinaryIO) -> None:
         """The whole document, as it is without a password."""
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
@@ -185,6 +195,27 @@ class OpenPage:
                 )
                 for box in boxes
             ]
+
+    def letters(self) -> Iterator[tuple[str, Box] | None]:
+        """Each with its place as the page is seen, in the order of the file; None where a word ends."""
+        left, bottom, right, top = self._page.get_cropbox()
+        turn, box = self._page.get_rotation(), _raw.FS_RECTF()
+        with self._text_page() as text_page:
+            for index in range(text_page.count_chars()):
+                letter = chr(_raw.FPDFText_GetUnicode(text_page, index))
+                if letter.isspace() or not _raw.FPDFText_GetLooseCharBox(text_page, index, box):
+                    yield None
+                    continue
+                match turn:
+                    case 90:
+                        sides = box.bottom - bottom, box.left - left, box.top - bottom, box.right - left
+                    case 180:
+                        sides = right - box.right, box.bottom - bottom, right - box.left, box.top - bottom
+                    case 270:
+                        sides = top - box.top, right - box.right, top - box.bottom, right - box.left
+                    case _:
+                        sides = box.left - left, top - box.top, box.right - left, top - box.bottom
+                yield letter, Box(*sides)
 
     def shows_pictures(self) -> bool:
         """Whether something is shown that may hold text: a picture, or very many strokes."""

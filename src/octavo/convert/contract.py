@@ -1,0 +1,151 @@
+"""What conversion is given and what it gives: words with their places in, values with their places out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from octavo.model.json import JSON
+
+
+class Box(NamedTuple):
+    """A place on a page, in points from its upper left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+    @property
+    def middle(self) -> float:
+        return (self.top + self.bottom) / 2
+
+
+def around(boxes: Iterable[Box]) -> Box:
+    """The smallest box that has all of them."""
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return Box(min(lefts), min(tops), max(rights), max(bottoms))
+
+
+class Word(NamedTuple):
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A page, with its words in any order."""
+
+    number: int
+    width: float
+    height: float
+    words: tuple[Word, ...]
+
+
+class Place(NamedTuple):
+    """Where something is written, and how it is written there."""
+
+    page: int
+    box: Box
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """`value` is in one form for each type: 2024-08-15, 350.55, EUR. `row` counts from 1 within a table.
+
+    `verified`: it is written in the document at its place. What a mapping says of every document is not.
+    """
+
+    name: str
+    value: str
+    confidence: float
+    place: Place | None = None
+    verified: bool = False
+    table: str | None = None
+    row: int | None = None
+
+    @property
+    def path(self) -> str:
+        return f"{self.table}[{self.row}].{self.name}" if self.table else self.name
+
+    def as_json(self) -> dict[str, JSON]:
+        place = self.place
+        return {
+            "name": self.path,
+            "value": self.value,
+            "page": place.page if place else None,
+            "box": [round(side, 1) for side in place.box] if place else None,
+            "quote": place.quote if place else None,
+            "confidence": round(self.confidence, 2),
+            "verified": self.verified,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A cross-check and whether it holds; None where a value for it is missing."""
+
+    check: str
+    holds: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """`missing` are the required fields without a value; `source` says where the values came from."""
+
+    mapping: str
+    values: tuple[Value, ...]
+    checks: tuple[Checked, ...] = ()
+    missing: tuple[str, ...] = ()
+    source: str = "rules"
+
+    def single(self, name: str) -> Value | None:
+        return next((one for one in self.values if one.name == name and one.table is None), None)
+
+    def table(self, name: str) -> list[dict[str, Value]]:
+        """Its rows in order, each value by its column."""
+        rows: dict[int, dict[str, Value]] = {}
+        for one in self.values:
+            if one.table == name and one.row:
+                rows.setdefault(one.row, {})[one.name] = one
+        return [rows[number] for number in sorted(rows)]
+
+    def as_json(self) -> dict[str, JSON]:
+        return {
+            "mapping": self.mapping,
+            "source": self.source,
+            "values": [one.as_json() for one in self.values],
+            "checks": [{"check": one.check, "holds": one.holds} for one in self.checks],
+            "missing": list(self.missing),
+        }
+
+
+def sheets_from_json(pages: Sequence[JSON]) -> list[Sheet]:
+    """As the reader of PDFs writes them down: number, width, height, and words as [text, left, top, right, bottom]."""
+    return [_sheet(page) for page in pages if isinstance(page, dict)]
+
+
+def _sheet(page: dict[str, JSON]) -> Sheet:
+    rows = page["words"]
+    if not isinstance(rows, list):
+        raise TypeError("a page has a list of words")
+    return Sheet(int(_number(page["number"])), _number(page["width"]), _number(page["height"]), tuple(map(_word, rows)))
+
+
+def _word(row: JSON) -> Word:
+    if not isinstance(row, list) or not isinstance(row[0], str):
+        raise TypeError("a word is a text and four sides")
+    left, top, right, bottom = (_number(side) for side in row[1:])
+    return Word(row[0], Box(left, top, right, bottom))
+
+
+def _number(value: JSON) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError("a measure is a number")
+    return float(value)

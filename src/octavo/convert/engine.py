@@ -1,0 +1,249 @@
+"""From the words of a document to the values that a mapping asks for: patterns, labels, tables, and what adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+
+from octavo.convert import patterns
+from octavo.convert.candidates import Candidate, Surroundings
+from octavo.convert.checks import Check
+from octavo.convert.choosing import choose
+from octavo.convert.contract import Checked, Conversion, Place, Sheet, Value
+from octavo.convert.embedded import EmbeddedInvoice, as_day, open_embedded
+from octavo.convert.labels import Hit, field_labels
+from octavo.convert.layout import Line, lines_of, text_in_columns
+from octavo.convert.line_rules import find_by_rules
+from octavo.convert.locate import every_value, locate_value
+from octavo.convert.mapping import Field, Mapping, Otherwise
+from octavo.convert.tables import CONFIDENCE as TABLE_CONFIDENCE
+from octavo.convert.tables import Table, find_table
+from octavo.convert.types import FIELD_TYPES, Habits
+from octavo.convert.types.amounts import usual_decimal
+from octavo.convert.types.dates import writes_month_first
+
+_NEAR, _COMMON, _GUESS = 0.85, 0.6, 0.4
+_CONFIRMED, _DOUBTED = 0.3, 0.75
+_DOLLARS = {"CAD", "AUD", "NZD", "HKD", "SGD", "MXN"}
+_TOP_SHARE = 0.35
+_MOST_TITLE = 80
+
+
+def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
+    """Every value that can be found. What is required and not found is named, not made up."""
+    document = _Document(sheets, mapping)
+    embedded = open_embedded(mapping, attachments)
+    values = list(document.from_embedded(embedded)) if embedded else list(document.values())
+    return finish(mapping, values, source="embedded" if embedded else "rules")
+
+
+def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
+    """Checks what was found, and lets that say how certain it is."""
+    lookup = _lookup(values)
+    checks = tuple(Checked(check.text, check.holds(lookup.get)) for check in mapping.checks)
+    weighed = tuple(_weigh(one, mapping.checks, checks) for one in values)
+    names = {one.name for one in values if not one.table} | {one.table for one in values if one.table}
+    missing = tuple(field.name for field in mapping.fields if field.required and field.name not in names)
+    return Conversion(mapping.name, weighed, checks, missing, source)
+
+
+def _lookup(values: Sequence[Value]) -> dict[str, str]:
+    """By field, and the sums of columns by table and column."""
+    found = {one.name: one.value for one in values if not one.table}
+    sums: dict[str, Decimal] = {}
+    for one in values:
+        try:
+            number = Decimal(one.value) if one.table else None
+        except InvalidOperation:
+            continue
+        if number is not None:
+            sums[f"{one.table}.{one.name}"] = sums.get(f"{one.table}.{one.name}", Decimal(0)) + number
+    return found | {name: str(total) for name, total in sums.items()}
+
+
+def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[Checked]) -> Value:
+    """A value that adds up with others is more certain, one that does not is less."""
+    name = f"{value.table}.{value.name}" if value.table else value.name
+    said = [result.holds for check, result in zip(checks, checked, strict=True) if name in check.names]
+    confidence = min(value.confidence, 0.99) if value.confidence < 1 else 1.0
+    if True in said:
+        confidence = 1 - (1 - confidence) * _CONFIRMED
+    elif False in said:
+        confidence *= _DOUBTED
+    return replace(value, confidence=round(confidence, 3))
+
+
+class _Document:
+    """One document under one mapping."""
+
+    def __init__(self, sheets: Sequence[Sheet], mapping: Mapping) -> None:
+        self._sheets = sheets
+        self._mapping = mapping
+        self._lines = lines_of(sheets)
+        self._finder = field_labels(mapping)
+
+    @cached_property
+    def _habits(self) -> Habits:
+        options = self._mapping.options
+        texts = [piece.text for line in self._lines for piece in line.pieces]
+        month_first = writes_month_first(texts)
+        if month_first is None:
+            month_first = self._common_currency() == "USD"
+        return Habits(options.decimal or usual_decimal(texts), month_first, options.date_formats)
+
+    @cached_property
+    def _hits(self) -> dict[tuple[int, int], list[Hit]]:
+        return {
+            (line.number, index): hits
+            for line in self._lines
+            for index, piece in enumerate(line.pieces)
+            if (hits := self._finder.find(piece))
+        }
+
+    @cached_property
+    def _text(self) -> patterns.PageText:
+        return patterns.prepare(text_in_columns(self._sheets), self._mapping.options)
+
+    # With the file's own XML
+
+    def from_embedded(self, embedded: EmbeddedInvoice) -> Iterator[Value]:
+        """What is not in the form of its type is left out."""
+        for value, kind in self._exact_values(embedded):
+            if FIELD_TYPES[kind].accepts(value.value):
+                yield value
+
+    def _exact_values(self, embedded: EmbeddedInvoice) -> Iterator[tuple[Value, str]]:
+        for field in self._mapping.fields:
+            if field.is_table:
+                for number, row in enumerate(embedded.rows(field.embedded), 1):
+                    for column in field.columns:
+                        if text := embedded.cell(row, column.embedded):
+                            yield self._exact(column.name, text, column.type, field.name, number), column.type
+            elif text := embedded.single(field.embedded):
+                yield self._exact(field.name, text, field.type), field.type
+
+    def _exact(self, name: str, text: str, kind: str, table: str | None = None, row: int | None = None) -> Value:
+        value = as_day(text) if kind == "date" else patterns.as_type(text, kind, Habits(".")) or text
+        place = locate_value(self._lines, value, kind, self._habits)
+        return Value(name, value, 1.0, place, verified=place is not None, table=table, row=row)
+
+    # By rules
+
+    def values(self) -> Iterator[Value]:
+        tables = {field.name: self._table(field) for field in self._mapping.tables}
+        taken = {number for table in tables.values() for number in table.taken}
+        hits = {place: found for place, found in self._hits.items() if place[0] not in taken}
+        around = Surroundings(self._lines, hits, self._habits)
+        candidates = {field.name: list(self._candidates(field, around)) for field in self._mapping.singles}
+        rows = [value for name, table in tables.items() for value in _rows(name, table)]
+        chosen = choose(candidates, self._mapping.checks, _lookup(rows))
+        for field in self._mapping.singles:
+            found = chosen.get(field.name) or self._other(field, chosen, taken)
+            if found:
+                yield Value(field.name, found.value, found.confidence, found.place, verified=True)
+            elif field.value is not None:
+                place = locate_value(self._lines, field.value, field.type, self._habits)
+                yield Value(field.name, field.value, 1.0, place, verified=place is not None)
+        yield from rows
+
+    def _table(self, field: Field) -> Table:
+        if field.rules:
+            return find_by_rules(self._text, field, self._habits)
+        return find_table(self._lines, field, self._habits, self._ends_table)
+
+    def _ends_table(self, line: Line) -> bool:
+        """Where a label of the whole document's amounts begins a piece, and its amount is there."""
+        amounts = {field.name for field in self._mapping.singles if field.type == "amount"}
+        hits = (self._hits.get((line.number, index), ()) for index in range(len(line.pieces)))
+        if not any(hit.field in amounts and hit.start == 0 for found in hits for hit in found):
+            return False
+        return any(True for _ in every_value([line], "amount", self._habits))
+
+    def _candidates(self, field: Field, around: Surroundings) -> Iterator[Candidate]:
+        if field.patterns:
+            found = patterns.find_by_patterns(self._text, field, self._habits)
+            if found and found.place:
+                yield Candidate(found.value, found.place, patterns.CONFIDENCE)
+        yield from around.of(field)
+
+    def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
+        """What is neither labelled nor matched."""
+        beside = chosen.get(field.near or "")
+        found = self._beside(field, beside.place) if beside else None
+        if found or field.otherwise is None:
+            return found
+        match field.otherwise:
+            case Otherwise.FIRST:
+                return next((Candidate(value, place, _GUESS) for place, value in self._every(field, set())), None)
+            case Otherwise.LARGEST:
+                found_all = [(place, value) for place, value in self._every(field, taken) if "." in value]
+                best = max(found_all, key=lambda one: Decimal(one[1]), default=None)
+                return Candidate(best[1], best[0], _GUESS) if best else None
+            case Otherwise.COMMON:
+                return self._common(field)
+            case Otherwise.TOP:
+                return self._top()
+
+    def _every(self, field: Field, taken: set[int]) -> Iterator[tuple[Place, str]]:
+        return every_value([line for line in self._lines if line.number not in taken], field.type, self._habits)
+
+    def _beside(self, field: Field, place: Place) -> Candidate | None:
+        """In the line where the other value stands, the nearest one."""
+        lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
+        found = list(every_value(lines, field.type, self._habits))
+        if not found:
+            return None
+        where, value = min(found, key=lambda one: abs(one[0].box.left - place.box.left))
+        return Candidate(self._known_dollar(value, where), where, _NEAR)
+
+    def _common(self, field: Field) -> Candidate | None:
+        found = list(self._every(field, set()))
+        if not found:
+            return None
+        value, _ = Counter(value for _, value in found).most_common(1)[0]
+        place = next(place for place, one in found if one == value)
+        return Candidate(self._known_dollar(value, place), place, _COMMON)
+
+    def _known_dollar(self, value: str, place: Place) -> str:
+        """A plain $ is that of the country whose dollar is named elsewhere."""
+        if value != "USD" or place.quote != "$":
+            return value
+        named = {one for _, one in every_value(self._lines, "currency", self._habits)} & _DOLLARS
+        return named.pop() if len(named) == 1 else value
+
+    def _common_currency(self) -> str | None:
+        texts = (piece.text for line in self._lines for piece in line.pieces)
+        found = Counter(one.value for text in texts for one in FIELD_TYPES["currency"].find(text, Habits()))
+        return found.most_common(1)[0][0] if found else None
+
+    def _top(self) -> Candidate | None:
+        """The largest words at the top of the first page that announce nothing: a sender's name."""
+        if not self._lines:
+            return None
+        border = self._sheets[0].height * _TOP_SHARE
+        pieces = [
+            piece
+            for line in self._lines
+            if line.page == self._lines[0].page and line.box.bottom <= border
+            for index, piece in enumerate(line.pieces)
+            if (line.number, index) not in self._hits and _is_name(piece.text)
+        ]
+        best = max(pieces, key=lambda piece: (round(piece.box.height), -piece.line), default=None)
+        return Candidate(best.text, best.place(0, len(best.text)), _GUESS) if best else None
+
+
+def _is_level(line: Line, place: Place) -> bool:
+    return line.box.top <= place.box.middle <= line.box.bottom
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= _MOST_TITLE and sum(map(str.isalpha, text)) > len(text) / 2
+
+
+def _rows(name: str, table: Table) -> Iterator[Value]:
+    for number, row in enumerate(table.rows, 1):
+        for column, cell in row.items():
+            yield Value(column, cell.value, TABLE_CONFIDENCE, cell.place, verified=True, table=name, row=number)

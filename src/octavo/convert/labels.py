@@ -1,0 +1,85 @@
+"""Labels on a page: which words announce a value, and whose. The longest wins: `due date` is no `date`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from octavo.convert.contract import Box
+from octavo.convert.layout import Piece, fold
+from octavo.convert.mapping import Column, Mapping
+
+_BETWEEN = re.compile(r"[\s.\-]+")
+# What may follow a label before its value: marks, and a remark in brackets such as (EUR).
+_AFTER = re.compile(r"[\s:.#=\u2013\u2116*-]*(?:\([^)]{0,30}\))?[\s:.#=\u2013\u2116*-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`field` is None for what is known to be something else."""
+
+    field: str | None
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A label in a piece; its value may begin at `after`."""
+
+    piece: Piece
+    field: str | None
+    weak: bool
+    start: int
+    end: int
+    after: int
+
+    @property
+    def box(self) -> Box:
+        return self.piece.place(self.start, self.end).box
+
+
+class LabelFinder:
+    """All labels as one pattern. Who is named first keeps a label that several fields have."""
+
+    def __init__(self, labels: Iterable[tuple[str, Label]]) -> None:
+        self._labels: dict[str, Label] = {}
+        shapes: dict[str, None] = {}
+        for text, label in labels:
+            self._labels.setdefault(_key(text), label)
+            shapes[_shape(text)] = None
+        body = "|".join(sorted(shapes, key=len, reverse=True)) or r"(?!)"
+        self._pattern = re.compile(rf"(?<!\w)(?:{body})(?![^\W\d])")
+
+    def find(self, piece: Piece) -> list[Hit]:
+        hits: list[Hit] = []
+        for match in self._pattern.finditer(piece.folded):
+            label = self._labels.get(_key(match[0]))
+            if label is None:
+                continue
+            gap = _AFTER.match(piece.folded, match.end())
+            after = gap.end() if gap else match.end()
+            hits.append(Hit(piece, label.field, label.weak, match.start(), match.end(), after))
+        return hits
+
+
+@lru_cache(maxsize=32)
+def field_labels(mapping: Mapping) -> LabelFinder:
+    """Of all single fields, and of what is none of them."""
+    strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
+    weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
+    return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])
+
+
+@lru_cache(maxsize=32)
+def column_labels(columns: tuple[Column, ...]) -> LabelFinder:
+    return LabelFinder((text, Label(column.name)) for column in columns for text in column.labels)
+
+
+def _shape(text: str) -> str:
+    return r"[\s.\-]*".join(re.escape(word) for word in _BETWEEN.split(fold(text).strip()) if word)
+
+
+def _key(text: str) -> str:
+    return _BETWEEN.sub("", fold(text))

@@ -1,0 +1,168 @@
+"""Words to lines and to pieces of lines: what stands side by side, what stands below, and the page as plain text."""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import median
+
+from octavo.convert.contract import Box, Place, Sheet, Word, around
+
+_SAME_LINE = 0.5  # of the smaller height that two words of a line have in common
+_PIECE_GAP = 0.8  # of the letters' height: wider than any space between words
+_MOST_COLUMNS = 400
+
+
+@lru_cache(maxsize=4096)
+def _folded(letter: str) -> str:
+    return (unicodedata.normalize("NFKD", letter)[0].lower() or letter)[0]
+
+
+def fold(text: str) -> str:
+    """Small letters without accents; as many as there were, so that places stay."""
+    return "".join(map(_folded, text))
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Words that stand together in a line: a label, a value, a cell."""
+
+    page: int
+    line: int
+    words: tuple[Word, ...]
+    text: str
+    folded: str
+    starts: tuple[int, ...]
+    box: Box
+
+    def place(self, start: int, end: int) -> Place:
+        """Where these characters of the text stand."""
+        first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, max(end - 1, start)) - 1
+        box = around(word.box for word in self.words[first : last + 1])
+        return Place(self.page, box, self.text[start:end])
+
+    def left_of(self, start: int) -> float:
+        """Where this character's word begins."""
+        return self.words[bisect_right(self.starts, start) - 1].box.left
+
+
+def make_piece(page: int, line: int, words: Sequence[Word]) -> Piece:
+    starts: list[int] = []
+    length = 0
+    for word in words:
+        starts.append(length)
+        length += len(word.text) + 1
+    text = " ".join(word.text for word in words)
+    return Piece(page, line, tuple(words), text, fold(text), tuple(starts), around(word.box for word in words))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a page; `number` counts over all pages."""
+
+    page: int
+    number: int
+    box: Box
+    pieces: tuple[Piece, ...]
+
+    @property
+    def words(self) -> list[Word]:
+        return [word for piece in self.pieces for word in piece.words]
+
+
+def lines_of(sheets: Sequence[Sheet]) -> list[Line]:
+    """From top to bottom, page by page."""
+    lines: list[Line] = []
+    for sheet in sheets:
+        for words in _rows([word for word in sheet.words if word.text.strip()]):
+            pieces = tuple(make_piece(sheet.number, len(lines), part) for part in _parts(words))
+            lines.append(Line(sheet.number, len(lines), around(word.box for word in words), pieces))
+    return lines
+
+
+def _rows(words: Sequence[Word]) -> list[list[Word]]:
+    """A word belongs to the line whose first words it stands beside."""
+    rows: list[list[Word]] = []
+    spans: list[tuple[float, float]] = []
+    for word in sorted(words, key=lambda one: (one.box.middle, one.box.left)):
+        for index in range(len(rows) - 1, max(len(rows) - 6, -1), -1):
+            top, bottom = spans[index]
+            shared = min(bottom, word.box.bottom) - max(top, word.box.top)
+            if shared > _SAME_LINE * min(bottom - top, word.box.height):
+                rows[index].append(word)
+                break
+        else:
+            rows.append([word])
+            spans.append((word.box.top, word.box.bottom))
+    ordered = sorted(zip(spans, rows, strict=True), key=lambda one: one[0])
+    return [sorted(row, key=lambda one: one.box.left) for _, row in ordered]
+
+
+def _parts(words: Sequence[Word]) -> list[list[Word]]:
+    parts: list[list[Word]] = [[words[0]]]
+    for word in words[1:]:
+        before = parts[-1][-1].box
+        if word.box.left - before.right > _PIECE_GAP * max(before.height, word.box.height):
+            parts.append([])
+        parts[-1].append(word)
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """All pages as text in columns, as templates for plain text expect it. `origins` says whose each character is."""
+
+    text: str
+    origins: tuple[int, ...]
+    words: tuple[tuple[int, Word], ...]
+
+    def place(self, start: int, end: int) -> Place | None:
+        """Of characters on one page; of those on several, the first page's."""
+        indexes = sorted({index for index in self.origins[start:end] if index >= 0})
+        if not indexes:
+            return None
+        page = self.words[indexes[0]][0]
+        box = around(self.words[index][1].box for index in indexes if self.words[index][0] == page)
+        return Place(page, box, " ".join(self.text[start:end].split()))
+
+
+def text_in_columns(sheets: Sequence[Sheet]) -> PageText:
+    """Each word as far to the right as it stands on the page, counted in usual letters."""
+    letters: list[str] = []
+    origins: list[int] = []
+    words: list[tuple[int, Word]] = []
+    lines = lines_of(sheets)
+    for sheet in sheets:
+        own = [line for line in lines if line.page == sheet.number]
+        wide = _letter_width(own)
+        left = min((line.box.left for line in own), default=0.0)
+        bottom = None
+        for line in own:
+            if bottom is not None and line.box.top - bottom > line.box.height:
+                letters.append("\n")
+                origins.append(-1)
+            bottom = line.box.bottom
+            column = 0
+            for piece in line.pieces:
+                target = min(int((piece.box.left - left) / wide), _MOST_COLUMNS)
+                gap = max(target - column, 2 if column else 0)
+                letters.append(" " * gap)
+                origins += [-1] * gap
+                column += gap
+                for number, word in enumerate(piece.words):
+                    text = f" {word.text}" if number else word.text
+                    letters.append(text)
+                    origins += [-1] * (len(text) - len(word.text)) + [len(words)] * len(word.text)
+                    words.append((sheet.number, word))
+                    column += len(text)
+            letters.append("\n")
+            origins.append(-1)
+    return PageText("".join(letters), tuple(origins), tuple(words))
+
+
+def _letter_width(lines: Sequence[Line]) -> float:
+    widths = [(word.box.right - word.box.left) / len(word.text) for line in lines for word in line.words]
+    return max(median(widths), 1.0) if widths else 5.0

@@ -1,0 +1,304 @@
+"""Mappings as people write them: one YAML file each, checked as a whole. Every refusal says file, field and reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from importlib import import_module
+from typing import Any, TypeVar
+
+from octavo.convert.checks import Check, read_check
+from octavo.convert.errors import BadMapping
+from octavo.convert.mapping import TABLE, Column, Field, Group, LineRule, Mapping, Options, Otherwise, Prefer
+from octavo.convert.types import FIELD_TYPES
+
+MOST_BYTES = 256 * 1024
+MOST_PATTERN = 2000
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
+_FULL_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}_v[1-9]\d{0,5}")
+_XML_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,79}")
+_TOP = {
+    "name",
+    "title",
+    "extends",
+    "xml",
+    "fields",
+    "checks",
+    "other_labels",
+    "keywords",
+    "exclude_keywords",
+    "options",
+}
+_FIELD = {
+    *("type", "xml", "required", "labels", "weak_labels", "patterns", "group", "value", "near", "otherwise", "prefer"),
+    *("embedded", "row", "columns", "rules"),
+}
+_COLUMN = {"type", "xml", "labels", "embedded"}
+_RULE = {"start", "end", "first_line", "line", "last_line", "skip_line"}
+_OPTIONS = {"decimal_separator", "date_formats", "remove_whitespace", "remove_accents", "lowercase", "replace"}
+
+_yaml: Any = import_module("yaml")  # it has no types
+Choice = TypeVar("Choice", bound=StrEnum)
+Settings = dict[str, Any]
+
+
+class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[misc]
+    """Refuses a key that comes twice, which YAML would let win silently."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
+        keys = [str(key.value) for key, _ in node.value]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise _yaml.YAMLError(f"{twice[0]!r} is there twice")
+        return super().construct_mapping(node, deep=deep)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def load_yaml(text: str, file: str) -> Settings:
+    """The file's content, which must be a table of names."""
+    if len(text) > MOST_BYTES:
+        raise BadMapping(f"{file}: it is larger than {MOST_BYTES} bytes")
+    try:
+        read = _yaml.load(text, Loader=_Loader)
+    except (_yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadMapping(f"{file}: it is not YAML: {' '.join(str(error).split())[:200]}") from None
+    if not isinstance(read, dict):
+        raise BadMapping(f"{file}: it is not a table of names and values")
+    return {str(key): value for key, value in read.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None) -> Mapping:
+    """A mapping from the text of its file; `base` gives the text of one that it extends. Raises `BadMapping`."""
+    read = load_yaml(text, file)
+    if "extends" in read:
+        name = str(read["extends"])
+        if base is None:
+            raise BadMapping(f"{file}: extends: only a mapping that is not extended itself can be")
+        read = _merge(load_yaml(base(name), f"{name}.yaml"), read)
+    return _Reader(file).mapping(read)
+
+
+def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
+    """Names are put together; everything else is replaced."""
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return above
+    merged: Settings = dict(below)  # pyright: ignore[reportUnknownArgumentType]
+    for key, value in above.items():  # pyright: ignore[reportUnknownVariableType]
+        merged[str(key)] = _merge(merged[key], value) if key in merged else value  # pyright: ignore[reportUnknownArgumentType]
+    return merged
+
+
+class _Reader:
+    """Reads one file, and knows where it is when something is wrong."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def refuse(self, where: str, reason: str) -> BadMapping:
+        return BadMapping(f"{self._file}: {where}: {reason}" if where else f"{self._file}: {reason}")
+
+    def mapping(self, read: Settings) -> Mapping:
+        self._only("", read, _TOP)
+        name = self._text("name", read.get("name"))
+        if not _FULL_NAME.fullmatch(name):
+            raise self.refuse("name", "it needs small letters, digits and _, and ends with its version, such as _v1")
+        fields = tuple(self._field(key, one) for key, one in self._table("fields", read.get("fields")).items())
+        if not fields:
+            raise self.refuse("fields", "there are none")
+        mapping = Mapping(
+            name=name,
+            title=self._text("title", read.get("title", name)),
+            root=self._xml_name("xml", read.get("xml")),
+            fields=fields,
+            checks=tuple(self._check(one) for one in self._list("checks", read.get("checks"))),
+            other_labels=self._labels("other_labels", read.get("other_labels")),
+            keywords=self._patterns("keywords", read.get("keywords")),
+            exclude_keywords=self._patterns("exclude_keywords", read.get("exclude_keywords")),
+            options=self._options(read.get("options")),
+        )
+        self._check_names(mapping)
+        return mapping
+
+    def _field(self, name: str, given: object) -> Field:
+        read = self._table(name, given)
+        self._only(name, read, _FIELD)
+        self._own_name(name)
+        kind = self._type(name, read.get("type"), also=TABLE)
+        made = Field(
+            name=name,
+            type=kind,
+            xml=self._xml_name(name, read.get("xml")),
+            required=self._flag(name, "required", read.get("required", False)),
+            labels=self._labels(name, read.get("labels")),
+            weak_labels=self._labels(name, read.get("weak_labels")),
+            patterns=self._patterns(name, read.get("patterns")),
+            group=self._choice(name, Group, read.get("group", Group.FIRST)),
+            value=self._optional(name, read.get("value")),
+            near=self._optional(name, read.get("near")),
+            otherwise=self._choice(name, Otherwise, read["otherwise"]) if "otherwise" in read else None,
+            prefer=self._choice(name, Prefer, read.get("prefer", Prefer.FIRST)),
+            embedded=self._texts(name, read.get("embedded")),
+            row_xml=self._xml_name(name, read.get("row")) if kind == TABLE else "",
+            columns=tuple(self._columns(name, read)),
+            rules=tuple(self._rule(name, one) for one in self._list(name, read.get("rules"))),
+        )
+        ways = (made.labels, made.weak_labels, made.patterns, made.value, made.near, made.otherwise, made.columns)
+        if not any(ways):
+            raise self.refuse(name, "nothing says how it is found: labels, patterns, value, near, otherwise or columns")
+        return made
+
+    def _columns(self, name: str, read: Settings) -> Iterator[Column]:
+        if read.get("type") != TABLE:
+            if extra := sorted({"row", "columns", "rules"} & read.keys()):
+                raise self.refuse(name, f"only a table has {extra[0]}")
+            return
+        columns = self._table(f"{name}.columns", read.get("columns"))
+        if not columns:
+            raise self.refuse(name, "a table needs columns")
+        for key, given in columns.items():
+            where = f"{name}.{key}"
+            one = self._table(where, given)
+            self._only(where, one, _COLUMN)
+            self._own_name(key)
+            labels, embedded = self._labels(where, one.get("labels")), self._texts(where, one.get("embedded"))
+            yield Column(
+                key, self._type(where, one.get("type")), self._xml_name(where, one.get("xml")), labels, embedded
+            )
+
+    def _rule(self, name: str, given: object) -> LineRule:
+        where = f"{name}.rules"
+        read = self._table(where, given)
+        self._only(where, read, _RULE)
+        first, line, last, skip = (
+            self._patterns(where, read.get(key)) for key in ("first_line", "line", "last_line", "skip_line")
+        )
+        start, end = (self.pattern(where, self._text(where, read.get(key))) for key in ("start", "end"))
+        return LineRule(start, end, first, line, last, skip)
+
+    def _options(self, given: object) -> Options:
+        read = self._table("options", given)
+        self._only("options", read, _OPTIONS)
+        decimal = self._optional("options", read.get("decimal_separator"))
+        if decimal not in {None, ".", ","}:
+            raise self.refuse("options", "decimal_separator is a point or a comma")
+        flags = {name: self._flag("options", name, read.get(name, False)) for name in _FLAGS}
+        replace = tuple(self._replacement(one) for one in self._list("options", read.get("replace")))
+        return Options(decimal, self._texts("options", read.get("date_formats")), **flags, replace=replace)
+
+    def _replacement(self, given: object) -> tuple[re.Pattern[str], str]:
+        pair = self._texts("options.replace", given)
+        if len(pair) != 2:  # noqa: PLR2004 - what, and by what
+            raise self.refuse("options.replace", "each entry is a pattern and what takes its place")
+        return self.pattern("options.replace", pair[0]), pair[1]
+
+    def _check(self, given: object) -> Check:
+        try:
+            return read_check(self._text("checks", given))
+        except ValueError as error:
+            raise self.refuse("checks", str(error)) from None
+
+    def _check_names(self, mapping: Mapping) -> None:
+        names = {one.name for one in mapping.singles}
+        names |= {f"{table.name}.{column.name}" for table in mapping.tables for column in table.columns}
+        for check in mapping.checks:
+            if unknown := next((name for name in check.names if name not in names), None):
+                raise self.refuse("checks", f"{check.text}: there is no field {unknown}")
+        for one in mapping.fields:
+            if one.near and one.near not in names:
+                raise self.refuse(one.name, f"near: there is no field {one.near}")
+        for kind, xml_names in _xml_names(mapping):
+            if twice := next((name for name in xml_names if xml_names.count(name) > 1), None):
+                raise self.refuse(kind, f"two elements are called {twice}")
+
+    # Values of one kind
+
+    def pattern(self, where: str, text: str) -> re.Pattern[str]:
+        if len(text) > MOST_PATTERN:
+            raise self.refuse(where, f"a pattern has at most {MOST_PATTERN} characters")
+        try:
+            return re.compile(text)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise self.refuse(where, f"the pattern {text[:60]!r} is wrong: {error}") from None
+
+    def _patterns(self, where: str, given: object) -> tuple[re.Pattern[str], ...]:
+        return tuple(self.pattern(where, one) for one in self._texts(where, given))
+
+    def _labels(self, where: str, given: object) -> tuple[str, ...]:
+        """By language, so that a reader sees which are there; the engine tries all of them."""
+        found = [label for labels in self._table(where, given).values() for label in self._texts(where, labels)]
+        if any(not label.strip() for label in found):
+            raise self.refuse(where, "a label is empty")
+        return tuple(dict.fromkeys(found))
+
+    def _texts(self, where: str, given: object) -> tuple[str, ...]:
+        return tuple(self._text(where, one) for one in self._list(where, given))
+
+    def _text(self, where: str, given: object) -> str:
+        if not isinstance(given, str | int | float) or isinstance(given, bool) or not str(given):
+            raise self.refuse(where, "a text is missing")
+        return str(given)
+
+    def _optional(self, where: str, given: object) -> str | None:
+        return None if given is None else self._text(where, given)
+
+    def _list(self, where: str, given: object) -> list[object]:
+        if given is None:
+            return []
+        if isinstance(given, str):
+            return [given]
+        if not isinstance(given, list):
+            raise self.refuse(where, "a list is needed")
+        return list(given)  # pyright: ignore[reportUnknownArgumentType]
+
+    def _table(self, where: str, given: object) -> Settings:
+        if given is None:
+            return {}
+        if not isinstance(given, dict):
+            raise self.refuse(where, "names with values are needed")
+        return {str(key): value for key, value in given.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+    def _flag(self, where: str, name: str, given: object) -> bool:
+        if not isinstance(given, bool):
+            raise self.refuse(where, f"{name} is true or false")
+        return given
+
+    def _choice(self, where: str, choices: type[Choice], given: object) -> Choice:
+        try:
+            return choices(str(given))
+        except ValueError:
+            raise self.refuse(where, f"{given!r} is none of {', '.join(choices)}") from None
+
+    def _type(self, where: str, given: object, also: str | None = None) -> str:
+        known = [*FIELD_TYPES, *([also] if also else [])]
+        if given not in known:
+            raise self.refuse(where, f"the type {given!r} is none of {', '.join(known)}")
+        return str(given)
+
+    def _xml_name(self, where: str, given: object) -> str:
+        name = self._text(where, given) if given is not None else ""
+        if not _XML_NAME.fullmatch(name) or name.lower().startswith("xml"):
+            raise self.refuse(where, f"{name!r} cannot be the name of an XML element")
+        return name
+
+    def _own_name(self, name: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise self.refuse(name, "a name has small letters, digits and _, and begins with a letter")
+
+    def _only(self, where: str, read: Settings, known: set[str]) -> None:
+        if unknown := sorted(read.keys() - known):
+            raise self.refuse(where, f"{unknown[0]!r} is not known here; known are {', '.join(sorted(known))}")
+
+
+_FLAGS = ("remove_whitespace", "remove_accents", "lowercase")
+PatternReader = Callable[[str, str], re.Pattern[str]]
+
+
+def pattern_reader(file: str) -> PatternReader:
+    """Compiles patterns of this file; refusals name the field."""
+    return _Reader(file).pattern
+
+
+def _xml_names(mapping: Mapping) -> Iterator[tuple[str, list[str]]]:
+    yield "fields", [one.xml for one in mapping.fields]
+    for table in mapping.tables:
+        yield table.name, [column.xml for column in table.columns]

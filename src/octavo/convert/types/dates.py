@@ -1,0 +1,108 @@
+"""Days, as people write them in several languages; in one form, 2024-08-15."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime
+from functools import lru_cache
+
+from octavo.convert.layout import fold
+from octavo.convert.types.found import Found, Habits
+
+_MONTHS = """
+january jan januar janner januari janvier janv gennaio gen enero ene janeiro styczen stycznia ledna januara
+february feb februar februari fevrier fev febr fevr febbraio febrero fevereiro lutego unora
+march mar marz maerz maart mars marzo marco mrz mrt marca brezna
+april apr avril avr aprile abril abr kwietnia dubna
+may mai mei maj maggio mag mayo maio maja kvetna
+june jun juni juin giugno giu junio junho czerwca cervna
+july jul juli juillet juil luglio lug julio julho lipca cervence
+august aug augustus aout agosto ago augusti sierpnia srpna
+september sep sept septembre settembre set septiembre setembro wrzesnia zari
+october oct oktober okt octobre ottobre ott octubre outubro out pazdziernika rijna
+november nov novembre noviembre novembro listopada listopadu
+december dec dezember dez decembre dicembre dic diciembre dezembro grudnia prosince
+"""
+_NUMBERS = {name: number for number, line in enumerate(_MONTHS.strip().splitlines(), 1) for name in line.split()}
+_NAMES = "|".join(sorted(_NUMBERS, key=len, reverse=True))
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_ANY_YEAR = r"(?P<year>(?:19|20)\d\d|\d\d)"
+_BETWEEN = r"(?:\s*[.,/-]\s*|\s+)(?:de\s+|del\s+)?"
+_SHAPES = [
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<![\d-]){_YEAR}\s?[-./]\s?(?P<month>\d\d?)\s?[-./]\s?(?P<day>\d\d?)(?!\d)",
+        rf"(?<![\d.])(?P<day>\d\d?)(?:st|nd|rd|th|er|o)?(?:\s+of)?{_BETWEEN}(?P<name>{_NAMES})\b{_BETWEEN}{_YEAR}(?!\d)",
+        rf"\b(?P<name>{_NAMES})\b\.?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?\s?,?\s*{_YEAR}(?!\d)",
+        rf"(?<![\d.])(?P<day>\d\d?)\s?\.\s?(?P<month>\d\d?)\s?\.\s?{_ANY_YEAR}(?![.\d])",
+        rf"(?<![\d/-])(?P<either>\d\d?)\s?(?P<mark>[/-])\s?(?P<other>\d\d?)\s?(?P=mark)\s?{_ANY_YEAR}(?![\d/-])",
+    )
+]
+_SLASHED = re.compile(r"(?<![\d/.-])(\d\d?)([/-])(\d\d?)\2(?:19|20)?\d\d(?![\d/-])")
+_MOST_MONTH = 12
+_CENTURY = 2000
+_SHORT = 100
+
+
+def find_dates(text: str, habits: Habits) -> list[Found]:
+    """In the order of the text; where several shapes fit one place the first shape counts."""
+    found: list[Found] = []
+    folded = fold(text)
+    for match in (match for shape in _SHAPES for match in shape.finditer(folded)):
+        if any(one.start < match.end() and match.start() < one.end for one in found):
+            continue
+        if day := _day(match.groupdict(), habits):
+            found.append(Found(day, *match.span()))
+    return sorted(found, key=lambda one: one.start)
+
+
+def read_date(text: str, habits: Habits) -> str | None:
+    """All of a text as a day; a mapping's own formats come first."""
+    for form in habits.date_formats:
+        try:
+            return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a day has no zone
+        except ValueError:
+            continue
+    found = find_dates(text, habits)
+    return found[0].value if found else None
+
+
+@lru_cache(maxsize=256)
+def _in_english(text: str) -> str:
+    """Formats name months as English does."""
+    english = [line.split()[0] for line in _MONTHS.strip().splitlines()]
+    return re.sub(rf"\b({_NAMES})\b", lambda found: english[_NUMBERS[found[1]] - 1], fold(" ".join(text.split())))
+
+
+def writes_month_first(texts: Iterable[str]) -> bool | None:
+    """What dates that can mean only one thing say of the others; None if there are none."""
+    for text in texts:
+        for first, _, second in _SLASHED.findall(text):
+            if int(first) > _MOST_MONTH >= int(second):
+                return False
+            if int(second) > _MOST_MONTH >= int(first):
+                return True
+    return None
+
+
+def _day(parts: dict[str, str | None], habits: Habits) -> str | None:
+    year = int(parts["year"] or 0)
+    year += _CENTURY if year < _SHORT else 0
+    for month, day in _meanings(parts, habits):
+        try:
+            return date(year, month, day).isoformat()
+        except ValueError:
+            continue
+    return None
+
+
+def _meanings(parts: dict[str, str | None], habits: Habits) -> Iterator[tuple[int, int]]:
+    if either := parts.get("either"):
+        first, second = int(either), int(parts["other"] or 0)
+        yield (first, second) if habits.month_first else (second, first)
+        yield (second, first) if habits.month_first else (first, second)
+    elif name := parts.get("name"):
+        yield _NUMBERS[name], int(parts["day"] or 0)
+    else:
+        yield int(parts["month"] or 0), int(parts["day"] or 0)

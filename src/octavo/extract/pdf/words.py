@@ -1,0 +1,112 @@
+"""Every word of a page with its place, as PDFium knows it letter by letter: what fields of a form are read from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from octavo.extract.contract import Box
+from octavo.extract.pdf.document import PageError, open_document
+from octavo.extract.pdf.letters import clean_letters
+from octavo.extract.pdf.pages import PageBlock
+from octavo.model.json import JSON
+
+MOST_PAGES = 50  # of a form; what is longer is read as far as this
+MOST_ATTACHMENT_BYTES = 4 * 1024 * 1024
+_GAP = 0.25  # of a letter's height, which letters of one word are never apart
+_OFF_LINE = 0.6
+_WORD = re.compile(r"\S+")
+
+
+Letter = tuple[str, Box]
+
+
+class PlacedWord(NamedTuple):
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class WordPage:
+    number: int
+    width: float
+    height: float
+    words: tuple[PlacedWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WordPages:
+    """`attachments` are the XML files inside the PDF, by name."""
+
+    page_count: int
+    pages: tuple[WordPage, ...]
+    attachments: tuple[tuple[str, bytes], ...]
+
+
+def read_words(path: Path, password: str | None = None) -> WordPages:
+    """A page that cannot be read has no words."""
+    with open_document(path, password) as document:
+        numbers = range(1, min(document.page_count, MOST_PAGES) + 1)
+        pages: list[WordPage] = []
+        for number in numbers:
+            try:
+                with document.page(number) as page:
+                    pages.append(WordPage(number, *page.size, tuple(join_letters(page.letters()))))
+            except PageError:
+                pages.append(WordPage(number, 0.0, 0.0, ()))
+        attachments = tuple(document.attachments(".xml", MOST_ATTACHMENT_BYTES))
+        return WordPages(document.page_count, tuple(pages), attachments)
+
+
+def join_letters(letters: Iterator[Letter | None]) -> Iterator[PlacedWord]:
+    """None, a space and a gap end a word."""
+    word: list[Letter] = []
+    for letter in letters:
+        if word and (letter is None or _is_apart(word[-1][1], letter[1])):
+            yield _word(word)
+            word = []
+        if letter is not None:
+            word.append(letter)
+    if word:
+        yield _word(word)
+
+
+def _is_apart(before: Box, after: Box) -> bool:
+    height = max(before.bottom - before.top, after.bottom - after.top, 1.0)
+    across, down = after.left - before.right, abs(after.bottom - before.bottom)
+    return across > _GAP * height or across < -height or down > _OFF_LINE * height
+
+
+def _word(letters: list[Letter]) -> PlacedWord:
+    lefts, tops, rights, bottoms = zip(*(box for _, box in letters), strict=True)
+    text = clean_letters("".join(text for text, _ in letters))
+    return PlacedWord(text, Box(min(lefts), min(tops), max(rights), max(bottoms)))
+
+
+def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
+    """Words of blocks of which only the whole has a place: their lines share its height, their letters its width."""
+    for block in blocks:
+        if block.box is None:
+            continue
+        lines = [line for line in block.text.split("\n") if line.strip()]
+        height = (block.box.bottom - block.box.top) / max(len(lines), 1)
+        widest = max(map(len, lines), default=1)
+        wide = (block.box.right - block.box.left) / widest
+        for row, line in enumerate(lines):
+            top = block.box.top + row * height
+            for word in _WORD.finditer(line):
+                left, right = (block.box.left + index * wide for index in word.span())
+                yield PlacedWord(word[0], Box(left, top, right, top + height))
+
+
+def pages_as_json(read: WordPages) -> list[JSON]:
+    return [page_as_json(page) for page in read.pages]
+
+
+def page_as_json(page: WordPage) -> JSON:
+    """As conversion reads it: each word with its four sides behind it."""
+    words: list[JSON] = [[word.text, *(round(side, 2) for side in word.box)] for word in page.words]
+    return {"number": page.number, "width": page.width, "height": page.height, "words": words}

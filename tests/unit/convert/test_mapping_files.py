@@ -1,0 +1,74 @@
+"""A mapping is checked as a whole, and what is wrong is said with file, field and reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.convert.errors import BadMapping, UnknownMapping
+from octavo.convert.mapping_files import read_mapping
+from octavo.convert.mapping_text import mapping_from_text
+from octavo.convert.shipped import load_shipped, shipped_names
+
+GOOD = """
+name: bill_v2
+xml: Bill
+fields:
+  total: {type: amount, xml: Total, labels: {en: [total]}, required: true}
+  lines:
+    type: table
+    xml: Lines
+    row: Line
+    columns:
+      name: {type: text, xml: Name, labels: {en: [item]}}
+      amount: {type: amount, xml: Amount, labels: {en: [amount]}}
+checks: [sum(lines.amount) = total]
+"""
+BROKEN = [
+    ("type: amount, xml: Total", "type: money, xml: Total", "total: the type 'money' is none of amount, number"),
+    ("xml: Total", "xml: 1st", "total: '1st' cannot be the name of an XML element"),
+    ("labels: {en: [total]}", "patterns: ['(']", "total: the pattern '(' is wrong"),
+    ("labels: {en: [total]}", "lables: {en: [total]}", "total: 'lables' is not known here"),
+    ("labels: {en: [total]}, ", "", "total: nothing says how it is found"),
+    ("required: true", "required: maybe", "total: required is true or false"),
+    ("= total", "= totals", "checks: sum(lines.amount) = totals: there is no field totals"),
+    ("= total", "total", "checks: a check has two sides"),
+    ("row: Line", "row: Line\n    rows: 2", "lines: 'rows' is not known here"),
+    ("name: bill_v2", "name: bill", "name: it needs small letters"),
+    ("xml: Lines", "xml: Total", "fields: two elements are called Total"),
+    ("fields:", "fields: [", "it is not YAML"),
+    ("xml: Bill", "xml: Bill\nxml: Bill", "'xml' is there twice"),
+]
+
+
+def test_the_mappings_that_come_with_us_are_right() -> None:
+    assert shipped_names() == ["invoice_v1", "pt_simon_invoice_v1", "receipt_v1"]
+    assert [load_shipped(name).name for name in shipped_names()] == shipped_names()
+
+
+def test_an_unknown_mapping_is_told_which_there_are() -> None:
+    with pytest.raises(UnknownMapping, match="invoice_v1, pt_simon_invoice_v1, receipt_v1"):
+        load_shipped("no_such_v9")
+
+
+def test_a_mapping_of_ones_own_is_read() -> None:
+    mapping = read_mapping(GOOD, "bill_v2.yaml")
+    assert [field.name for field in mapping.fields] == ["total", "lines"]
+    assert mapping.namespace == "urn:octavo:mapping:bill_v2"
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), BROKEN, ids=[reason[:30] for *_, reason in BROKEN])
+def test_a_broken_mapping_is_refused_with_file_field_and_reason(old: str, new: str, reason: str) -> None:
+    with pytest.raises(BadMapping) as refused:
+        read_mapping(GOOD.replace(old, new, 1), "bill_v2.yaml")
+    assert "bill_v2.yaml: " in str(refused.value)
+    assert reason in str(refused.value)
+
+
+def test_a_mapping_can_extend_one_that_comes_with_us() -> None:
+    text = "name: mine_v1\nextends: invoice_v1\nfields: {total: {labels: {tlh: [naDev]}}}"
+    mapping = mapping_from_text(text, "mine_v1.yaml")
+    total, theirs = mapping.field("total"), load_shipped("invoice_v1").field("total")
+    assert total
+    assert theirs
+    assert total.labels == (*theirs.labels, "naDev")
+    assert mapping.checks == load_shipped("invoice_v1").checks

@@ -1,0 +1,82 @@
+"""XML fits the mapping's own schema, says where values stand, and is the same for the same values."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from octavo.convert.engine import convert
+from octavo.convert.records import conversion_from_json, conversion_to_json
+from octavo.convert.shipped import load_shipped, shipped_names
+from octavo.convert.xml import PROVENANCE, render, schema_of, validate
+from octavo.model.errors import Defect
+from tests.support.sheets import INVOICE, sheet
+
+MAPPING = load_shipped("invoice_v1")
+FOUND = convert([sheet(INVOICE)], MAPPING)
+NAMES = {"i": MAPPING.namespace}
+
+
+def test_both_forms_fit_the_schema() -> None:
+    for plain in (False, True):
+        validate(render(FOUND, MAPPING, plain=plain), MAPPING)
+
+
+def test_every_element_says_where_its_value_stands() -> None:
+    total = ET.fromstring(render(FOUND, MAPPING)).find("i:TotalAmount", NAMES)
+    assert total is not None
+    said = {name.removeprefix(f"{{{PROVENANCE}}}"): text for name, text in total.attrib.items()}
+    assert said == {
+        "page": "1",
+        "box": "294.0 252.0 330.0 262.0",
+        "quote": "350.55",
+        "confidence": said["confidence"],
+        "verified": "true",
+    }
+
+
+def test_the_plain_form_has_nothing_of_it() -> None:
+    plain = render(FOUND, MAPPING, plain=True)
+    assert PROVENANCE.encode() not in plain
+    root = ET.fromstring(plain)
+    assert [line.text for line in root.findall("i:Lines/i:Line/i:Amount", NAMES)] == ["240.00", "45.00"]
+
+
+def test_the_same_values_make_the_same_bytes() -> None:
+    again = conversion_from_json(conversion_to_json(FOUND), MAPPING)
+    assert render(again, MAPPING) == render(FOUND, MAPPING)
+    assert schema_of(MAPPING) == schema_of(MAPPING)
+
+
+def test_what_is_required_and_missing_is_nil_and_the_xml_stays_valid() -> None:
+    document = render(convert([sheet("Total: 5.00 EUR")], MAPPING), MAPPING)
+    validate(document, MAPPING)
+    assert b'<InvoiceNumber xsi:nil="true"/>' in document
+
+
+def test_letters_that_no_xml_may_hold_are_left_out() -> None:
+    document = render(convert([sheet("Seller: A\x01B\ufffe <&>\nTotal: 5.00")], MAPPING), MAPPING)
+    seller = ET.fromstring(document).find("i:Seller", NAMES)
+    assert seller is not None
+    assert seller.text == "AB <&>"
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_mapping_has_a_schema(name: str) -> None:
+    mapping = load_shipped(name)
+    validate(render(convert([sheet("nothing")], mapping), mapping), mapping)
+
+
+def test_xml_that_does_not_fit_is_our_mistake() -> None:
+    with pytest.raises(Defect, match="does not fit its schema"):
+        validate(render(FOUND, MAPPING).replace(b">350.55<", b">much<"), MAPPING)
+
+
+BAD = [b"", b"[]", b'{"values":[["total","x",1,null,true,null,null]],"checks":[],"missing":[],"source":"rules"}']
+
+
+@pytest.mark.parametrize("written", BAD)
+def test_what_comes_out_of_the_sandbox_is_checked(written: bytes) -> None:
+    with pytest.raises(Defect):
+        conversion_from_json(written, MAPPING)
