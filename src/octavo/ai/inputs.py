@@ -25,3 +25,11 @@ class Source:
     author: str | None = None
     date: str | None = None
     language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPassages:
+    """What two documents say, side by side."""
+
+    first: str
+    second: str

@@ -36,6 +36,55 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
+CREATE FUNCTION public.analyses_follow_document() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE analyses SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    -- A visitor who signs in brings prompts along.
+    UPDATE prompts SET owner_id = NEW.owner_id WHERE owner_id = OLD.owner_id;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.ask_anew(wanted uuid, items uuid[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    number integer;
+    job uuid;
+BEGIN
+    PERFORM FROM jobs WHERE parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
+    -- What was given up is not tried again beside its successor.
+    FOR job IN
+        SELECT j.id FROM analysis_items i JOIN jobs j ON j.id = i.job_id
+        WHERE i.id = ANY (items) AND i.analysis_id = wanted AND j.status = 'dead_letter' ORDER BY j.cap_key, j.id
+    LOOP
+        PERFORM cancel_job(job, 'discarded');
+    END LOOP;
+    UPDATE analysis_items SET status = 'planned', generation = generation + 1, job_id = NULL, answer = NULL, made_by = NULL,
+                              failed_models = '[]', done_at = NULL, error_code = NULL, error_message = NULL
+    WHERE id = ANY (items) AND analysis_id = wanted AND status IN ('done', 'failed');
+    GET DIAGNOSTICS number = ROW_COUNT;
+    FOR job IN
+        SELECT j.id FROM analysis_results r JOIN jobs j ON j.id = r.job_id
+        WHERE r.analysis_id = wanted AND j.status IN ('queued', 'processing', 'paused', 'dead_letter') AND EXISTS (
+            SELECT FROM analysis_items i WHERE i.id = ANY (items) AND i.prompt_id = r.prompt_id AND i.status = 'planned')
+        ORDER BY j.cap_key, j.id
+    LOOP
+        UPDATE analysis_results SET job_id = NULL, status = 'pending', error_code = NULL, error_message = NULL WHERE job_id = job;
+        PERFORM cancel_job(job, 'discarded');
+    END LOOP;
+    UPDATE analysis_results r SET status = 'pending', generation = generation + 1, job_id = NULL, answer = NULL,
+                                  citations = '[]', made_by = NULL, failed_models = '[]', completed_at = NULL,
+                                  error_code = NULL, error_message = NULL
+    WHERE analysis_id = wanted AND EXISTS (
+        SELECT FROM analysis_items i WHERE i.id = ANY (items) AND i.prompt_id = r.prompt_id AND i.status = 'planned');
+    IF number > 0 THEN
+        PERFORM reopen_analysis(wanted);
+        PERFORM line_up_items(wanted);
+    END IF;
+    RETURN number;
+END $$;
 CREATE TABLE public.jobs (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -177,6 +226,34 @@ CREATE FUNCTION public.circuit_pause(of_provider text, at timestamp with time zo
         WHERE greatest(open_until, probe_until) > at), 0)
     FROM ai_gates WHERE name = of_provider AND open_until IS NOT NULL
 $$;
+CREATE FUNCTION public.connect_documents(of_documents uuid[], because text) RETURNS integer
+    LANGUAGE sql
+    AS $$
+    SELECT count(*)::integer FROM enqueue_jobs((
+        SELECT coalesce(jsonb_agg(jsonb_build_object(
+            'id', gen_random_uuid(), 'kind', 'detect_connections', 'owner_id', d.owner_id, 'document_id', d.id,
+            'key', concat_ws(':', 'connections', d.id, d.revision, because),
+            'priority', 6, 'input', jsonb_build_object('revision', d.revision)) ORDER BY d.created_at, d.id), '[]')
+        FROM documents d WHERE d.id = ANY (of_documents) AND d.embeddings_ready AND d.deleted_at IS NULL)) AS put
+    WHERE put.made;
+$$;
+CREATE FUNCTION public.connect_when_described() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM job_stages s JOIN jobs j ON j.document_id = NEW.id AND j.kind = 'detect_connections'
+               WHERE s.job_id = NEW.process_id AND s.stage = 'enriched' AND s.finished_at > j.created_at) THEN
+        PERFORM connect_documents(ARRAY[NEW.id], 'described');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.connect_when_ready() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM connect_documents(ARRAY[NEW.id], CASE WHEN OLD.deleted_at IS NOT NULL THEN format('restored:%s', OLD.deleted_at) END);
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.copy_results(twin uuid, copy uuid, process uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -242,6 +319,15 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.count_passages(of_documents uuid[]) RETURNS void
+    LANGUAGE sql
+    AS $$
+    DELETE FROM document_passages p WHERE document_id = ANY (of_documents) AND NOT EXISTS (
+        SELECT FROM chunk_words w WHERE w.document_id = p.document_id AND w.revision = p.revision);
+    INSERT INTO document_passages (document_id, revision, passages, words)
+    SELECT document_id, revision, count(*), sum(length) FROM chunk_words WHERE document_id = ANY (of_documents) GROUP BY 1, 2
+    ON CONFLICT (document_id, revision) DO UPDATE SET passages = excluded.passages, words = excluded.words;
+$$;
 CREATE FUNCTION public.count_references() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -373,7 +459,9 @@ CREATE FUNCTION public.event_type(job_kind text, event_kind text, state_after te
     AS $$
     SELECT CASE
         WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
+        WHEN starts_with(event_kind, 'analysis.') THEN event_kind
         WHEN event_kind = 'dead_letter' THEN 'job.dead_letter'
+        WHEN job_kind IN ('analyse_document', 'answer_segment', 'consolidate_answers', 'recover_analyses') THEN NULL
         ELSE CASE coalesce(job_kind, 'process_document') WHEN 'process_document' THEN 'document.' ELSE 'job.' END
              || CASE WHEN state_after = 'complete' THEN 'completed' ELSE event_kind END
     END
@@ -530,6 +618,64 @@ BEGIN
         'seconds', round(extract(epoch FROM took)::numeric, 3))));
     RETURN true;
 END $$;
+CREATE FUNCTION public.follow_analysis() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.status <> OLD.status AND NOT EXISTS (
+        SELECT FROM analysis_transitions t WHERE t.before = OLD.status AND t.after = NEW.status) THEN
+        RAISE EXCEPTION 'analysis % cannot go from % to %', NEW.id, OLD.status, NEW.status
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'analysis_transitions';
+    END IF;
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    VALUES (NEW.id, 'analysis.' || CASE
+                WHEN TG_OP = 'INSERT' THEN 'created'
+                WHEN NEW.phase = 'abandoned' THEN 'abandoned'
+                WHEN NEW.status <> OLD.status THEN CASE NEW.status WHEN 'error' THEN 'failed' ELSE NEW.status END
+                ELSE NEW.phase END,
+            NEW.owner_id, NEW.document_id, jsonb_strip_nulls(jsonb_build_object(
+                'status', NEW.status, 'phase', NEW.phase, 'error', CASE WHEN NEW.error_code IS NOT NULL THEN
+                    jsonb_build_object('code', NEW.error_code, 'message', NEW.error_message) END)));
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.follow_analysis_job() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    ended boolean := NEW.status IN ('failed', 'dead_letter', 'cancelled');
+    code text := coalesce(NEW.error_code, 'CANCELLED');
+    message text := coalesce(NEW.error_message, 'Stopped by you.');
+BEGIN
+    IF NEW.kind = 'analyse_document' THEN
+        UPDATE analyses SET progressed_at = engine_now(), status = CASE WHEN ended THEN 'error' ELSE 'queued' END,
+            phase = CASE WHEN ended THEN phase ELSE 'initializing' END,
+            error_code = CASE WHEN ended THEN code END, error_message = CASE WHEN ended THEN message END
+        WHERE id = NEW.id AND CASE WHEN ended THEN status IN ('queued', 'analyzing') ELSE status = 'error' END;
+        RETURN NULL;
+    END IF;
+    PERFORM FROM analyses WHERE id = NEW.parent_id FOR UPDATE;
+    IF NEW.kind = 'answer_segment' AND ended THEN
+        UPDATE analysis_items SET status = 'failed', error_code = code, error_message = message
+        WHERE job_id = NEW.id AND status = 'planned';
+    ELSIF NEW.kind = 'answer_segment' THEN
+        UPDATE analysis_items SET status = 'planned', error_code = NULL, error_message = NULL
+        WHERE job_id = NEW.id AND status = 'failed';
+        UPDATE analysis_results r SET status = 'pending', error_code = NULL, error_message = NULL
+        FROM analysis_items i WHERE i.job_id = NEW.id AND r.analysis_id = i.analysis_id AND r.prompt_id = i.prompt_id
+          AND r.status = 'failed';
+    ELSIF ended THEN
+        UPDATE analysis_results SET status = 'failed', error_code = code, error_message = message
+        WHERE job_id = NEW.id AND status = 'running';
+    ELSE
+        UPDATE analysis_results SET status = 'running', error_code = NULL, error_message = NULL
+        WHERE job_id = NEW.id AND status = 'failed';
+    END IF;
+    IF NOT ended THEN
+        PERFORM reopen_analysis(NEW.parent_id);
+    END IF;
+    PERFORM settle_analysis(NEW.parent_id);
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.follow_job() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -651,6 +797,19 @@ BEGIN
     PERFORM return_slots(array_remove(returned, NULL));
     RETURN kept;
 END $$;
+CREATE FUNCTION public.index_passages(of_chunks uuid[]) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO chunk_words (chunk_id, document_id, revision, length, words)
+    SELECT c.id, c.document_id, c.revision,
+           coalesce((SELECT sum(cardinality(positions)) FROM unnest(said.words)), 0), said.words
+    FROM chunks c JOIN documents d ON d.id = c.document_id
+    CROSS JOIN LATERAL search_words(search_config(d.language),
+                                    array_to_string(c.heading_path, E'\n') || E'\n' || c.content) AS said (words)
+    WHERE c.id = ANY (of_chunks)
+    ON CONFLICT (chunk_id) DO UPDATE SET length = excluded.length, words = excluded.words;
+    SELECT count_passages(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
+$$;
 CREATE TABLE public.ai_calls (
     id uuid NOT NULL,
     request_hash bytea,
@@ -723,6 +882,51 @@ CREATE FUNCTION public.job_eta(wanted uuid[]) RETURNS TABLE(job_id uuid, low_sec
     FROM running r LEFT JOIN by_parts p USING (id) LEFT JOIN by_kind k USING (kind)
     WHERE p.id IS NOT NULL OR k.high > r.elapsed
 $$;
+CREATE FUNCTION public.keep_prompt_version() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        NEW.updated_at := engine_now();
+        NEW.version := OLD.version + (CASE WHEN (NEW.content, NEW.system) IS DISTINCT FROM (OLD.content, OLD.system)
+                                      THEN 1 ELSE 0 END);
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.lexeme_query(lexeme text) RETURNS tsquery
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (((''''::text || replace(replace(lexeme, '\'::text, '\\'::text), ''''::text, ''''''::text)) || ''''::text))::tsquery;
+CREATE FUNCTION public.line_up_items(wanted uuid) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    held analyses;
+    jobs jsonb;
+BEGIN
+    SELECT * INTO held FROM analyses WHERE id = wanted FOR UPDATE;
+    WITH due AS (
+        SELECT i.id FROM analysis_items i
+        WHERE i.analysis_id = wanted AND i.status = 'planned' AND i.job_id IS NULL
+          AND (held.mode = 'parallel' OR i.id IN (
+              SELECT DISTINCT ON (n.prompt_id) n.id FROM analysis_items n JOIN segments s ON s.id = n.segment_id
+              WHERE n.analysis_id = wanted AND n.status IN ('planned', 'failed') ORDER BY n.prompt_id, s.first))
+    ), given AS (
+        UPDATE analysis_items i SET job_id = gen_random_uuid() FROM due WHERE i.id = due.id
+        RETURNING i.id, i.job_id, i.generation, i.prompt_id, i.segment_id
+    )
+    SELECT jsonb_agg(jsonb_build_object(
+               'id', g.job_id, 'kind', 'answer_segment', 'owner_id', held.owner_id, 'parent_id', wanted,
+               'key', format('%s:%s', g.id, g.job_id), 'cap_key', format('analysis:%s', wanted), 'cap', held.at_once,
+               'input', jsonb_build_object('item', g.id)) ORDER BY r.execution_order, r.prompt_id, s.first)
+    INTO jobs
+    FROM given g JOIN segments s ON s.id = g.segment_id
+    JOIN analysis_results r ON r.analysis_id = wanted AND r.prompt_id = g.prompt_id;
+    IF jobs IS NULL THEN
+        RETURN 0;
+    END IF;
+    PERFORM enqueue_jobs(jobs);
+    RETURN jsonb_array_length(jobs);
+END $$;
 CREATE FUNCTION public.lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF uuid
     LANGUAGE sql
     AS $$
@@ -734,6 +938,7 @@ CREATE FUNCTION public.merge_owner(visitor uuid, person uuid) RETURNS integer
     AS $$
 DECLARE
     moved integer;
+    arrived uuid[] := ARRAY(SELECT id FROM documents WHERE owner_id = visitor);
 BEGIN
     PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
     IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
@@ -770,10 +975,41 @@ BEGIN
     UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor;
     GET DIAGNOSTICS moved = ROW_COUNT;
     UPDATE notifications SET owner_id = person WHERE owner_id = visitor;
+    INSERT INTO connection_verdicts (owner_id, digest, verdict, decided_at)
+    SELECT person, digest, verdict, decided_at FROM connection_verdicts WHERE owner_id = visitor
+    ON CONFLICT DO NOTHING;
+    INSERT INTO connection_weights (owner_id, semantic_similarity, contradiction_detection, thematic_bridge)
+    SELECT person, semantic_similarity, contradiction_detection, thematic_bridge FROM connection_weights
+    WHERE owner_id = visitor
+    ON CONFLICT DO NOTHING;
+    PERFORM connect_documents(arrived, format('of:%s', visitor));
     DELETE FROM sessions WHERE owner_id = visitor;
     DELETE FROM owners WHERE id = visitor;
     RETURN moved;
 END $$;
+CREATE FUNCTION public.nearest_passages(of_owner uuid, chosen jsonb, of_model integer, given public.vector, required tsquery, excluded tsquery, by_index boolean, most integer) RETURNS TABLE(chunk_id uuid, document_id uuid, score double precision)
+    LANGUAGE plpgsql STABLE
+    AS $_$
+DECLARE
+    as_indexed text := CASE WHEN by_index THEN format(
+        CASE WHEN vector_dims(given) > 2000 THEN '::halfvec(%s)' ELSE '::vector(%s)' END, vector_dims(given)) ELSE '' END;
+BEGIN
+    IF of_model IS NULL THEN
+        RETURN;
+    END IF;
+    RETURN QUERY EXECUTE format($query$
+        SELECT near.chunk_id, near.document_id, 1 - near.distance FROM (
+            SELECT e.chunk_id, e.document_id, d.revision, e.vector%1$s <=> $1%1$s AS distance
+            FROM chunk_embeddings e JOIN searched_documents($2, $3) d ON d.id = e.document_id %3$s
+            WHERE e.model_id = %2$s AND e.owner_id = $2
+            ORDER BY e.vector%1$s <=> $1%1$s LIMIT 2 * $4) AS near
+        JOIN chunks c ON c.id = near.chunk_id AND c.revision = near.revision
+        ORDER BY near.distance, near.chunk_id LIMIT $4$query$,
+        as_indexed, of_model, CASE WHEN required IS NOT NULL OR excluded IS NOT NULL THEN
+            'JOIN chunk_words w ON w.chunk_id = e.chunk_id AND ($5 IS NULL OR w.words @@ $5) AND ($6 IS NULL OR NOT w.words @@ $6)'
+            ELSE '' END)
+    USING given, of_owner, chosen, most, required, excluded;
+END $_$;
 CREATE FUNCTION public.next_in_line(worker uuid, known text[], slots integer, is_idle boolean, at timestamp with time zone, mark_priority smallint, mark_time bigint) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
@@ -826,6 +1062,12 @@ CREATE FUNCTION public.next_virtual_time(owner uuid, wanted smallint) RETURNS bi
         coalesce((SELECT max(virtual_time) FROM jobs
                   WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
 $$;
+CREATE FUNCTION public.open_jobs_of(wanted uuid) RETURNS SETOF uuid
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT id FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing', 'paused')
+    ORDER BY cap_key NULLS FIRST, id
+$$;
 CREATE FUNCTION public.pass_time(taking_over boolean) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -837,6 +1079,13 @@ BEGIN
         taken := take_over_expired(at, 500);
     END IF;
     RETURN taken + promote_due(at, 1000);
+END $$;
+CREATE FUNCTION public.passages_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM count_passages(ARRAY(SELECT DISTINCT document_id FROM gone));
+    RETURN NULL;
 END $$;
 CREATE FUNCTION public.pause_job(job uuid, token bigint, code text, message text) RETURNS boolean
     LANGUAGE plpgsql
@@ -905,7 +1154,7 @@ BEGIN
     INSERT INTO documents (id, owner_id, process_id, title, author, filename, content_type, source_type, source_url, sha256,
                            bytes, metadata, duplicate_of, last_revision)
     VALUES (u.document_id, of_owner, u.process_id, u.given ->> 'title', u.given ->> 'author', u.filename, u.content_type,
-            detected, u.source_url, u.sha256, u.bytes, u.given - 'title' - 'author', twin.id, 1);
+            detected, u.source_url, u.sha256, u.bytes, u.given - '{title,author,extraction}'::text[], twin.id, 1);
     IF quota < (SELECT bytes FROM owner_usage WHERE owner_id = of_owner) THEN
         RAISE EXCEPTION 'more than % bytes', quota USING ERRCODE = 'program_limit_exceeded';
     END IF;
@@ -917,12 +1166,14 @@ BEGIN
     IF expired IS NOT NULL THEN
         UPDATE documents SET duplicate_of = u.document_id, updated_at = clock_timestamp() WHERE id = expired;
     END IF;
-    IF twin.status = 'completed' THEN
+    -- What a model should write is not what the twin has.
+    IF twin.status = 'completed' AND NOT u.given ? 'extraction' THEN
         PERFORM copy_results(twin.id, u.document_id, u.process_id);
     ELSE
         PERFORM enqueue_jobs(jsonb_build_array(jsonb_build_object(
             'id', u.process_id, 'kind', 'process_document', 'owner_id', of_owner, 'document_id', u.document_id,
-            'key', format('process:%s:1', u.document_id), 'input', jsonb_build_object('revision', 1))));
+            'key', format('process:%s:1', u.document_id), 'input',
+            jsonb_strip_nulls(jsonb_build_object('revision', 1, 'extraction', u.given ->> 'extraction')))));
     END IF;
     RETURN QUERY SELECT 'uploaded', u.document_id, u.process_id, twin.id;
 END $$;
@@ -984,6 +1235,37 @@ BEGIN
         NOTIFY octavo_jobs;
     END IF;
     RETURN NULL;
+END $$;
+CREATE FUNCTION public.recover_analyses() RETURNS TABLE(lined_up integer, abandoned integer)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    one uuid;
+BEGIN
+    lined_up := 0;
+    abandoned := 0;
+    FOR one IN SELECT id FROM analyses WHERE status IN ('created', 'queued', 'analyzing') ORDER BY id LOOP
+        PERFORM FROM jobs WHERE id = one OR parent_id = one ORDER BY id FOR UPDATE;
+        UPDATE analysis_items i SET job_id = NULL
+        WHERE analysis_id = one AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
+        UPDATE analysis_results r SET status = 'pending', job_id = NULL
+        WHERE analysis_id = one AND status = 'running' AND NOT EXISTS (
+            SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
+        IF EXISTS (SELECT FROM analyses WHERE id = one AND phase IN ('processing', 'consolidating')) THEN
+            lined_up := lined_up + line_up_items(one);
+            IF NOT EXISTS (SELECT FROM jobs WHERE parent_id = one AND status IN ('queued', 'processing', 'paused')) THEN
+                PERFORM settle_analysis(one);
+            END IF;
+        END IF;
+        IF EXISTS (SELECT FROM analyses WHERE id = one AND status IN ('queued', 'analyzing')
+                   AND progressed_at < engine_now() - interval '48 hours')
+           AND NOT EXISTS (SELECT FROM jobs WHERE (id = one OR parent_id = one) AND status IN ('queued', 'processing')) THEN
+            PERFORM stop_analysis(one, 'ABANDONED', 'Nothing happened for two days.', 'abandoned');
+            abandoned := abandoned + 1;
+        END IF;
+    END LOOP;
+    RETURN NEXT;
 END $$;
 CREATE FUNCTION public.refuse_broken(job uuid, invariant text) RETURNS void
     LANGUAGE plpgsql
@@ -1090,6 +1372,14 @@ CREATE FUNCTION public.renew_leases(worker uuid, held uuid[], tokens bigint[], l
     FROM unnest(held, tokens) AS h (id, token), (SELECT engine_now() AS at) AS t
     WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing' AND jobs.deadline_at > t.at
     RETURNING jobs.id
+$$;
+CREATE FUNCTION public.reopen_analysis(wanted uuid) RETURNS void
+    LANGUAGE sql
+    AS $$
+    UPDATE analyses SET status = 'analyzing', phase = 'processing', completed_at = NULL, error_code = NULL,
+                        error_message = NULL, progressed_at = engine_now()
+    WHERE id = wanted AND (status IN ('completed', 'error') OR phase = 'consolidating') AND units IS NOT NULL
+      AND EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted)
 $$;
 CREATE FUNCTION public.report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text) RETURNS boolean
     LANGUAGE sql
@@ -1210,6 +1500,41 @@ BEGIN
     UPDATE ai_gates SET probe_until = at + make_interval(secs => seconds + time_limit)
     WHERE name = of_provider AND open_until IS NOT NULL;
 END $$;
+CREATE FUNCTION public.restart_analysis(wanted uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    job uuid;
+BEGIN
+    PERFORM FROM jobs WHERE id = wanted OR parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted) THEN
+        IF EXISTS (SELECT FROM jobs WHERE id = wanted AND status IN ('failed', 'dead_letter', 'cancelled', 'paused')) THEN
+            PERFORM requeue_job(wanted, NULL);
+        END IF;
+        RETURN;
+    END IF;
+    -- First those that are only marked as failed, because a job was never there for them.
+    UPDATE analysis_items i SET status = 'planned', job_id = NULL, error_code = NULL, error_message = NULL
+    WHERE analysis_id = wanted AND status = 'failed' AND NOT EXISTS (
+        SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('failed', 'dead_letter', 'cancelled'));
+    FOR job IN
+        SELECT j.id FROM jobs j LEFT JOIN analysis_items i ON i.job_id = j.id
+        LEFT JOIN analysis_results r ON r.job_id = j.id
+        LEFT JOIN segments s ON s.id = i.segment_id
+        LEFT JOIN analysis_results p ON p.analysis_id = i.analysis_id AND p.prompt_id = i.prompt_id
+        WHERE j.parent_id = wanted AND j.status IN ('failed', 'dead_letter', 'cancelled', 'paused')
+          AND (i.id IS NOT NULL OR r.prompt_id IS NOT NULL)
+        ORDER BY p.execution_order, p.prompt_id, s.first
+    LOOP
+        PERFORM requeue_job(job, NULL);
+    END LOOP;
+    UPDATE analysis_results r SET status = 'pending', job_id = NULL, error_code = NULL, error_message = NULL
+    WHERE analysis_id = wanted AND status = 'failed';
+    PERFORM reopen_analysis(wanted);
+    PERFORM line_up_items(wanted);
+    PERFORM settle_analysis(wanted);
+END $$;
 CREATE FUNCTION public.resume_within_budget(limits numeric[]) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -1260,6 +1585,48 @@ CREATE FUNCTION public.running_seconds(job uuid, attempt_started timestamp with 
         SELECT sum(extract(epoch FROM finished_at - started_at)) FROM job_stages
         WHERE job_id = job AND finished_at <= attempt_started), 0)
 $$;
+CREATE FUNCTION public.search_config(of_language text) RETURNS regconfig
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE split_part(lower(COALESCE(of_language, 'en'::text)), '-'::text, 1) WHEN 'en'::text THEN 'english'::regconfig WHEN 'ar'::text THEN 'arabic'::regconfig WHEN 'ca'::text THEN 'catalan'::regconfig WHEN 'da'::text THEN 'danish'::regconfig WHEN 'de'::text THEN 'german'::regconfig WHEN 'el'::text THEN 'greek'::regconfig WHEN 'es'::text THEN 'spanish'::regconfig WHEN 'eu'::text THEN 'basque'::regconfig WHEN 'fi'::text THEN 'finnish'::regconfig WHEN 'fr'::text THEN 'french'::regconfig WHEN 'ga'::text THEN 'irish'::regconfig WHEN 'hi'::text THEN 'hindi'::regconfig WHEN 'hu'::text THEN 'hungarian'::regconfig WHEN 'hy'::text THEN 'armenian'::regconfig WHEN 'id'::text THEN 'indonesian'::regconfig WHEN 'it'::text THEN 'italian'::regconfig WHEN 'lt'::text THEN 'lithuanian'::regconfig WHEN 'ne'::text THEN 'nepali'::regconfig WHEN 'nl'::text THEN 'dutch'::regconfig WHEN 'no'::text THEN 'norwegian'::regconfig WHEN 'nb'::text THEN 'norwegian'::regconfig WHEN 'pt'::text THEN 'portuguese'::regconfig WHEN 'ro'::text THEN 'romanian'::regconfig WHEN 'ru'::text THEN 'russian'::regconfig WHEN 'sr'::text THEN 'serbian'::regconfig WHEN 'sv'::text THEN 'swedish'::regconfig WHEN 'ta'::text THEN 'tamil'::regconfig WHEN 'tr'::text THEN 'turkish'::regconfig WHEN 'yi'::text THEN 'yiddish'::regconfig ELSE 'simple'::regconfig END;
+CREATE FUNCTION public.search_text(given text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+DECLARE
+    plain text := normalize(translate(left(given, 100000), '/\*_`#|<>~=@', '            '), NFKC);
+    unspaced CONSTANT text := '\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3040-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF';
+BEGIN
+    IF plain !~ ('[' || unspaced || ']') THEN
+        RETURN plain;
+    END IF;
+    RETURN (
+        SELECT string_agg(CASE WHEN part[1] ~ ('^[' || unspaced || ']') THEN (
+            SELECT string_agg(substr(part[1], place, 2), ' ' ORDER BY place) FROM generate_series(1, length(part[1])) AS place)
+            ELSE part[1] END, ' ' ORDER BY number)
+        FROM regexp_matches(plain, format('[%1$s]+|[^%1$s]+', unspaced), 'g') WITH ORDINALITY AS parts (part, number));
+END $_$;
+CREATE FUNCTION public.search_words(config regconfig, given text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT said || array_to_tsvector(ARRAY(SELECT '3 ' || lexeme FROM unnest(said) WHERE cardinality(positions) >= 3))
+    FROM to_tsvector(config, search_text(given)) AS said
+$$;
+CREATE FUNCTION public.searched_documents(of_owner uuid, chosen jsonb) RETURNS TABLE(id uuid, revision integer, config regconfig)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT d.id, d.revision, search_config(d.language) FROM documents d
+    WHERE d.owner_id = of_owner AND d.deleted_at IS NULL
+      AND (chosen -> 'documents' IS NULL OR d.id = ANY (ARRAY(SELECT jsonb_array_elements_text(chosen -> 'documents')::uuid)))
+      AND (chosen -> 'without' IS NULL OR d.id <> (chosen ->> 'without')::uuid)
+      AND (chosen -> 'tags' IS NULL OR EXISTS (
+          SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+          WHERE dt.document_id = d.id AND lower(t.name) IN (SELECT lower(jsonb_array_elements_text(chosen -> 'tags')))))
+      AND (chosen -> 'collection' IS NULL OR EXISTS (
+          SELECT FROM collections c WHERE c.id = d.collection_id AND lower(c.name) = lower(chosen ->> 'collection')))
+      AND (chosen -> 'kinds' IS NULL OR d.source_type IN (SELECT jsonb_array_elements_text(chosen -> 'kinds')))
+      AND (chosen -> 'language' IS NULL OR d.language = chosen ->> 'language')
+      AND (chosen -> 'since' IS NULL OR coalesce(d.document_date, d.created_at::date) >= (chosen ->> 'since')::date)
+      AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
+$$;
 CREATE FUNCTION public.set_cap(wanted_key text, wanted integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1267,6 +1634,57 @@ BEGIN
     INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
     ON CONFLICT (key) DO UPDATE SET most = excluded.most;
     PERFORM admit_waiting(ARRAY[wanted_key]);
+END $$;
+CREATE FUNCTION public.settle_analysis(wanted uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    held analyses;
+    jobs jsonb;
+    at timestamptz := engine_now();
+BEGIN
+    SELECT * INTO held FROM analyses WHERE id = wanted FOR UPDATE;
+    IF held.status <> 'analyzing' OR held.phase NOT IN ('processing', 'consolidating') THEN
+        RETURN;
+    END IF;
+    UPDATE analysis_results r SET status = 'failed', error_code = 'ANALYSIS_INCOMPLETE',
+        error_message = 'Some pages could not be asked.'
+    WHERE r.analysis_id = wanted AND r.status = 'pending'
+      AND EXISTS (SELECT FROM analysis_items i
+                  WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'failed')
+      AND NOT EXISTS (SELECT FROM analysis_items i
+                      WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'planned'
+                        AND (i.job_id IS NOT NULL OR held.mode = 'parallel'));
+    WITH whole AS (
+        UPDATE analysis_results r SET status = 'running', job_id = gen_random_uuid()
+        WHERE r.analysis_id = wanted AND r.status = 'pending' AND NOT EXISTS (
+            SELECT FROM analysis_items i
+            WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status IN ('planned', 'failed'))
+        RETURNING r.prompt_id, r.job_id, r.execution_order
+    )
+    SELECT jsonb_agg(jsonb_build_object(
+               'id', w.job_id, 'kind', 'consolidate_answers', 'owner_id', held.owner_id, 'parent_id', wanted,
+               'key', format('%s:%s', w.prompt_id, w.job_id), 'cap_key', format('analysis:%s', wanted),
+               'cap', held.at_once, 'priority', 4, 'input', jsonb_build_object('prompt', w.prompt_id))
+           ORDER BY w.execution_order, w.prompt_id)
+    INTO jobs FROM whole w;
+    IF jobs IS NOT NULL THEN
+        PERFORM enqueue_jobs(jobs);
+    END IF;
+    UPDATE analyses a SET
+        progressed_at = at,
+        status = n.status,
+        phase = CASE WHEN n.status = 'completed' THEN 'completed' WHEN n.asking THEN 'processing' ELSE 'consolidating' END,
+        completed_at = CASE WHEN n.status = 'completed' THEN at END,
+        error_code = CASE WHEN n.status = 'error' THEN n.code END,
+        error_message = CASE WHEN n.status = 'error' THEN n.message END
+    FROM (SELECT CASE WHEN bool_or(r.status IN ('pending', 'running')) THEN 'analyzing'
+                      WHEN bool_or(r.status = 'failed') THEN 'error' ELSE 'completed' END AS status,
+                 (array_agg(r.error_code ORDER BY r.execution_order) FILTER (WHERE r.status = 'failed'))[1] AS code,
+                 (array_agg(r.error_message ORDER BY r.execution_order) FILTER (WHERE r.status = 'failed'))[1] AS message,
+                 EXISTS (SELECT FROM analysis_items i WHERE i.analysis_id = wanted AND i.status = 'planned') AS asking
+          FROM analysis_results r WHERE r.analysis_id = wanted) AS n
+    WHERE a.id = wanted;
 END $$;
 CREATE FUNCTION public.settle_call(call uuid, read integer, written integer, cost numeric, took double precision, answer jsonb) RETURNS boolean
     LANGUAGE plpgsql
@@ -1322,6 +1740,21 @@ BEGIN
     PERFORM enqueue_jobs(wanted);
     RETURN jsonb_array_length(wanted);
 END $$;
+CREATE FUNCTION public.stop_analysis(wanted uuid, code text, message text, to_phase text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    job uuid;
+BEGIN
+    PERFORM FROM jobs WHERE id = wanted OR parent_id = wanted ORDER BY id FOR UPDATE;
+    UPDATE analyses SET status = 'error', phase = coalesce(to_phase, phase), error_code = code, error_message = message
+    WHERE id = wanted AND status IN ('queued', 'analyzing');
+    FOR job IN SELECT open_jobs_of(wanted) LOOP
+        IF EXISTS (SELECT FROM jobs WHERE id = job AND status IN ('queued', 'processing', 'paused')) THEN
+            PERFORM cancel_job(job, NULL);
+        END IF;
+    END LOOP;
+END $$;
 CREATE FUNCTION public.take_ledger_turn() RETURNS void
     LANGUAGE sql
     AS $$
@@ -1367,6 +1800,28 @@ BEGIN
     PERFORM take_ledger_turn();
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.tell_items() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    SELECT a.id, 'analysis.item', a.owner_id, a.document_id,
+           jsonb_build_object('item', n.id, 'segment', n.segment_id, 'prompt', n.prompt_id, 'status', n.status)
+    FROM changed_to n JOIN changed_from o USING (id) JOIN analyses a ON a.id = n.analysis_id
+    WHERE n.status <> o.status;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.tell_results() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    SELECT a.id, 'analysis.result', a.owner_id, a.document_id,
+           jsonb_build_object('prompt', n.prompt_id, 'status', n.status)
+    FROM changed_to n JOIN changed_from o USING (analysis_id, prompt_id) JOIN analyses a ON a.id = n.analysis_id
+    WHERE n.status <> o.status;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.tend_calls(kept interval) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -1381,16 +1836,43 @@ BEGIN
     DELETE FROM provider_files WHERE expires_at < at;
     RETURN given_up;
 END $$;
+CREATE FUNCTION public.times_used(words tsvector, word tsquery) RETURNS double precision
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (((1)::double precision / ((1.64493406685)::double precision * GREATEST(((1.00001)::double precision - (ts_rank('{1,1,1,1}'::real[], words, word))::double precision), (0.002)::double precision))) - (0.5)::double precision);
 CREATE FUNCTION public.vectors_follow_document() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     UPDATE chunk_embeddings SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    UPDATE connections SET owner_id = NEW.owner_id
+    WHERE NEW.id IN (source_document, target_document) AND owner_id <> NEW.owner_id;
     RETURN NULL;
 END $$;
 CREATE FUNCTION public.virtual_clock(priority smallint) RETURNS bigint
     LANGUAGE sql
     AS $$ SELECT coalesce(pg_sequence_last_value(('virtual_clock_' || priority)::regclass), 0) $$;
+CREATE FUNCTION public.words_follow_chunks() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM index_passages(ARRAY(SELECT id FROM made));
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.words_follow_language() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM index_passages(ARRAY(SELECT id FROM chunks WHERE document_id = NEW.id));
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.write_prompt_version() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO prompt_versions (prompt_id, version, title, content, system)
+    VALUES (NEW.id, NEW.version, NEW.title, NEW.content, NEW.system) ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
 CREATE TABLE public.ai_gates (
     name text NOT NULL,
     requests_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
@@ -1417,6 +1899,91 @@ CREATE TABLE public.ai_spending (
     spent_usd numeric(16,8) DEFAULT 0 NOT NULL,
     CONSTRAINT ai_spending_reserved_usd_check CHECK ((reserved_usd >= (0)::numeric)),
     CONSTRAINT ai_spending_spent_usd_check CHECK ((spent_usd >= (0)::numeric))
+);
+CREATE TABLE public.analyses (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    document_id uuid NOT NULL,
+    revision integer NOT NULL,
+    mode text NOT NULL,
+    at_once integer NOT NULL,
+    status text NOT NULL,
+    phase text DEFAULT 'initializing'::text NOT NULL,
+    unit text,
+    units integer,
+    error_code text,
+    error_message text,
+    created_at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    progressed_at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    completed_at timestamp with time zone,
+    CONSTRAINT abandoned_is_an_error CHECK (((phase <> 'abandoned'::text) OR (status = 'error'::text))),
+    CONSTRAINT analyses_at_once_check CHECK (((at_once >= 1) AND (at_once <= 10))),
+    CONSTRAINT analyses_mode_check CHECK ((mode = ANY (ARRAY['parallel'::text, 'sequential'::text]))),
+    CONSTRAINT analyses_phase_check CHECK ((phase = ANY (ARRAY['initializing'::text, 'uploading'::text, 'processing'::text, 'consolidating'::text, 'completed'::text, 'abandoned'::text]))),
+    CONSTRAINT analyses_status_check CHECK ((status = ANY (ARRAY['created'::text, 'queued'::text, 'analyzing'::text, 'completed'::text, 'error'::text]))),
+    CONSTRAINT analyses_unit_check CHECK ((unit = ANY (ARRAY['pages'::text, 'passages'::text]))),
+    CONSTRAINT analyses_units_check CHECK ((units > 0)),
+    CONSTRAINT completed_has_its_time CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
+    CONSTRAINT completed_in_both CHECK (((status = 'completed'::text) = (phase = 'completed'::text))),
+    CONSTRAINT error_has_its_code CHECK (((status = 'error'::text) = (error_code IS NOT NULL))),
+    CONSTRAINT message_with_its_code CHECK (((error_code IS NULL) = (error_message IS NULL))),
+    CONSTRAINT planned_before_asked CHECK (((units IS NOT NULL) OR (phase = ANY (ARRAY['initializing'::text, 'abandoned'::text]))))
+);
+COMMENT ON TABLE public.analyses IS 'One has the id of the job that prepares it; all its other jobs have that one as parent.';
+COMMENT ON COLUMN public.analyses.units IS 'How many pages or passages have to be covered; known when it is planned.';
+CREATE TABLE public.analysis_items (
+    id uuid NOT NULL,
+    analysis_id uuid NOT NULL,
+    segment_id uuid NOT NULL,
+    prompt_id uuid NOT NULL,
+    status text DEFAULT 'planned'::text NOT NULL,
+    generation integer DEFAULT 0 NOT NULL,
+    job_id uuid,
+    answer jsonb,
+    made_by text,
+    failed_models jsonb DEFAULT '[]'::jsonb NOT NULL,
+    error_code text,
+    error_message text,
+    done_at timestamp with time zone,
+    CONSTRAINT analysis_items_generation_check CHECK ((generation >= 0)),
+    CONSTRAINT analysis_items_status_check CHECK ((status = ANY (ARRAY['planned'::text, 'done'::text, 'split'::text, 'failed'::text]))),
+    CONSTRAINT answer_when_done CHECK (((status = 'done'::text) = (answer IS NOT NULL))),
+    CONSTRAINT error_when_failed CHECK (((status = 'failed'::text) = (error_code IS NOT NULL))),
+    CONSTRAINT maker_with_answer CHECK (((answer IS NULL) = (made_by IS NULL))),
+    CONSTRAINT time_with_answer CHECK (((answer IS NULL) = (done_at IS NULL)))
+);
+COMMENT ON COLUMN public.analysis_items.status IS 'split: its segment was too long, and the items of the parts stand for it.';
+COMMENT ON COLUMN public.analysis_items.job_id IS 'NULL: it is not in line yet, because one before it has to be answered first.';
+CREATE TABLE public.analysis_results (
+    analysis_id uuid NOT NULL,
+    prompt_id uuid NOT NULL,
+    version integer NOT NULL,
+    title text NOT NULL,
+    content text NOT NULL,
+    system text NOT NULL,
+    execution_order integer NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    generation integer DEFAULT 0 NOT NULL,
+    job_id uuid,
+    answer text,
+    citations jsonb DEFAULT '[]'::jsonb NOT NULL,
+    made_by text,
+    failed_models jsonb DEFAULT '[]'::jsonb NOT NULL,
+    error_code text,
+    error_message text,
+    completed_at timestamp with time zone,
+    CONSTRAINT analysis_results_generation_check CHECK ((generation >= 0)),
+    CONSTRAINT analysis_results_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text]))),
+    CONSTRAINT answer_when_completed CHECK (((status = 'completed'::text) = (answer IS NOT NULL))),
+    CONSTRAINT error_when_failed CHECK (((status = 'failed'::text) = (error_code IS NOT NULL))),
+    CONSTRAINT job_when_running CHECK (((status <> 'running'::text) OR (job_id IS NOT NULL))),
+    CONSTRAINT maker_with_answer CHECK (((answer IS NULL) = (made_by IS NULL))),
+    CONSTRAINT time_with_answer CHECK (((answer IS NULL) = (completed_at IS NULL)))
+);
+CREATE TABLE public.analysis_transitions (
+    before text NOT NULL,
+    after text NOT NULL,
+    why text NOT NULL
 );
 CREATE TABLE public.api_keys (
     id uuid NOT NULL,
@@ -1467,6 +2034,16 @@ CREATE TABLE public.chunk_embeddings (
     document_id uuid NOT NULL,
     vector public.vector NOT NULL
 );
+CREATE TABLE public.chunk_words (
+    chunk_id uuid NOT NULL,
+    document_id uuid NOT NULL,
+    revision integer NOT NULL,
+    length integer NOT NULL,
+    words tsvector NOT NULL
+)
+WITH (toast_tuple_target='128');
+ALTER TABLE ONLY public.chunk_words ALTER COLUMN words SET STORAGE EXTERNAL;
+COMMENT ON COLUMN public.chunk_words.length IS 'How many words it has, without those that say nothing in its language.';
 CREATE TABLE public.chunks (
     id uuid NOT NULL,
     document_id uuid NOT NULL,
@@ -1500,6 +2077,55 @@ CREATE TABLE public.collections (
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT collections_name_check CHECK ((name <> ''::text))
 );
+CREATE TABLE public.connection_verdicts (
+    owner_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    verdict text NOT NULL,
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT connection_verdicts_digest_check CHECK ((length(digest) = 32)),
+    CONSTRAINT connection_verdicts_verdict_check CHECK ((verdict = ANY (ARRAY['confirmed'::text, 'dismissed'::text])))
+);
+CREATE TABLE public.connection_weights (
+    owner_id uuid NOT NULL,
+    semantic_similarity smallint NOT NULL,
+    contradiction_detection smallint NOT NULL,
+    thematic_bridge smallint NOT NULL,
+    CONSTRAINT connection_weights_contradiction_detection_check CHECK (((contradiction_detection >= 0) AND (contradiction_detection <= 100))),
+    CONSTRAINT connection_weights_semantic_similarity_check CHECK (((semantic_similarity >= 0) AND (semantic_similarity <= 100))),
+    CONSTRAINT connection_weights_thematic_bridge_check CHECK (((thematic_bridge >= 0) AND (thematic_bridge <= 100)))
+);
+CREATE TABLE public.connections (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    engine text NOT NULL,
+    source_chunk uuid NOT NULL,
+    target_chunk uuid NOT NULL,
+    source_document uuid NOT NULL,
+    target_document uuid NOT NULL,
+    strength real NOT NULL,
+    source_start integer NOT NULL,
+    source_end integer NOT NULL,
+    target_start integer NOT NULL,
+    target_end integer NOT NULL,
+    explanation text NOT NULL,
+    status text NOT NULL,
+    made_by text NOT NULL,
+    digest bytea NOT NULL,
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    found_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT between_documents CHECK ((source_document <> target_document)),
+    CONSTRAINT connections_check CHECK ((source_end > source_start)),
+    CONSTRAINT connections_check1 CHECK ((target_end > target_start)),
+    CONSTRAINT connections_digest_check CHECK ((length(digest) = 32)),
+    CONSTRAINT connections_engine_check CHECK ((engine = ANY (ARRAY['semantic_similarity'::text, 'contradiction_detection'::text, 'thematic_bridge'::text]))),
+    CONSTRAINT connections_source_start_check CHECK ((source_start >= 0)),
+    CONSTRAINT connections_status_check CHECK ((status = ANY (ARRAY['found'::text, 'possible'::text, 'confirmed'::text]))),
+    CONSTRAINT connections_strength_check CHECK (((strength >= (0)::double precision) AND (strength <= (1)::double precision))),
+    CONSTRAINT connections_target_start_check CHECK ((target_start >= 0)),
+    CONSTRAINT without_direction CHECK ((source_chunk < target_chunk))
+);
+COMMENT ON COLUMN public.connections.source_start IS 'In characters of the passage; from there to source_end is what is quoted.';
+COMMENT ON COLUMN public.connections.digest IS 'Of what both sides say; a person''s verdict is remembered by it.';
 CREATE TABLE public.deliveries (
     id uuid NOT NULL,
     subscriber_id uuid NOT NULL,
@@ -1517,6 +2143,12 @@ CREATE TABLE public.deliveries (
     CONSTRAINT failed_with_a_code CHECK (((error_code IS NOT NULL) = (status = 'failed'::text)))
 );
 COMMENT ON COLUMN public.deliveries.answer IS 'The number that the receiver answered with: a status of HTTP or of SMTP.';
+CREATE TABLE public.document_passages (
+    document_id uuid NOT NULL,
+    revision integer NOT NULL,
+    passages integer NOT NULL,
+    words bigint NOT NULL
+);
 CREATE TABLE public.document_tags (
     document_id uuid NOT NULL,
     tag_id uuid NOT NULL,
@@ -1782,6 +2414,31 @@ CREATE TABLE public.pages (
     CONSTRAINT pages_number_check CHECK ((number > 0))
 );
 COMMENT ON COLUMN public.pages.bookmarks IS 'What begins here by the file''s own table of contents and has no heading in the text, each as [level, title].';
+CREATE TABLE public.prompt_versions (
+    prompt_id uuid NOT NULL,
+    version integer NOT NULL,
+    title text NOT NULL,
+    content text NOT NULL,
+    system text NOT NULL,
+    created_at timestamp with time zone DEFAULT public.engine_now() NOT NULL
+);
+CREATE TABLE public.prompts (
+    id uuid NOT NULL,
+    owner_id uuid,
+    title text NOT NULL,
+    content text NOT NULL,
+    system text DEFAULT ''::text NOT NULL,
+    execution_order integer DEFAULT 100 NOT NULL,
+    active boolean DEFAULT true NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    CONSTRAINT prompts_content_check CHECK ((content <> ''::text)),
+    CONSTRAINT prompts_execution_order_check CHECK ((execution_order >= 0)),
+    CONSTRAINT prompts_title_check CHECK ((title <> ''::text)),
+    CONSTRAINT prompts_version_check CHECK ((version > 0))
+);
+COMMENT ON COLUMN public.prompts.owner_id IS 'NULL: it came with the installation, is everybody''s and changed by nobody.';
 CREATE TABLE public.provider_files (
     provider text NOT NULL,
     account text NOT NULL,
@@ -1815,6 +2472,23 @@ CREATE TABLE public.schema_migrations (
     digest text NOT NULL,
     applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
+CREATE TABLE public.segments (
+    id uuid NOT NULL,
+    analysis_id uuid NOT NULL,
+    parent_id uuid,
+    first integer NOT NULL,
+    last integer NOT NULL,
+    context_first integer NOT NULL,
+    tokens integer NOT NULL,
+    ready boolean NOT NULL,
+    sha256 bytea,
+    CONSTRAINT file_when_ready CHECK ((ready OR (sha256 IS NULL))),
+    CONSTRAINT pages_in_order CHECK (((1 <= context_first) AND (context_first <= first) AND (first <= last))),
+    CONSTRAINT segments_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT segments_tokens_check CHECK ((tokens >= 0))
+);
+COMMENT ON COLUMN public.segments.parent_id IS 'The segment that was too long for a model, of which this is a part.';
+COMMENT ON COLUMN public.segments.sha256 IS 'Of its file, the artifact segment:<id>; NULL where text is shown instead.';
 CREATE TABLE public.sessions (
     token_hash bytea NOT NULL,
     owner_id uuid NOT NULL,
@@ -1979,6 +2653,20 @@ ALTER TABLE ONLY public.ai_gates
     ADD CONSTRAINT ai_gates_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.ai_spending
     ADD CONSTRAINT ai_spending_pkey PRIMARY KEY (key);
+ALTER TABLE ONLY public.analyses
+    ADD CONSTRAINT analyses_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.analysis_items
+    ADD CONSTRAINT analysis_items_job_id_key UNIQUE (job_id);
+ALTER TABLE ONLY public.analysis_items
+    ADD CONSTRAINT analysis_items_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.analysis_items
+    ADD CONSTRAINT analysis_items_segment_id_prompt_id_key UNIQUE (segment_id, prompt_id);
+ALTER TABLE ONLY public.analysis_results
+    ADD CONSTRAINT analysis_results_job_id_key UNIQUE (job_id);
+ALTER TABLE ONLY public.analysis_results
+    ADD CONSTRAINT analysis_results_pkey PRIMARY KEY (analysis_id, prompt_id);
+ALTER TABLE ONLY public.analysis_transitions
+    ADD CONSTRAINT analysis_transitions_pkey PRIMARY KEY (before, after);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.artifacts
@@ -1991,14 +2679,24 @@ ALTER TABLE ONLY public.chunk_concepts
     ADD CONSTRAINT chunk_concepts_pkey PRIMARY KEY (chunk_id, concept);
 ALTER TABLE ONLY public.chunk_embeddings
     ADD CONSTRAINT chunk_embeddings_pkey PRIMARY KEY (chunk_id, model_id);
+ALTER TABLE ONLY public.chunk_words
+    ADD CONSTRAINT chunk_words_pkey PRIMARY KEY (chunk_id);
 ALTER TABLE ONLY public.chunks
     ADD CONSTRAINT chunks_document_id_revision_index_key UNIQUE (document_id, revision, index);
 ALTER TABLE ONLY public.chunks
     ADD CONSTRAINT chunks_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.collections
     ADD CONSTRAINT collections_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.connection_verdicts
+    ADD CONSTRAINT connection_verdicts_pkey PRIMARY KEY (owner_id, digest);
+ALTER TABLE ONLY public.connection_weights
+    ADD CONSTRAINT connection_weights_pkey PRIMARY KEY (owner_id);
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.document_passages
+    ADD CONSTRAINT document_passages_pkey PRIMARY KEY (document_id, revision);
 ALTER TABLE ONLY public.document_tags
     ADD CONSTRAINT document_tags_pkey PRIMARY KEY (document_id, tag_id);
 ALTER TABLE ONLY public.documents
@@ -2017,6 +2715,8 @@ ALTER TABLE ONLY public.job_transitions
     ADD CONSTRAINT job_transitions_pkey PRIMARY KEY (before, after);
 ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT kept_once UNIQUE (source_chunk, target_chunk, engine);
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (owner_id, user_id);
 ALTER TABLE ONLY public.notifications
@@ -2031,6 +2731,10 @@ ALTER TABLE ONLY public.owners
     ADD CONSTRAINT owners_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.pages
     ADD CONSTRAINT pages_pkey PRIMARY KEY (document_id, revision, number);
+ALTER TABLE ONLY public.prompt_versions
+    ADD CONSTRAINT prompt_versions_pkey PRIMARY KEY (prompt_id, version);
+ALTER TABLE ONLY public.prompts
+    ADD CONSTRAINT prompts_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.provider_files
     ADD CONSTRAINT provider_files_pkey PRIMARY KEY (provider, account, owner_id, sha256);
 ALTER TABLE ONLY public.relay
@@ -2039,6 +2743,8 @@ ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (number);
+ALTER TABLE ONLY public.segments
+    ADD CONSTRAINT segments_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (token_hash);
 ALTER TABLE ONLY public.sign_in_links
@@ -2065,14 +2771,25 @@ CREATE INDEX ai_calls_owner ON public.ai_calls USING btree (owner_id, created_at
 CREATE INDEX ai_calls_reserved ON public.ai_calls USING btree (expires_at) WHERE (state = 'reserved'::text);
 CREATE INDEX ai_reuses_call ON public.ai_reuses USING btree (call_id);
 CREATE INDEX ai_reuses_owner ON public.ai_reuses USING btree (owner_id, at);
+CREATE INDEX analyses_document ON public.analyses USING btree (document_id);
+CREATE INDEX analyses_open ON public.analyses USING btree (progressed_at) WHERE (status = ANY (ARRAY['created'::text, 'queued'::text, 'analyzing'::text]));
+CREATE INDEX analyses_owner ON public.analyses USING btree (owner_id, created_at, id);
+CREATE INDEX analysis_items_of_prompt ON public.analysis_items USING btree (analysis_id, prompt_id, status);
 CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (key_hash);
 CREATE INDEX api_keys_owner ON public.api_keys USING btree (owner_id, created_at);
 CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id) WHERE (user_id IS NOT NULL);
 CREATE INDEX artifacts_key ON public.artifacts USING btree (key);
 CREATE INDEX artifacts_page_pictures ON public.artifacts USING btree (created_at) WHERE (kind = 'page_picture'::text);
+CREATE INDEX chunk_concepts_concept ON public.chunk_concepts USING btree (lower(concept));
 CREATE INDEX chunk_embeddings_document ON public.chunk_embeddings USING btree (document_id);
 CREATE INDEX chunk_embeddings_owner ON public.chunk_embeddings USING btree (owner_id, model_id);
+CREATE INDEX chunk_words_document ON public.chunk_words USING btree (document_id);
+CREATE INDEX chunk_words_words ON public.chunk_words USING gin (words);
 CREATE UNIQUE INDEX collections_name ON public.collections USING btree (owner_id, lower(name));
+CREATE INDEX connections_owner ON public.connections USING btree (owner_id);
+CREATE INDEX connections_source_document ON public.connections USING btree (source_document);
+CREATE INDEX connections_target ON public.connections USING btree (target_chunk);
+CREATE INDEX connections_target_document ON public.connections USING btree (target_document);
 CREATE INDEX deliveries_at ON public.deliveries USING btree (at);
 CREATE INDEX deliveries_subscriber ON public.deliveries USING btree (subscriber_id, at, id);
 CREATE INDEX document_tags_tag ON public.document_tags USING btree (tag_id);
@@ -2085,6 +2802,7 @@ CREATE INDEX documents_owner_status ON public.documents USING btree (owner_id, s
 CREATE INDEX documents_owner_title ON public.documents USING btree (owner_id, lower(COALESCE(NULLIF(title, ''::text), filename)), id) WHERE (deleted_at IS NULL);
 CREATE INDEX documents_process ON public.documents USING btree (process_id);
 CREATE INDEX documents_stored_only ON public.documents USING btree (owner_id, created_at, id) WHERE ((deleted_at IS NULL) AND (quality = 'stored_only'::text));
+CREATE INDEX documents_title_words ON public.documents USING gin (to_tsvector(public.search_config(language), public.search_text(COALESCE(NULLIF(title, ''::text), filename))));
 CREATE INDEX documents_trash ON public.documents USING btree (owner_id, deleted_at, id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX events_owner ON ONLY public.events USING btree (owner_id, xid, id);
 CREATE INDEX events_default_owner_id_xid_id_idx ON public.events_default USING btree (owner_id, xid, id);
@@ -2117,8 +2835,12 @@ CREATE INDEX outgoing_lines ON public.outgoing USING btree (subscriber_id, proce
 CREATE UNIQUE INDEX outgoing_once ON public.outgoing USING btree (subscriber_id, event_id);
 CREATE UNIQUE INDEX outgoing_one_at_a_time ON public.outgoing USING btree (subscriber_id, process_id) WHERE (job_id IS NOT NULL);
 CREATE UNIQUE INDEX owners_one_local ON public.owners USING btree (kind) WHERE (kind = 'local'::text);
+CREATE INDEX prompts_owner ON public.prompts USING btree (owner_id, execution_order, id);
 CREATE INDEX provider_files_expiry ON public.provider_files USING btree (expires_at);
 CREATE INDEX provider_files_owner ON public.provider_files USING btree (owner_id);
+CREATE INDEX segments_analysis ON public.segments USING btree (analysis_id);
+CREATE UNIQUE INDEX segments_own ON public.segments USING btree (analysis_id, first) WHERE (parent_id IS NULL);
+CREATE UNIQUE INDEX segments_parts ON public.segments USING btree (parent_id, first) WHERE (parent_id IS NOT NULL);
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 CREATE INDEX sessions_owner ON public.sessions USING btree (owner_id);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
@@ -2134,26 +2856,49 @@ ALTER INDEX public.events_owner ATTACH PARTITION public.events_default_owner_id_
 ALTER INDEX public.events_process ATTACH PARTITION public.events_default_process_id_id_idx;
 ALTER INDEX public.events_order ATTACH PARTITION public.events_default_xid_id_idx;
 CREATE TRIGGER a_turn_each BEFORE INSERT OR DELETE OR UPDATE ON public.ai_calls FOR EACH STATEMENT EXECUTE FUNCTION public.take_turn();
+CREATE TRIGGER analyses_follow AFTER UPDATE OF owner_id ON public.documents FOR EACH ROW WHEN ((old.owner_id <> new.owner_id)) EXECUTE FUNCTION public.analyses_follow_document();
+CREATE TRIGGER analyses_tell AFTER UPDATE ON public.analyses FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.phase IS DISTINCT FROM new.phase))) EXECUTE FUNCTION public.follow_analysis();
+CREATE TRIGGER analyses_tell_beginning AFTER INSERT ON public.analyses FOR EACH ROW EXECUTE FUNCTION public.follow_analysis();
+CREATE TRIGGER analysis_follows AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = ANY (ARRAY['analyse_document'::text, 'answer_segment'::text, 'consolidate_answers'::text])) AND ((new.status = ANY (ARRAY['failed'::text, 'dead_letter'::text, 'cancelled'::text])) OR ((new.status = 'queued'::text) AND (old.status = ANY (ARRAY['failed'::text, 'dead_letter'::text, 'cancelled'::text])))))) EXECUTE FUNCTION public.follow_analysis_job();
 CREATE TRIGGER answers_go_with_their_owner BEFORE UPDATE OF owner_id, document_id ON public.ai_calls FOR EACH ROW WHEN (((new.owner_id IS NULL) OR ((new.document_id IS NULL) AND (old.document_id IS NOT NULL)))) EXECUTE FUNCTION public.forget_answer();
 CREATE TRIGGER artifacts_refer AFTER INSERT OR DELETE ON public.artifacts FOR EACH ROW EXECUTE FUNCTION public.count_references();
 CREATE TRIGGER calls_follow AFTER DELETE OR UPDATE OF owner_id ON public.documents FOR EACH ROW EXECUTE FUNCTION public.calls_follow_document();
+CREATE TRIGGER connect_when_described AFTER UPDATE OF status ON public.documents FOR EACH ROW WHEN (((new.status = 'completed'::text) AND (old.status <> 'completed'::text) AND new.embeddings_ready AND (NOT new.needs_classification))) EXECUTE FUNCTION public.connect_when_described();
+CREATE TRIGGER connect_when_ready AFTER UPDATE OF embeddings_ready, deleted_at ON public.documents FOR EACH ROW WHEN ((new.embeddings_ready AND (new.deleted_at IS NULL) AND ((NOT old.embeddings_ready) OR (old.deleted_at IS NOT NULL)))) EXECUTE FUNCTION public.connect_when_ready();
 CREATE TRIGGER deliveries_stay BEFORE UPDATE ON public.deliveries FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
 CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'deliver'::text) AND (old.status <> new.status) AND (new.status = ANY (ARRAY['complete'::text, 'failed'::text, 'dead_letter'::text, 'cancelled'::text])))) EXECUTE FUNCTION public.end_delivery();
 CREATE TRIGGER document_follows AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'process_document'::text) AND (old.status <> new.status))) EXECUTE FUNCTION public.follow_job();
 CREATE TRIGGER documents_count AFTER INSERT OR DELETE OR UPDATE OF owner_id ON public.documents FOR EACH ROW EXECUTE FUNCTION public.count_usage();
 CREATE TRIGGER events_are_append_only BEFORE DELETE OR UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER items_tell AFTER UPDATE ON public.analysis_items REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION public.tell_items();
 CREATE TRIGGER jobs_changed AFTER UPDATE ON public.jobs REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION public.record_changed_jobs();
 CREATE TRIGGER jobs_created AFTER INSERT ON public.jobs REFERENCING NEW TABLE AS created FOR EACH STATEMENT EXECUTE FUNCTION public.record_created_jobs();
 CREATE TRIGGER money_is_counted AFTER INSERT OR DELETE OR UPDATE OF state, cost_usd, owner_id, document_id ON public.ai_calls FOR EACH ROW EXECUTE FUNCTION public.count_money();
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON public.events_default FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER passages_leave AFTER DELETE ON public.chunks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION public.passages_leave();
+CREATE TRIGGER prompts_count_versions BEFORE UPDATE ON public.prompts FOR EACH ROW EXECUTE FUNCTION public.keep_prompt_version();
+CREATE TRIGGER prompts_keep_versions AFTER INSERT OR UPDATE ON public.prompts FOR EACH ROW EXECUTE FUNCTION public.write_prompt_version();
+CREATE TRIGGER results_tell AFTER UPDATE ON public.analysis_results REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION public.tell_results();
 CREATE TRIGGER vectors_follow AFTER UPDATE OF owner_id ON public.documents FOR EACH ROW WHEN ((old.owner_id <> new.owner_id)) EXECUTE FUNCTION public.vectors_follow_document();
+CREATE TRIGGER words_follow AFTER INSERT ON public.chunks REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION public.words_follow_chunks();
+CREATE TRIGGER words_follow AFTER UPDATE OF language ON public.documents FOR EACH ROW WHEN (((public.search_config(old.language))::oid <> (public.search_config(new.language))::oid)) EXECUTE FUNCTION public.words_follow_language();
 ALTER TABLE ONLY public.ai_calls
     ADD CONSTRAINT ai_calls_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE SET NULL;
 ALTER TABLE ONLY public.ai_reuses
     ADD CONSTRAINT ai_reuses_call_id_fkey FOREIGN KEY (call_id) REFERENCES public.ai_calls(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.ai_reuses
     ADD CONSTRAINT ai_reuses_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.analyses
+    ADD CONSTRAINT analyses_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.analyses
+    ADD CONSTRAINT analyses_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.analysis_items
+    ADD CONSTRAINT analysis_items_analysis_id_prompt_id_fkey FOREIGN KEY (analysis_id, prompt_id) REFERENCES public.analysis_results(analysis_id, prompt_id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.analysis_items
+    ADD CONSTRAINT analysis_items_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES public.segments(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.analysis_results
+    ADD CONSTRAINT analysis_results_analysis_id_fkey FOREIGN KEY (analysis_id) REFERENCES public.analyses(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.api_keys
@@ -2172,12 +2917,32 @@ ALTER TABLE ONLY public.chunk_embeddings
     ADD CONSTRAINT chunk_embeddings_model_id_fkey FOREIGN KEY (model_id) REFERENCES public.embedding_models(id);
 ALTER TABLE ONLY public.chunk_embeddings
     ADD CONSTRAINT chunk_embeddings_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.chunk_words
+    ADD CONSTRAINT chunk_words_chunk_id_fkey FOREIGN KEY (chunk_id) REFERENCES public.chunks(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.chunk_words
+    ADD CONSTRAINT chunk_words_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.chunks
     ADD CONSTRAINT chunks_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.collections
     ADD CONSTRAINT collections_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.connection_verdicts
+    ADD CONSTRAINT connection_verdicts_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.connection_weights
+    ADD CONSTRAINT connection_weights_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_source_chunk_fkey FOREIGN KEY (source_chunk) REFERENCES public.chunks(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_source_document_fkey FOREIGN KEY (source_document) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_target_chunk_fkey FOREIGN KEY (target_chunk) REFERENCES public.chunks(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.connections
+    ADD CONSTRAINT connections_target_document_fkey FOREIGN KEY (target_document) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_subscriber_id_fkey FOREIGN KEY (subscriber_id) REFERENCES public.subscribers(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.document_passages
+    ADD CONSTRAINT document_passages_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.document_tags
     ADD CONSTRAINT document_tags_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.document_tags
@@ -2214,12 +2979,20 @@ ALTER TABLE ONLY public.owner_usage
     ADD CONSTRAINT owner_usage_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.pages
     ADD CONSTRAINT pages_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.prompt_versions
+    ADD CONSTRAINT prompt_versions_prompt_id_fkey FOREIGN KEY (prompt_id) REFERENCES public.prompts(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.prompts
+    ADD CONSTRAINT prompts_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.provider_files
     ADD CONSTRAINT provider_files_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_last_job_id_fkey FOREIGN KEY (last_job_id) REFERENCES public.jobs(id) ON DELETE SET NULL;
+ALTER TABLE ONLY public.segments
+    ADD CONSTRAINT segments_analysis_id_fkey FOREIGN KEY (analysis_id) REFERENCES public.analyses(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.segments
+    ADD CONSTRAINT segments_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.segments(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.sessions

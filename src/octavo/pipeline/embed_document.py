@@ -19,6 +19,7 @@ from octavo.pipeline.embedding import VECTORS_AT_ONCE, Piece, load_pieces, save_
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("enriching")
+CONNECTIONS = load_queries("connections")
 
 
 class EmbedInput(BaseModel):
@@ -45,13 +46,17 @@ async def embed_document(run: Run[Tools]) -> JSON:
     for start in range(0, len(pieces), VECTORS_AT_ONCE):
         part = pieces[start : start + VECTORS_AT_ONCE]
         answered = await tools.gateway.embed([piece.content for piece in part], caller, wanted)
-        await _keep(run, part, answered.output)
+        is_last = start + len(part) == len(pieces)
+        await _keep(run, part, answered.output, name if is_last else None)
         await run.progress(start + len(part), len(pieces), "passages", "embedding")
     return {"passages": len(pieces), "model": name}
 
 
-async def _keep(run: Run[Tools], pieces: Sequence[Piece], made: Vectors) -> None:
-    """What is kept is not missing any more, so a part needs no other name than that of its first passage."""
+async def _keep(run: Run[Tools], pieces: Sequence[Piece], made: Vectors, whole: str | None) -> None:
+    """What is kept is not missing any more, so a part needs no other name than that of its first passage.
+
+    With all vectors of the model `whole` a document is compared anew.
+    """
 
     async def work() -> JSON:
         return len(pieces)
@@ -59,6 +64,9 @@ async def _keep(run: Run[Tools], pieces: Sequence[Piece], made: Vectors) -> None
     async def save(connection: Connection, _made: JSON) -> None:
         await save_chunk_vectors(connection, [piece.id for piece in pieces], made)
         await connection.execute(QUERIES.set_embeddings_ready_if_whole, {"document": run.job.document_id})
+        if whole:
+            values = {"documents": [run.job.document_id], "because": f"model:{whole}"}
+            await connection.execute(CONNECTIONS.connect_documents, values)
 
     await run.stage("embedding", work, part=str(pieces[0].id), save=save)
 

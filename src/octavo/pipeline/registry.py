@@ -7,19 +7,45 @@ from octavo.deliver.relay import relay
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.schedules import Schedule
 from octavo.jobs.worker import Chore
-from octavo.pipeline import deliver_event, demo, embed_document, embed_tags, housekeeping, process_document
+from octavo.pipeline import (
+    analyse_document,
+    answer_segment,
+    consolidate_answers,
+    deliver_event,
+    demo,
+    detect_connections,
+    embed_document,
+    embed_tags,
+    housekeeping,
+    index_vectors,
+    process_document,
+    recover_analyses,
+)
 from octavo.pipeline.tools import Tools
 
 
 def known_kinds() -> Kinds[Tools]:
     kinds: Kinds[Tools] = Kinds()
-    for module in (deliver_event, demo, embed_document, embed_tags, housekeeping, process_document):
+    for module in (
+        analyse_document,
+        answer_segment,
+        consolidate_answers,
+        deliver_event,
+        demo,
+        detect_connections,
+        embed_document,
+        embed_tags,
+        housekeeping,
+        index_vectors,
+        process_document,
+        recover_analyses,
+    ):
         kinds.add(module.KIND)
     return kinds
 
 
 def known_schedules() -> list[Schedule]:
-    return [housekeeping.SCHEDULE]
+    return [housekeeping.SCHEDULE, recover_analyses.SCHEDULE]
 
 
 def known_chores(gateway: Gateway) -> list[Chore]:

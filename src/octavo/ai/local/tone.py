@@ -43,6 +43,11 @@ def _polarity(reading: Reading) -> float:
     return round(sum(moved) / (len(moved) + _CALM), 3)
 
 
+def polarity_of(sentence: str) -> float:
+    """Of one sentence of English: from -1, against, to 1, in favour."""
+    return float(_analyzer().polarity_scores(sentence)["compound"])
+
+
 def _pieces(sentence: str) -> Iterator[str]:
     words = sentence.split()
     for start in range(0, len(words), _MOST_WORDS):

@@ -6,11 +6,21 @@ from octavo.ai.tasks.classify_image import CLASSIFY_IMAGE, ImageToClassify
 from octavo.ai.tasks.clean_markdown import CLEAN_MARKDOWN
 from octavo.ai.tasks.consolidate_answers import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.enrich_chunks import ENRICH_CHUNKS, ChunkInsights
+from octavo.ai.tasks.explain_bridges import EXPLAIN_BRIDGES
 from octavo.ai.tasks.extract_pages import EXTRACT_PAGES, PagesToRead
+from octavo.ai.tasks.judge_contradictions import JUDGE_CONTRADICTIONS
 from octavo.ai.tasks.task import MarkdownText, Task, Tasks
 
 TASKS = Tasks(
-    ANSWER_SEGMENT, CONSOLIDATE_ANSWERS, CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, CLEAN_MARKDOWN, ENRICH_CHUNKS, EXTRACT_PAGES
+    ANSWER_SEGMENT,
+    CONSOLIDATE_ANSWERS,
+    CLASSIFY_DOCUMENT,
+    CLASSIFY_IMAGE,
+    CLEAN_MARKDOWN,
+    ENRICH_CHUNKS,
+    EXTRACT_PAGES,
+    EXPLAIN_BRIDGES,
+    JUDGE_CONTRADICTIONS,
 )
 
 __all__ = [
@@ -20,7 +30,9 @@ __all__ = [
     "CLEAN_MARKDOWN",
     "CONSOLIDATE_ANSWERS",
     "ENRICH_CHUNKS",
+    "EXPLAIN_BRIDGES",
     "EXTRACT_PAGES",
+    "JUDGE_CONTRADICTIONS",
     "TASKS",
     "ChunkInsights",
     "ImageToClassify",

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from octavo.ai.outputs import Output
 from octavo.ai.requests import Part, Quoted, Words
-from octavo.ai.tasks.answer_segment import CitedWords, LongText, SegmentAnswer
+from octavo.ai.tasks.answer_segment import CitedWords, LongText
 from octavo.ai.tasks.task import Task
 
 MOST_CITATIONS = 24
@@ -32,7 +32,8 @@ class SegmentSaid:
 
     first: int
     last: int
-    said: SegmentAnswer
+    answer: str
+    citations: Sequence[CitedWords]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,15 @@ def show(given: AnswersToConsolidate) -> list[Part]:
         parts.append(Words(f"How to answer:\n{given.system}"))
     parts.append(Words(f"The question:\n{given.question}"))
     for part in given.parts:
-        quotes = "\n".join(f"{given.unit} {one.page}: {one.quote}" for one in part.said.citations)
-        text = f"{given.unit} {part.first} to {part.last}\n\n{part.said.answer}\n\n{quotes}"
+        quotes = "\n".join(f"{given.unit} {one.page}: {one.quote}" for one in part.citations)
+        text = f"{given.unit} {part.first} to {part.last}\n\n{part.answer}\n\n{quotes}"
         parts.append(Quoted(f"part-{part.first}", text))
     return parts
 
 
 def consolidate_here(given: AnswersToConsolidate) -> ConsolidatedAnswer:
     """The quotes that fit best, in the order of their pages."""
-    cited = [one for part in given.parts for one in part.said.citations]
+    cited = [one for part in given.parts for one in part.citations]
     best = max((one.relevance for one in cited), default=0.0)
     worth = sorted((one for one in cited if one.relevance >= _WORTH * best), key=lambda one: -one.relevance)
     kept = sorted(worth[:_MOST_HERE], key=lambda one: one.page)

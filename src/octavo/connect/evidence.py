@@ -1,0 +1,56 @@
+"""What is quoted of two passages that have to do with each other: the sentences that have most in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from octavo.ai.local.languages import ENGLISH
+from octavo.ai.local.sentences import split
+from octavo.connect.claims import Claim, read_claims
+from octavo.connect.contract import Piece, Span
+from octavo.connect.roots import weigh
+
+MOST_QUOTED = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Passages are read once, however many pairs they are part of."""
+
+    _claims: dict[UUID, list[Claim]] = field(default_factory=dict[UUID, list[Claim]])
+
+    def claims(self, piece: Piece) -> list[Claim]:
+        if piece.id not in self._claims:
+            self._claims[piece.id] = read_claims(piece.content)
+        return self._claims[piece.id]
+
+    def is_understood(self, piece: Piece) -> bool:
+        """Rules for what contradicts what are those of English."""
+        return piece.language in {None, ENGLISH}
+
+
+def shared_quotes(source: Piece, target: Piece, readings: Readings) -> tuple[Span, Span]:
+    """The two sentences that have most words in common, or the first of each."""
+    best, most = (None, None), 0.0
+    for mine in readings.claims(source):
+        for theirs in readings.claims(target):
+            shared = mine.roots & theirs.roots
+            if not shared:
+                continue
+            weight = sum(map(weigh, shared))
+            score = weight * weight / (1 + mine.weight + theirs.weight)
+            if score > most:
+                best, most = (mine, theirs), score
+    mine, theirs = best
+    return quote_of(source, mine), quote_of(target, theirs)
+
+
+def quote_of(piece: Piece, claim: Claim | None) -> Span:
+    """A sentence, cut at the end of a word where it is very long."""
+    text = piece.content
+    start, end = (claim.start, claim.end) if claim else next(split(text), (0, len(text)))
+    if end - start > MOST_QUOTED:
+        space = text.rfind(" ", start + 1, start + MOST_QUOTED)
+        end = space if space > 0 else start + MOST_QUOTED
+    return Span(start, end)

@@ -1,0 +1,269 @@
+"""Numbers and dates that a sentence states, each as the range in which the truth may lie. English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import floor, inf, log10
+
+from octavo.connect.roots import as_root
+from octavo.connect.wording import ABOUT, words
+
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+ONES = {word: value for value, word in enumerate(_ONES)}
+TENS = {word: 10 * (place + 2) for place, word in enumerate(_TENS)}
+SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "dozen": 12}
+MONTHS = {word: number for number, word in enumerate(_MONTHS, start=1)}
+WEEKDAYS = frozenset({"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"})
+# Everything of one kind is compared in its smallest unit.
+UNITS: dict[str, tuple[str, float]] = {
+    "mm": ("length", 1), "millimetre": ("length", 1), "millimeter": ("length", 1), "cm": ("length", 10),
+    "centimetre": ("length", 10), "centimeter": ("length", 10), "m": ("length", 1e3), "metre": ("length", 1e3),
+    "meter": ("length", 1e3), "km": ("length", 1e6), "kilometre": ("length", 1e6), "kilometer": ("length", 1e6),
+    "g": ("mass", 1), "gram": ("mass", 1), "kg": ("mass", 1e3), "kilogram": ("mass", 1e3), "kilo": ("mass", 1e3),
+    "tonne": ("mass", 1e6), "t": ("mass", 1e6), "minute": ("time", 60), "min": ("time", 60), "second": ("time", 1),
+    "hour": ("time", 3600), "h": ("time", 3600), "day": ("time", 86400), "week": ("time", 604800), "%": ("share", 1),
+    "percent": ("share", 1), "litre": ("volume", 1), "liter": ("volume", 1), "l": ("volume", 1),
+    "degree": ("degree", 1), "°c": ("degree", 1), "mw": ("power", 1), "megawatt": ("power", 1), "gw": ("power", 1e3),
+    "gigawatt": ("power", 1e3), "kw": ("power", 1e-3), "kilowatt": ("power", 1e-3),
+}  # fmt: skip
+CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound"}
+AT_LEAST = (
+    "at least", "more than", "over", "above", "no fewer than", "no less than", "not less than", "exceeding", "exceeds",
+    "exceeded", "upwards of", "beyond", "minimum of",
+)  # fmt: skip
+AT_MOST = (
+    "at most", "fewer than", "less than", "under", "below", "up to", "no more than", "not more than", "maximum of",
+    "within",
+)  # fmt: skip
+JUST_BELOW = ("almost", "nearly")
+# "Roughly forty" is not denied by 44.
+ABOUT_SHARE = 0.15
+# From here on a number that ends in zeros is taken for a round one.
+ROUND_FROM = 1000
+FIRST_YEAR, LAST_YEAR = 1000, 2100
+_NUMBER = re.compile(r"[$€£]?\d+(?:,\d{3})+(?:\.\d+)?|[$€£]?\d+(?:\.\d+)?")
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
+_REACH = 4
+_LAST_DAY = 31
+_YEAR_DIGITS = 4
+_RANGE = {"to", "and", "-", "\u2013"}
+
+Token = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """`of` is what is counted or measured; `place` and `last` are the first and last word of it in the sentence."""
+
+    low: float
+    high: float
+    of: str
+    place: int
+    last: int
+
+    def conflicts(self, other: Quantity) -> bool:
+        return self.of == other.of and (self.low > other.high or other.low > self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A date as far as it is told; what is not told fits everything."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+    place: int
+    bound: bool = False
+    weekday: str | None = None
+
+    def conflicts(self, other: Moment) -> bool:
+        if self.bound or other.bound:
+            return False
+        mine = (self.year, self.month, self.day, self.weekday)
+        theirs = (other.year, other.month, other.day, other.weekday)
+        return any(a != b for a, b in zip(mine, theirs, strict=True) if a is not None and b is not None)
+
+
+def read_moments(said: Sequence[str]) -> list[Moment]:
+    """Years that stand as years do, and months with a day or a year. `said` is in lower case."""
+    found: list[Moment] = []
+    taken: set[int] = set()
+    for place, word in enumerate(said):
+        if word in MONTHS and (word != "may" or _dated(said, place)):
+            before, after = _number_at(said, place - 1), _number_at(said, place + 1)
+            day = next((int(one) for one in (before, after) if one is not None and 1 <= one <= _LAST_DAY), None)
+            year_at = next((at for at in range(place + 1, place + 4) if _is_year(said, at)), None)
+            found.append(
+                Moment(int(said[year_at]) if year_at else None, MONTHS[word], day, place, _bounded(said, place))
+            )
+            taken.update(range(place - 1, (year_at or place + 1) + 1))
+    for place in range(len(said)):
+        if said[place].removesuffix("s") in WEEKDAYS:
+            found.append(Moment(None, None, None, place, _bounded(said, place), said[place].removesuffix("s")))
+        elif place not in taken and _is_year(said, place) and _reads_as_year(said, place):
+            found.append(Moment(int(said[place]), None, None, place, _bounded(said, place)))
+    return found
+
+
+def _dated(said: Sequence[str], place: int) -> bool:
+    around = [_number_at(said, place - 1), _number_at(said, place + 1)]
+    return any(one is not None for one in around) or (place > 0 and said[place - 1] in {"in", "since", "of", "by"})
+
+
+def _number_at(said: Sequence[str], place: int) -> float | None:
+    """Also of a day that is written as 4th."""
+    word = _ORDINAL.sub("", said[place]) if 0 <= place < len(said) else ""
+    return float(word) if word.isdecimal() else None
+
+
+def _is_year(said: Sequence[str], place: int) -> bool:
+    word = said[place] if place < len(said) else ""
+    return len(word) == _YEAR_DIGITS and word.isdecimal() and FIRST_YEAR <= int(word) <= LAST_YEAR
+
+
+YEAR_AFTER = words("in since from of by until till during before after late early year around about between and to")
+BOUNDS = words("since from until till before after by between to")
+
+
+def _reads_as_year(said: Sequence[str], place: int) -> bool:
+    following = said[place + 1] if place + 1 < len(said) else ""
+    return (place > 0 and said[place - 1] in YEAR_AFTER) or (place == 0 and not following)
+
+
+def _bounded(said: Sequence[str], place: int) -> bool:
+    return not BOUNDS.isdisjoint(said[max(place - 2, 0) : place])
+
+
+def read_quantities(said: Sequence[str], skip: frozenset[int]) -> list[Quantity]:
+    """All numbers with what they count, except those at `skip`, which are dates."""
+    found: list[Quantity] = []
+    place = 0
+    while place < len(said):
+        value, after, money = (None, place, "") if place in skip else _read_number(said, place)
+        if value is None:
+            place += 1
+            continue
+        high, after = _read_end(said, place, after, value)
+        unit, after = _read_unit(said, after, money)
+        if unit:
+            kind, size = UNITS.get(unit, (unit, 1.0))
+            least, most = _range(said, place, value, high)
+            found.append(Quantity(least * size, most * size, kind, place, after - 1))
+        place = max(after, place + 1)
+    return found
+
+
+def _read_end(said: Sequence[str], place: int, after: int, value: float) -> tuple[float, int]:
+    """The second number of "ten to twelve" and "between ten and twelve", or the first one again."""
+    joint = said[after] if after + 1 < len(said) else ""
+    if joint in _RANGE and (joint != "and" or "between" in said[max(place - 2, 0) : place]):
+        other, later, _ = _read_number(said, after + 1)
+        if other is not None and other > value:
+            return other, later
+    return value, after
+
+
+def _read_number(said: Sequence[str], place: int) -> tuple[float | None, int, str]:
+    """Its value, the place after it, and the currency that stood before it."""
+    word = said[place]
+    money = CURRENCIES.get(word[:1], "")
+    if match := _NUMBER.fullmatch(word):
+        value, place = float(match.group().lstrip("$€£").replace(",", "")), place + 1
+    else:
+        value, place = _read_words(said, place)
+        if value is None:
+            return None, place, ""
+    while place < len(said) and said[place] in SCALES:
+        value, place = value * SCALES[said[place]], place + 1
+    return value, place, money
+
+
+def _read_words(said: Sequence[str], place: int) -> tuple[float | None, int]:
+    """Forty thousand, twenty-one, three hundred and five. "One" alone is mostly no number."""
+    total, current, start = 0.0, 0.0, place
+    while place < len(said):
+        parts = said[place].split("-")
+        if all(part in ONES or part in TENS for part in parts):
+            current += sum(ONES.get(part, 0) + TENS.get(part, 0) for part in parts)
+        elif said[place] in SCALES and place > start:
+            scale = SCALES[said[place]]
+            current = max(current, 1) * scale
+            if scale >= ROUND_FROM:
+                total, current = total + current, 0.0
+        elif not (said[place] == "and" and place > start and said[place - 1] in SCALES and place + 1 < len(said)
+                  and said[place + 1].split("-")[0] in {*ONES, *TENS}):  # fmt: skip
+            break
+        place += 1
+    if place == start or (place == start + 1 and said[start] == "one"):
+        return None, start
+    return total + current, place
+
+
+def _read_unit(said: Sequence[str], place: int, money: str) -> tuple[str, int]:
+    """What is counted: a currency, a unit, which may stand behind an adjective, or the next noun."""
+    if money:
+        return money, place
+    following = [*said[place : place + 4], "", "", "", ""]
+    if following[:2] == ["per", "cent"]:
+        return "percent", place + 2
+    if following[0] == "of" and following[1] in ARTICLES:
+        place, following = place + 2, following[2:]
+    for offset in range(2):
+        if unit := _as_unit(following[offset]):
+            return unit, place + offset + 1
+    first = following[0]
+    return (as_root(first), place + 1) if first.isalpha() and first not in STOPS else ("", place)
+
+
+@lru_cache(maxsize=10_000)
+def _as_unit(word: str) -> str:
+    return next((one for one in (word, word.removesuffix("s")) if one in UNITS), "")
+
+
+ARTICLES = words("its their the his her our")
+STOPS = words(
+    "of in on at the a an and or to by for from with as is are was were be been that which who than per it he she they"
+)
+
+
+def _range(said: Sequence[str], place: int, low: float, high: float) -> tuple[float, float]:
+    before = " ".join(said[max(place - _REACH, 0) : place])
+    if any(before.endswith(one) for one in AT_LEAST):
+        return low, inf
+    if any(before.endswith(one) for one in AT_MOST):
+        return -inf, high
+    if before.endswith(JUST_BELOW):
+        return low * (1 - ABOUT_SHARE), high
+    if any(word in ABOUT for word in said[max(place - 2, 0) : place]):
+        return low * (1 - ABOUT_SHARE), high * (1 + ABOUT_SHARE)
+    step = _round_step(low) if low == high else 0.0
+    return low - step / 2, high + step / 2
+
+
+def _round_step(value: float) -> float:
+    """How exact a number seems: 40,000 may be 39,500 or 41,300; 40 and 41,300 are what they are."""
+    if value < ROUND_FROM or value != int(value):
+        return 0.0
+    zeros = len(str(int(value))) - len(str(int(value)).rstrip("0"))
+    digits = floor(log10(value)) + 1
+    return float(10**zeros) if zeros >= max(2, digits - 2) else 0.0
+
+
+def places_of(moments: Sequence[Moment], said: Sequence[str]) -> Iterator[int]:
+    """Words that belong to a date."""
+    for moment in moments:
+        yield moment.place
+        for at in range(max(moment.place - 1, 0), min(moment.place + 4, len(said))):
+            if _number_at(said, at) is not None:
+                yield at
