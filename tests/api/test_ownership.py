@@ -99,6 +99,8 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/documents/{document}/retry": Rule("write", "document"),
     "GET /api/v1/documents/{document}/chunks": Rule("read", "document"),
     "GET /api/v1/documents/{document}/events": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/versions": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/diff": Rule("read", "second version"),
     "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),
     "GET /api/v1/documents/{document}/pages/{number}.png": Rule("read", "pictured document"),
     "GET /api/v1/documents/{document}/source": Rule("read", "document"),
@@ -179,6 +181,7 @@ class World:
             "trashed document": self.trashed_document,
             "readable document": self.readable_document,
             "pictured document": self.pictured_document,
+            "second version": self.second_version,
             "begun upload": self.begun_upload,
             "received upload": self.received_upload,
             "upload": lambda: self.add("upload_id"),
@@ -230,6 +233,10 @@ class World:
             *(uuid4(), document, "markdown", stored.key, "text/markdown"),
         )
         return document
+
+    async def second_version(self) -> str:
+        first, body = await self.document(), f"Text {self.number()}"
+        return await self.post("/api/v1/documents", "document_id", text=body, version_of=first)
 
     async def pictured_document(self) -> str:
         return await self.add("document_id", Pdf([[Words(f"Text {self.number()}")]]).write())

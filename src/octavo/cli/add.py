@@ -6,15 +6,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from uuid import UUID
 
 import typer
 
 from octavo.cli.adding import Added, Adding, Wanted
 from octavo.cli.displays import open_display, say_refused
 from octavo.cli.items import Item, Link, Text, is_link
+from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_json
-from octavo.cli.paths import Found, Refused, find_files
+from octavo.cli.paths import Found, LocalFile, Refused, find_files
 from octavo.cli.remote import CONNECTIONS, Target, call
 from octavo.cli.stdin import keep_stdin
 from octavo.cli.tables import count_of
@@ -53,6 +55,9 @@ def add(  # noqa: PLR0917 - each is an option of the command
         Duplicates,
         typer.Option(help="A file that is there already: use that one, make a document of its own, or refuse it."),
     ] = Duplicates.REUSE,
+    version_of: Annotated[
+        str | None, typer.Option(metavar="ID", help="The file is a new version of this document; for one file.")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the document; for one.")] = None,
     collection: Annotated[str | None, typer.Option(help="Put them into this collection.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Give them this tag; may be repeated.")] = None,
@@ -82,10 +87,22 @@ def add(  # noqa: PLR0917 - each is an option of the command
         items = [*found.files, *items]
         if title is not None and len(items) > 1:
             raise BadInput("--title is for one document.")
-        wanted = Wanted(duplicates.value, title, collection, tuple(tag or ()))
+        older = find_older(version_of, items, target) if version_of is not None else None
+        wanted = Wanted(duplicates.value, title, collection, tuple(tag or ()), older)
         run = Run(found, items, Adding(wanted, refused=list(found.refused)), Watch() if wait else None, as_json)
         stopped = run.send_all(target, jobs)
         run.finish(stopped)
+
+
+def find_older(named: str, items: list[Item], target: Target) -> UUID:
+    """The document that a new version is added to."""
+    if len(items) != 1 or not isinstance(items[0], LocalFile):
+        raise BadInput("--version-of is for one file.")
+
+    async def run(client: Client) -> UUID:
+        return (await find_ids(client, [named]))[0]
+
+    return call(target, run)
 
 
 def read_name(name: str | None) -> str:

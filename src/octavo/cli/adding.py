@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
 
 from octavo.cli.items import Item, send
 from octavo.cli.paths import Refused
@@ -23,12 +24,13 @@ FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How files are added, and what is set on their documents afterwards."""
+    """How files are added, and what is set on their documents afterwards. `version_of`: the older version of one."""
 
     duplicates: Policy = "reuse"
     title: str | None = None
     collection: str | None = None
     tags: Sequence[str] = ()
+    version_of: UUID | None = None
 
     @property
     def changes(self) -> dict[str, object]:
@@ -98,10 +100,9 @@ class Adding:
     async def _add(
         self, client: Client, file: Item, limits: Limits, on_progress: Callable[[int], None]
     ) -> Added | Refused | None:
-        policy = self.wanted.duplicates
         try:
             check_limits(file, limits)
-            outcome = await send(client, file, policy, on_progress)
+            outcome = await send(client, file, self.wanted.duplicates, self.wanted.version_of, on_progress)
         except OctavoError as error:
             return self._refuse(file, error)
         added = Added(file, outcome, await self._edit(client, outcome))

@@ -54,6 +54,7 @@ def ls(  # noqa: PLR0917 - each is an option of the command
         str | None, typer.Option("--q", "-q", help="Only those with this in title, file name or author.")
     ] = None,
     trashed: Annotated[bool, typer.Option("--trashed", help="Those in the trash.")] = False,
+    versions: Annotated[bool, typer.Option("--versions", help="Older versions, too.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at most.")] = 50,
     cursor: Cursor = None,
     server: Server = None,
@@ -64,7 +65,7 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     from octavo.client import Filters
 
     chosen = status.value if status else None
-    filters = Filters(q=q, status=chosen, tag=tag, collection=collection, trashed=trashed)
+    filters = Filters(q=q, status=chosen, tag=tag, collection=collection, trashed=trashed, versions=versions)
 
     async def run(client: Client) -> Page[Document]:
         return await client.list_documents(filters, cursor=cursor, limit=limit)
@@ -241,7 +242,7 @@ def explain_empty(filters: Filters) -> str:
 def row_of(document: Document, now: datetime, *, whole_id: bool) -> list[str]:
     return [
         str(document.id) if whole_id else short_id(document.id),
-        document.title,
+        f"{document.title} (version {document.version})" if document.version > 1 else document.title,
         document.status,
         (document.quality or "").replace("_", " "),
         length_of(document),
@@ -274,6 +275,8 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Collection": document.collection,
         "File": f"{document.filename}, {size_of(document.bytes)}, {document.source_type}",
         "From": document.source_url,
+        "Version": f"{document.version}{', there is a newer one' if document.superseded else ''}",
+        "Revision": str(document.revision or ""),
         "Copy of": str(document.duplicate_of or ""),
         "SHA-256": document.sha256,
         "Cost": f"{document.cost_usd:.4f} USD" if document.cost_usd else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from octavo.cli.paths import LocalFile
 
@@ -60,10 +61,14 @@ def is_link(named: str) -> bool:
     return named.lower().startswith(SCHEMES)
 
 
-async def send(client: Client, item: Item, duplicates: Policy, on_progress: Callable[[int], None]) -> Outcome:
-    """Bring one of them in."""
+async def send(
+    client: Client, item: Item, duplicates: Policy, version_of: UUID | None, on_progress: Callable[[int], None]
+) -> Outcome:
+    """Bring one of them in; a file also as a new version."""
     if isinstance(item, Link):
         return await client.add_link(item.url, duplicates=duplicates)
     if isinstance(item, Text):
         return await client.add_text(item.text, title=item.title, source=item.source, duplicates=duplicates)
-    return await client.add_file(item.path, name=item.name, duplicates=duplicates, on_progress=on_progress)
+    return await client.add_file(
+        item.path, name=item.name, duplicates=duplicates, version_of=version_of, on_progress=on_progress
+    )

@@ -41,6 +41,7 @@ from octavo.client.records import (
     Ticket,
 )
 from octavo.client.usage import Usage
+from octavo.client.versions import Comparison, Version
 from octavo.client.wire import SESSION_COOKIE, Ask, Wire
 from octavo.model.errors import StorageFailed
 from octavo.model.pages import Page
@@ -104,27 +105,34 @@ class Client:
         *,
         name: str | None = None,
         duplicates: Policy = "reuse",
+        version_of: UUID | None = None,
         on_progress: OnProgress | None = None,
     ) -> Outcome:
-        """Bring a file in. `on_progress` is told how many bytes are sent; after a broken transfer it begins again."""
+        """Bring a file in, also as a new version of a document.
+
+        `on_progress` is told how many bytes are sent; after a broken transfer it begins again.
+        """
         try:
             size = path.stat().st_size  # noqa: ASYNC240 - quicker than a visit to a thread
             file = File(path, path.name if name is None else name, size)
-            return await self._add(file, duplicates, on_progress)
+            return await self._add(file, duplicates, version_of, on_progress)
         except OSError as error:  # of reading it; those of the network have other names here
             raise StorageFailed(f"{path}: {error.strerror}.") from error
 
-    async def _add(self, file: File, duplicates: Policy, on_progress: OnProgress | None) -> Outcome:
+    async def _add(
+        self, file: File, duplicates: Policy, version_of: UUID | None, on_progress: OnProgress | None
+    ) -> Outcome:
         if duplicates == "reuse" and file.size <= ONE_CALL_BYTES:
-            return await self._add_in_one_call(file, on_progress)
-        ticket = await self.begin_upload(file, duplicates)
+            return await self._add_in_one_call(file, version_of, on_progress)
+        ticket = await self.begin_upload(file, duplicates, version_of)
         await self.send_content(ticket.upload_id, file, on_progress)
         return await self.finalize_upload(ticket.upload_id)
 
-    async def _add_in_one_call(self, file: File, on_progress: OnProgress | None) -> Outcome:
+    async def _add_in_one_call(self, file: File, version_of: UUID | None, on_progress: OnProgress | None) -> Outcome:
         """Made again after a broken connection, it finds the document of the first time."""
         headers = {"x-upload-filename": quote(fsencode(file.name))}
-        answer, digest = await self._send_file("POST", "/documents", file, headers, on_progress)
+        path = f"/documents?version_of={version_of}" if version_of else "/documents"
+        answer, digest = await self._send_file("POST", path, file, headers, on_progress)
         outcome = read_record(Outcome, answer)
         if outcome.sha256 not in {None, digest}:
             raise Damaged(file.name)
@@ -147,13 +155,14 @@ class Client:
         ask = Ask("POST", "/documents", repeatable=duplicates == "reuse", json=asked)
         return read_record(Outcome, await self._wire.call(ask))
 
-    async def begin_upload(self, file: File, duplicates: Policy = "reuse") -> Ticket:
+    async def begin_upload(self, file: File, duplicates: Policy = "reuse", version_of: UUID | None = None) -> Ticket:
         """Announce a file. Made twice, the first is forgotten by the server after a day."""
         announced = {
             "filename": fsencode(file.name).decode(errors="replace"),
             "content_type": file.content_type,
             "bytes": file.size,
             "duplicates": duplicates,
+            **({"version_of": str(version_of)} if version_of else {}),
         }
         ask = Ask("POST", "/uploads", repeatable=True, json=announced)
         return read_record(Ticket, await self._wire.call(ask))
@@ -235,6 +244,23 @@ class Client:
         """Make the vectors that documents lack, of this model or of the server's; answers for how many documents."""
         ask = Ask("POST", "/embeddings", json={"model": model} if model else {})
         return read_record(Embedding, await self._wire.call(ask)).queued
+
+    async def list_versions(self, document: UUID) -> list[Version]:
+        """All versions of it, newest first."""
+        return (await self._list(Version, f"/documents/{document}/versions", {})).items
+
+    async def compare(
+        self,
+        document: UUID,
+        *,
+        since: UUID | None = None,
+        since_revision: int | None = None,
+        revision: int | None = None,
+    ) -> Comparison:
+        """What changed up to a document, since another or a revision; without either, since the one before it."""
+        wanted = {"since": since, "since_revision": since_revision, "revision": revision}
+        query = {name: str(value) for name, value in wanted.items() if value is not None}
+        return read_record(Comparison, await self._get(f"/documents/{document}/diff", query))
 
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """The pieces of its text, in order."""

@@ -57,7 +57,10 @@ class DocumentJob:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`deleted_at` is set in the trash; `process_id` is the job that its status comes from."""
+    """`deleted_at` is set in the trash; `process_id` is the job that its status comes from.
+
+    `version` counts new bytes, `revision` how often these were processed; `superseded`: there is a newer version.
+    """
 
     id: UUID
     title: str
@@ -84,6 +87,8 @@ class Document:
     cost_usd: float
     error: Problem | None
     duplicate_of: UUID | None
+    version: int
+    superseded: bool
     revision: int
     metadata: dict[str, Any]
     download_count: int
@@ -97,7 +102,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which documents are wanted; `q` is looked for in title, file name and author, `id` is a beginning or an end."""
+    """Which documents are wanted; `q` is looked for in title, file name and author, `id` is a beginning or an end.
+
+    `versions`: also those that there is a newer version of.
+    """
 
     id: str | None = None
     q: str | None = None
@@ -105,6 +113,7 @@ class Filters:
     tag: str | None = None
     collection: str | None = None
     trashed: bool = False
+    versions: bool = False
 
 
 @dataclass(frozen=True, slots=True)

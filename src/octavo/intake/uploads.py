@@ -37,6 +37,7 @@ HEAD_BYTES = 64 << 10
 PUT_SECONDS = 3600
 # An upload that nobody goes on with stops counting as one of many at once after this long.
 CONCURRENT_SECONDS = 900
+NO_DOCUMENT = "There is no document that this could be a version of."
 
 Policy = Literal["reuse", "new", "reject"]
 Detect = Callable[[bytes, str, str], str]
@@ -53,7 +54,10 @@ class IntakeLimits:
 
 @dataclass(frozen=True, slots=True)
 class NewUpload:
-    """What somebody says about a file before its bytes are there. Nothing of it is believed."""
+    """What somebody says about a file before its bytes are there. Nothing of it is believed.
+
+    `version_of`: the document that these are new bytes of.
+    """
 
     filename: str
     content_type: str = "application/octet-stream"
@@ -63,6 +67,7 @@ class NewUpload:
     source_type: str = "file"
     source_url: str | None = None
     given: dict[str, JSON] = field(default_factory=dict[str, JSON])
+    version_of: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,7 @@ class Upload:
     object_key: str | None = None
     bytes: int | None = None
     sha256: str | None = None
+    version_of: UUID | None = None
     error_code: str | None = None
     error_message: str | None = None
     duplicate_of: UUID | None = None
@@ -149,6 +155,7 @@ class Intake:
         incoming = f"incoming/{upload.id}"
         signed = await self._bucket.sign_put(incoming, seconds=PUT_SECONDS)
         async with self._database.transaction() as connection:
+            await _check_version(connection, upload)
             await _check_concurrency(connection, owner, limits)
             await _insert_upload(connection, replace(upload, incoming_key=incoming if signed else None))
         if _announces_too_much(upload, limits):
@@ -194,7 +201,7 @@ class Intake:
         source_type = await self._source_type(upload)
         try:
             outcome = await self._place(upload, source_type, limits)
-        except (Duplicate, QuotaExceeded) as error:
+        except (Duplicate, QuotaExceeded, NotFound) as error:
             raise await self._refuse(upload, error) from None
         if outcome:  # a twin's bytes are there already
             unused = (upload.incoming_key, upload.object_key if outcome.duplicate_of else None)
@@ -204,6 +211,9 @@ class Intake:
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
         """All three steps in one call. The record comes with the bytes: a transfer that breaks off leaves nothing."""
         upload = _announced(owner, new)
+        if upload.version_of:
+            async with self._database.connection() as connection:
+                await _check_version(connection, upload)
         beginning = Beginning(body)
         try:
             upload = await self._store(upload, beginning.body, limits)
@@ -324,7 +334,7 @@ class Intake:
                     await _insert_upload(connection, upload)
                 row = await (await connection.execute(QUERIES.place, values)).fetchone()
         except psycopg.errors.NoDataFound:
-            raise NotFound from None
+            raise NotFound(NO_DOCUMENT if upload.version_of else None) from None
         except psycopg.errors.ProgramLimitExceeded:
             raise QuotaExceeded(f"At most {limits.stored_bytes:,} bytes may be kept.") from None
         except psycopg.errors.UniqueViolation as error:
@@ -373,6 +383,7 @@ def _announced(owner: UUID, new: NewUpload) -> Upload:
         given=new.given,
         claimed_bytes=new.bytes,
         claimed_sha256=new.sha256,
+        version_of=new.version_of,
     )
 
 
@@ -380,12 +391,23 @@ async def _insert_upload(connection: Connection, upload: Upload) -> None:
     names = (
         *("id", "owner_id", "document_id", "process_id", "duplicates", "filename", "content_type", "source_type"),
         *("source_url", "claimed_bytes", "claimed_sha256", "incoming_key", "object_key", "bytes", "sha256"),
+        "version_of",
     )
     values = {name: getattr(upload, name) for name in names} | {"given": Jsonb(upload.given)}
     try:
         await connection.execute(QUERIES.insert_upload, values)
     except psycopg.errors.ForeignKeyViolation:  # the owner was merged into another a moment ago
         raise NotFound from None
+
+
+async def _check_version(connection: Connection, upload: Upload) -> None:
+    """Before the bytes are sent; it is looked at again when they are placed."""
+    if upload.version_of is None:
+        return
+    values = {"owner": upload.owner_id, "document": upload.version_of}
+    row = await (await connection.execute(QUERIES.may_have_version, values)).fetchone()
+    if not row or not row[0]:
+        raise NotFound(NO_DOCUMENT)
 
 
 async def _check_concurrency(connection: Connection, owner: UUID, limits: IntakeLimits) -> None:

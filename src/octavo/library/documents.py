@@ -34,6 +34,7 @@ class Document:
 
     `described_by` says who found out what the file did not say: `local`, or a provider's model. A document that could
     not be described is complete and `needs_classification`; `error` then says why.
+    `version` counts new bytes and `revision` how often these were processed; `superseded`: there is a newer version.
     """
 
     id: UUID
@@ -61,6 +62,8 @@ class Document:
     cost_usd: float
     error: JobError | None
     duplicate_of: UUID | None
+    version: int
+    superseded: bool
     revision: int
     metadata: dict[str, Any]
     download_count: int
@@ -114,7 +117,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """`q` is looked for in title, file name and author; `id` is the beginning or the end of one."""
+    """`q` is looked for in title, file name and author; `id` is the beginning or the end of one.
+
+    Of versions the newest is listed; all are with `versions`, in the trash, and where an `id` is asked for.
+    """
 
     id: str | None = None
     q: str | None = None
@@ -123,6 +129,7 @@ class Filters:
     collection: str | None = None
     trashed: bool = False
     tab: Tab | None = None
+    versions: bool = False
 
 
 async def list_documents(
@@ -143,6 +150,7 @@ async def list_documents(
         "collection": wanted.collection,
         "like": _like(wanted.q),
         "trashed": wanted.trashed,
+        "versions": wanted.versions or wanted.trashed or wanted.id is not None,
         "sort": sort,
         **_after(sort, cursor),
     }
@@ -154,13 +162,13 @@ async def list_documents(
 
 async def find_documents(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[Document]:
     """Those of these documents that there are and that are not in the trash, newest first."""
-    values: Row = {"documents": list(documents), "trashed": False}
+    values: Row = {"documents": list(documents), "trashed": False, "versions": True}
     return await _as_documents(connection, await _read(connection, owner, values, len(documents)))
 
 
 async def show_document(connection: Connection, owner: UUID, document: UUID, *, trashed: bool = False) -> Document:
     """One document; what is in the trash is found only when it is asked for there."""
-    rows = await _read(connection, owner, {"document": document, "trashed": trashed}, 1)
+    rows = await _read(connection, owner, {"document": document, "trashed": trashed, "versions": True}, 1)
     if not rows:
         raise NotFound
     return (await _as_documents(connection, rows))[0]
@@ -196,7 +204,9 @@ async def _read(connection: Connection, owner: UUID, given: Row, most: int) -> l
     )
     values = {name: given.get(name) for name in names}
     return await fetch_rows(
-        connection, QUERIES.documents, values | {"owner": owner, "trashed": given["trashed"], "most": most}
+        connection,
+        QUERIES.documents,
+        values | {"owner": owner, "trashed": given["trashed"], "versions": given["versions"], "most": most},
     )
 
 

@@ -28,6 +28,7 @@ class Filters:
     """Only documents that have all of it; of `documents`, `tags` and `kinds` one is enough.
 
     `since` and `until` are days of the document, or of its arrival where it has no date. `kinds` are source types.
+    `versions`: also those that there is a newer version of, which else are found only where they are in `documents`.
     """
 
     documents: Sequence[UUID] = ()
@@ -38,6 +39,7 @@ class Filters:
     since: date | None = None
     until: date | None = None
     without: UUID | None = None
+    versions: bool = False
 
     def as_json(self) -> dict[str, JSON]:
         """As the database takes it: what is not asked for is missing."""
@@ -50,6 +52,7 @@ class Filters:
             "since": self.since.isoformat() if self.since else None,
             "until": self.until.isoformat() if self.until else None,
             "without": str(self.without) if self.without else None,
+            "versions": self.versions,
         }
         return {name: value for name, value in given.items() if value}
 

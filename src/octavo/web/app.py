@@ -31,6 +31,7 @@ from octavo.web.api import (
     search,
     uploads,
     usage,
+    versions,
     webhooks,
 )
 from octavo.web.api import settings as published
@@ -91,7 +92,7 @@ def _routes() -> APIRouter:
     """Made once a process: what each of them takes and answers is worked out when it is first asked for."""
     routes = APIRouter()
     routes.include_router(health.router)
-    library = (uploads, documents, embeddings, pictures, collections, search, jobs, events, published, usage)
+    library = (uploads, documents, versions, embeddings, pictures, collections, search, jobs, events, published, usage)
     for part in (objects, *PAGES, *library, account, keys, members, webhooks, notifications, admin):
         routes.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
     return routes

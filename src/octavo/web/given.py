@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -28,6 +30,7 @@ class Given(BaseModel):
 
     title: Line | None = None
     duplicates: Policy = "reuse"
+    version_of: Annotated[UUID, Field(strict=False)] | None = None
 
     def as_source(self, allow: frozenset[str]) -> GivenSource:
         raise NotImplementedError
@@ -78,10 +81,16 @@ async def read_given(body: AsyncIterable[bytes], upload_bytes: int, allow: froze
         read += chunk
         if len(read) > _JSON_FACTOR * limit + _ADDRESS_BYTES:
             raise _too_long(limit)
-    source = await asyncio.to_thread(lambda: _parse(bytes(read)).as_source(allow))
+    source = await asyncio.to_thread(lambda: _make_source(bytes(read), allow))
     if len(source.body) > limit:
         raise _too_long(limit)
     return source
+
+
+def _make_source(body: bytes, allow: frozenset[str]) -> GivenSource:
+    given = _parse(body)
+    source = given.as_source(allow)
+    return replace(source, upload=replace(source.upload, version_of=given.version_of))
 
 
 def _parse(body: bytes) -> Given:

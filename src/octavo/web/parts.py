@@ -7,7 +7,7 @@ who comes for the first time becomes a visitor with an owner of their own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 from uuid import UUID
 
@@ -26,9 +26,12 @@ from octavo.web.live import Hub
 from octavo.web.models import Models
 from octavo.web.pictures import PagePictures
 from octavo.web.security import bearer_key
+from octavo.web.turns import Turns
 from octavo.web.unlocking import Unlocking
 
 SESSION_COOKIE = "octavo_session"
+# Long texts are compared one at a time: it takes a processor for a second or two.
+COMPARING_WAIT, COMPARING_BUSY_SECONDS = 20, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Parts:
     pictures: PagePictures
     unlocking: Unlocking
     models: Models
+    comparing: Turns = field(default_factory=lambda: Turns(1, COMPARING_WAIT, COMPARING_BUSY_SECONDS))
 
     async def readiness(self) -> list[Check]:
         return await check_readiness(self.database, self.bucket, storage_place(self.settings))

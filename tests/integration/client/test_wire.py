@@ -127,7 +127,7 @@ async def test_what_may_be_done_twice_is_made_again_after_a_broken_connection() 
     sleeps = Sleeps()
     async with serving(HANG_UP, HANG_UP, answer(200, EMPTY)) as server, client_of(server.address, sleeps) as client:
         assert (await client.list_documents(Filters(q="a b", trashed=True), limit=3)).items == []
-    assert server.requests == ["GET /api/v1/documents?q=a+b&trashed=true&limit=3"] * 3
+    assert server.requests == ["GET /api/v1/documents?q=a+b&trashed=true&versions=false&limit=3"] * 3
     assert sleeps.slept == [0.1, 0.2]
 
 

@@ -65,7 +65,7 @@ def pages_read(plan: dict[str, Any]) -> int:
 
 async def test_a_page_and_the_tabs_are_read_without_the_rest_of_the_library(desk: Desk, shelf: UUID) -> None:
     for sort in ("newest", "oldest", "title"):
-        values = dict.fromkeys(UNSET) | {"owner": shelf, "trashed": False, "sort": sort, "most": 51}
+        values = dict.fromkeys(UNSET) | {"owner": shelf, "trashed": False, "versions": False, "sort": sort, "most": 51}
         assert pages_read(await plan_of(desk, DOCUMENTS.documents, values)) < 300, sort
     assert pages_read(await plan_of(desk, PAGES.tabs, {"owner": shelf})) < 300
     async with desk.database.connection() as connection:

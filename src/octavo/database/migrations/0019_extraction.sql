@@ -1,9 +1,12 @@
--- Whoever brings something in may want a model to write its text. As before; `given.extraction` goes to the job.
+-- Whoever brings something in may want a model to write its text: `given.extraction` goes to the job. Or it is a new version
+-- of a document that is there: what has the bytes of the newest version then changes nothing, so that it can be asked for
+-- twice; what has those of any other document is a version all the same, and shares its files. All else is as before.
 CREATE OR REPLACE FUNCTION place_upload(upload uuid, of_owner uuid, content text, expected_key text, detected text, quota bigint)
 RETURNS TABLE (state text, document_id uuid, process_id uuid, duplicate_of uuid) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     u uploads;
+    newest documents;
     twin record;
     expired uuid;
 BEGIN
@@ -18,6 +21,21 @@ BEGIN
         RETURN;
     END IF;
 
+    IF u.version_of IS NOT NULL THEN
+        -- The family and the twins in one turn and in order, as everybody takes them who changes several documents.
+        PERFORM FROM documents d
+        WHERE d.owner_id = of_owner AND (d.sha256 = u.sha256 OR d.family_id = (
+            SELECT family_id FROM documents WHERE id = u.version_of AND owner_id = of_owner AND deleted_at IS NULL))
+        ORDER BY d.id FOR NO KEY UPDATE;
+        SELECT n.* INTO newest FROM documents n JOIN documents named ON named.family_id = n.family_id
+        WHERE named.id = u.version_of AND named.owner_id = of_owner AND named.deleted_at IS NULL
+          AND n.owner_id = of_owner AND n.deleted_at IS NULL
+        ORDER BY n.version DESC LIMIT 1;
+        IF newest.id IS NULL THEN
+            RAISE EXCEPTION 'there is no document %', u.version_of USING ERRCODE = 'no_data_found';
+        END IF;
+    END IF;
+
     SELECT d.id, d.process_id AS process, d.status, a.key INTO twin
     FROM uploads c
     JOIN documents d ON d.id = c.document_id
@@ -29,13 +47,14 @@ BEGIN
         RAISE EXCEPTION 'this content is document %', twin.id
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'uploads_canonical', DETAIL = twin.id::text;
     END IF;
-    IF twin.id IS NOT NULL AND u.duplicates = 'reuse' THEN
-        UPDATE uploads SET state = 'deduplicated', document_id = twin.id, process_id = twin.process, object_key = NULL,
+    IF twin.id IS NOT NULL AND u.duplicates = 'reuse' AND (newest.id IS NULL OR newest.sha256 = u.sha256) THEN
+        UPDATE uploads SET state = 'deduplicated', document_id = coalesce(newest.id, twin.id),
+                           process_id = coalesce(newest.process_id, twin.process), object_key = NULL,
                            finalized_at = clock_timestamp()
-        WHERE id = upload;
+        WHERE id = upload RETURNING * INTO u;
         INSERT INTO events (process_id, kind, owner_id, document_id, detail)
-        VALUES (twin.process, 'deduplicated', of_owner, twin.id, jsonb_build_object('upload', upload));
-        RETURN QUERY SELECT 'deduplicated', twin.id, twin.process, twin.id;
+        VALUES (u.process_id, 'deduplicated', of_owner, u.document_id, jsonb_build_object('upload', upload));
+        RETURN QUERY SELECT 'deduplicated', u.document_id, u.process_id, u.document_id;
         RETURN;
     END IF;
 
@@ -46,9 +65,10 @@ BEGIN
         INSERT INTO objects (key, bytes, sha256) VALUES (u.object_key, u.bytes, u.sha256);
     END IF;
     INSERT INTO documents (id, owner_id, process_id, title, author, filename, content_type, source_type, source_url, sha256,
-                           bytes, metadata, duplicate_of, last_revision)
+                           bytes, metadata, duplicate_of, last_revision, family_id, version)
     VALUES (u.document_id, of_owner, u.process_id, u.given ->> 'title', u.given ->> 'author', u.filename, u.content_type,
-            detected, u.source_url, u.sha256, u.bytes, u.given - '{title,author,extraction}'::text[], twin.id, 1);
+            detected, u.source_url, u.sha256, u.bytes, u.given - '{title,author,extraction}'::text[], twin.id, 1, newest.family_id,
+            coalesce((SELECT max(version) + 1 FROM documents WHERE family_id = newest.family_id), 1));
     IF quota < (SELECT bytes FROM owner_usage WHERE owner_id = of_owner) THEN
         RAISE EXCEPTION 'more than % bytes', quota USING ERRCODE = 'program_limit_exceeded';
     END IF;
@@ -60,6 +80,9 @@ BEGIN
     IF expired IS NOT NULL THEN
         UPDATE documents SET duplicate_of = u.document_id, updated_at = clock_timestamp() WHERE id = expired;
     END IF;
+    IF newest.id IS NOT NULL THEN
+        PERFORM inherit_corrections(newest, u.document_id);
+    END IF;
 
     -- What a model should write is not what the twin has.
     IF twin.status = 'completed' AND NOT u.given ? 'extraction' THEN
@@ -69,6 +92,15 @@ BEGIN
             'id', u.process_id, 'kind', 'process_document', 'owner_id', of_owner, 'document_id', u.document_id,
             'key', format('process:%s:1', u.document_id), 'input',
             jsonb_strip_nulls(jsonb_build_object('revision', 1, 'extraction', u.given ->> 'extraction')))));
+    END IF;
+    IF newest.id IS NOT NULL THEN
+        -- After the results of a twin: a tag that was found there may be one that a person gave here.
+        INSERT INTO document_tags (document_id, tag_id)
+        SELECT u.document_id, tag_id FROM document_tags WHERE document_id = newest.id AND made_by IS NULL
+        ON CONFLICT (document_id, tag_id) DO UPDATE SET made_by = NULL;
+        INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+        SELECT newest.process_id, 'superseded', of_owner, newest.id,
+               jsonb_build_object('document', id, 'version', version) FROM documents WHERE id = u.document_id;
     END IF;
     RETURN QUERY SELECT 'uploaded', u.document_id, u.process_id, twin.id;
 END $$;

@@ -1,10 +1,10 @@
--- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, trashed, sort, after_at, after_text, after_id, most)
+-- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, trashed, versions, sort, after_at, after_text, after_id, most)
 -- The one way to read documents for people: of one owner, newest first, oldest first or by title. What is not asked for
 -- is folded away when the query is planned, so that each order can use its index.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
-       d.duplicate_of, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
+       d.duplicate_of, d.version, d.superseded, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
        d.deleted_at, d.process_id, j.error_code, j.error_message,
        coalesce((SELECT spent_usd FROM ai_spending WHERE key = 'document:' || d.id), 0) AS cost_usd,
        lower(coalesce(nullif(d.title, ''), d.filename)) AS order_text
@@ -13,6 +13,7 @@ LEFT JOIN jobs j ON j.id = d.process_id
 LEFT JOIN collections c ON c.id = d.collection_id
 WHERE d.owner_id = :owner
   AND (d.deleted_at IS NOT NULL) = :trashed
+  AND (:versions OR NOT d.superseded)
   AND (:document::uuid IS NULL OR d.id = :document)
   AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
   AND (:id_part::text IS NULL OR starts_with(d.id::text, :id_part) OR right(d.id::text, length(:id_part)) = :id_part)
@@ -303,6 +304,9 @@ SELECT pg_advisory_xact_lock(content) FROM (
     FROM documents WHERE id = ANY (:documents) AND owner_id = :owner ORDER BY 1) AS contents;
 
 -- name: documents_like(owner, documents)
--- These documents, and all others of the owner that have the same contents.
-SELECT DISTINCT twin.id FROM documents d JOIN documents twin ON twin.owner_id = d.owner_id AND twin.sha256 = d.sha256
+-- These documents, and all others of the owner that have the same contents or are versions of them.
+SELECT twin.id FROM documents d JOIN documents twin ON twin.owner_id = d.owner_id AND twin.sha256 = d.sha256
+WHERE d.id = ANY (:documents) AND d.owner_id = :owner
+UNION
+SELECT other.id FROM documents d JOIN documents other ON other.owner_id = d.owner_id AND other.family_id = d.family_id
 WHERE d.id = ANY (:documents) AND d.owner_id = :owner;

@@ -1,7 +1,8 @@
 -- name: frame(owner, person)
 -- What the frame of every page counts for its owner, and the time on the database's clock.
 SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
-       - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL) AS documents,
+       - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
+       - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS documents,
        (SELECT count(*) FROM jobs WHERE owner_id = :owner AND document_id IS NOT NULL AND kind <> 'embed_tags'
            AND status IN ('queued', 'processing', 'paused')) AS working,
        (SELECT email FROM users WHERE id = :person) AS email,
@@ -22,12 +23,16 @@ ORDER BY j.status <> 'processing', j.created_at, j.id LIMIT :most;
 -- name: tabs(owner)
 -- How many documents each tab of the library holds; every count has an index that holds little else.
 SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
-       - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL) AS everything,
-       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND status = 'pending') AS working,
-       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND status = 'completed'
+       - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
+       - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS everything,
+       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
+           AND status = 'pending') AS working,
+       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND status = 'completed'
            AND (needs_classification OR quality IN ('partial', 'empty'))) AS needs_you,
-       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND status = 'failed') AS failed,
-       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND quality = 'stored_only')
+       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
+           AND status = 'failed') AS failed,
+       (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
+           AND quality = 'stored_only')
            AS stored_only;
 
 -- name: now()

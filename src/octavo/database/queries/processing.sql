@@ -85,7 +85,8 @@ FROM jsonb_to_recordset(:chunks) AS c (id uuid, index integer, content text, sta
                                        seconds real, boxes jsonb);
 
 -- name: switch_revision(document, revision, written)
--- The new revision is read from now on, and nothing of the old one is left; answers the keys of its files.
+-- The new revision is read from now on, and only its text is left of the old one, to see what changed; answers the keys
+-- of the other files.
 WITH switched AS (
     UPDATE documents SET revision = :revision, text_ready = true, embeddings_ready = false,
                          metadata = metadata - '{text_by,kept_plain}'::text[] || :written, updated_at = clock_timestamp()
@@ -95,7 +96,8 @@ WITH switched AS (
 ), old_pages AS (
     DELETE FROM pages WHERE document_id = :document AND revision <> :revision
 ), old_files AS (
-    DELETE FROM artifacts WHERE document_id = :document AND revision NOT IN (0, :revision) RETURNING key
+    DELETE FROM artifacts WHERE document_id = :document AND revision NOT IN (0, :revision) AND kind <> 'markdown'
+    RETURNING key
 )
 SELECT key FROM old_files;
 

@@ -1,14 +1,17 @@
--- name: insert_upload(id, owner_id, document_id, process_id, duplicates, filename, content_type, source_type, source_url, given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256)!
+-- name: insert_upload(id, owner_id, document_id, process_id, duplicates, filename, content_type, source_type, source_url, given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256, version_of)!
 INSERT INTO uploads (id, owner_id, document_id, process_id, duplicates, filename, content_type, source_type, source_url,
-                     given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256, received_at)
+                     given, claimed_bytes, claimed_sha256, incoming_key, object_key, bytes, sha256, version_of, received_at)
 VALUES (:id, :owner_id, :document_id, :process_id, :duplicates, :filename, :content_type, :source_type, :source_url,
         :given, :claimed_bytes, decode(:claimed_sha256, 'hex'), :incoming_key, :object_key, :bytes, decode(:sha256, 'hex'),
-        CASE WHEN :object_key::text IS NOT NULL THEN clock_timestamp() END);
+        :version_of, CASE WHEN :object_key::text IS NOT NULL THEN clock_timestamp() END);
 
 -- name: place(id, owner, sha256, key, source_type, quota)
 -- Finalize; answers nothing when the upload is no longer as the caller knows it.
 SELECT state, document_id, process_id, duplicate_of
 FROM place_upload(:id, :owner, :sha256, :key, :source_type, :quota);
+
+-- name: may_have_version(owner, document)
+SELECT EXISTS (SELECT FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL);
 
 -- name: count_pending(owner, seconds)
 -- Uploads that may still be going on, and the seconds until the oldest no longer counts.
@@ -19,7 +22,7 @@ WHERE owner_id = :owner AND state = 'pending' AND created_at > clock_timestamp()
 -- name: read_upload(owner, id)
 SELECT id, owner_id, document_id, process_id, state, is_canonical, duplicates, filename, content_type, source_type,
        source_url, given, claimed_bytes, encode(claimed_sha256, 'hex') AS claimed_sha256, incoming_key, object_key, bytes,
-       encode(sha256, 'hex') AS sha256, error_code, error_message,
+       encode(sha256, 'hex') AS sha256, version_of, error_code, error_message,
        (SELECT duplicate_of FROM documents d WHERE d.id = uploads.document_id) AS duplicate_of
 FROM uploads WHERE id = :id AND owner_id = :owner;
 

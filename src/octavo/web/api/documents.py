@@ -108,11 +108,12 @@ async def documents(  # noqa: PLR0917 - query parameters
     tag: Wanted = None,
     collection: Wanted = None,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    """Your documents, newest first; with `trashed`, those in the trash."""
-    filters = Filters(id, q, status, tag, collection, trashed)
+    """Your documents, newest first; with `trashed`, those in the trash; with `versions`, also older versions."""
+    filters = Filters(id, q, status, tag, collection, trashed, versions=versions)
     async with parts.database.connection() as connection:
         return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
 

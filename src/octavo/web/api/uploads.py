@@ -23,6 +23,8 @@ from octavo.web.parts import PartsOf, Reading, Writing
 
 router = APIRouter(prefix="/api/v1", tags=["uploads"])
 Plain = r"^[^\x00-\x1f\x7f]*$"
+# Also written as a text.
+VersionOf = Annotated[UUID, Field(strict=False)]
 RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -32,7 +34,10 @@ def _whole(value: object) -> object:
 
 
 class Announcement(BaseModel):
-    """What is about to be sent. `bytes` and `sha256` are compared with what arrives; they are never believed."""
+    """What is about to be sent. `bytes` and `sha256` are compared with what arrives; they are never believed.
+
+    `version_of` names a document of which this is a new version; the old one stays as it is.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -42,6 +47,7 @@ class Announcement(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     duplicates: Policy = "reuse"
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    version_of: VersionOf | None = None
 
     def as_upload(self) -> NewUpload:
         return NewUpload(
@@ -51,6 +57,7 @@ class Announcement(BaseModel):
             self.sha256.lower() if self.sha256 else None,
             self.duplicates,
             given={"title": self.title} if self.title else {},
+            version_of=self.version_of,
         )
 
 
@@ -61,6 +68,7 @@ class RawFields(BaseModel):
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     bytes: int | None = Field(default=None, ge=0, le=1 << 50)
+    version_of: UUID | None = None
 
 
 class Received(BaseModel):
@@ -70,7 +78,7 @@ class Received(BaseModel):
     sha256: str
 
 
-@router.post("/uploads", status_code=201, responses=problems(400, 401, 403, 413, 422, 429))
+@router.post("/uploads", status_code=201, responses=problems(400, 401, 403, 404, 413, 422, 429))
 async def begin(intake: IntakeOf, limits: LimitsOf, caller: Writing, announced: Announcement) -> Ticket:
     """Announce a file; send its bytes to `put_url`, then finalize. Its document exists only after that."""
     return await intake.begin(caller.owner_id, announced.as_upload(), limits)
@@ -103,7 +111,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: 
 @router.post(
     "/documents",
     status_code=202,
-    responses=problems(400, 401, 403, 409, 413, 415, 422, 429),
+    responses=problems(400, 401, 403, 404, 409, 413, 415, 422, 429),
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -115,6 +123,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: 
                         "properties": {
                             "duplicates": {"type": "string", "enum": ["reuse", "new", "reject"]},
                             "title": {"type": "string"},
+                            "version_of": {"type": "string", "format": "uuid"},
                             "file": {"type": "string", "format": "binary"},
                         },
                     }
@@ -137,8 +146,8 @@ async def add(
 ) -> Outcome:
     """Add a document in one call: a form whose last field is `file`, the raw bytes with `X-Upload-Filename`, or JSON.
 
-    What a form says in its fields, raw bytes say in the query: `duplicates`, `title`, `sha256`, `bytes`. JSON holds one
-    of `url`, `youtube_url` and `text`.
+    What a form says in its fields, raw bytes say in the query: `duplicates`, `title`, `sha256`, `bytes`,
+    `version_of`. JSON holds one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     with parts.limits.transfers.one(caller.owner_id, limits.concurrent):

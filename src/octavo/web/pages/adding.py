@@ -87,8 +87,8 @@ async def upload(
     content_type: ContentType = "",
 ) -> Response:
     with parts.limits.transfers.one(caller.owner_id, limits.concurrent):
-        form = await _read(request, content_type)
-        outcome = await intake.take(caller.owner_id, _named(form), form.file, limits)
+        form = await read_file(request, content_type)
+        outcome = await intake.take(caller.owner_id, as_upload(form), form.file, limits)
     return added(request, [outcome], form.fields.get("back", LIBRARY))
 
 
@@ -128,8 +128,8 @@ async def replace(
     async with parts.database.connection() as connection:
         old = await show_document(connection, owner, document)
     with parts.limits.transfers.one(owner, limits.concurrent):
-        form = await _read(request, content_type)
-        outcome = await intake.take(owner, _named(form), form.file, limits)
+        form = await read_file(request, content_type)
+        outcome = await intake.take(owner, as_upload(form), form.file, limits)
     if old.id in {outcome.document_id, outcome.duplicate_of}:
         raise SameFile
     async with parts.database.transaction() as connection:
@@ -147,12 +147,12 @@ async def unlock(parts: PartsOf, caller: Writing, document: UUID, password: Pass
     return back_to(LIBRARY)
 
 
-async def _read(request: Request, content_type: str) -> Sent:
+async def read_file(request: Request, content_type: str) -> Sent:
     form = await FormReader(content_type, request.stream()).read()
     if not form.filename:
         raise NothingChosen
     return form
 
 
-def _named(form: Sent) -> NewUpload:
-    return NewUpload(clean_filename(form.filename), form.content_type)
+def as_upload(form: Sent, version_of: UUID | None = None) -> NewUpload:
+    return NewUpload(clean_filename(form.filename), form.content_type, version_of=version_of)

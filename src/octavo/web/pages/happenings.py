@@ -26,6 +26,7 @@ SENTENCES = {
     "deleted": "Moved to the trash",
     "restored": "Brought back from the trash",
     "downloaded": "The original was downloaded",
+    "superseded": "A newer version was added",
     "expired": "Removed by retention",
 }
 # What was done when a stage is over.

@@ -14,6 +14,7 @@ from octavo.database import Connection
 from octavo.jobs.views import find_jobs
 from octavo.library.documents import Document, find_documents, show_document
 from octavo.library.pictures import is_pictured
+from octavo.library.versions import list_versions
 from octavo.model.errors import NotFound
 from octavo.web.pages import back_to, render
 from octavo.web.pages.forms import local_path
@@ -102,6 +103,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         stored = await find_text(connection, owner, ident)
         cited = await find_place(connection, owner, ident, c) if c else None
         twin = await _twin(connection, owner, row.document)
+        versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Wanted(read_number(p), cited.start if cited else read_number(at))
     text = await open_text(parts, owner, ident, stored, wanted.choose) if stored and not too_long else None
@@ -118,6 +120,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         marked=text.marks_of(cited) if text and cited else [],
         happened=happened,
         twin=twin,
+        versions=versions,
         **_view(request, panel, row.document),
     )
 

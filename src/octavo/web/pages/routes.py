@@ -17,6 +17,7 @@ from octavo.web.pages import (
     sign_in,
     sign_out,
     sign_up,
+    versions,
     webhooks,
 )
 
@@ -26,6 +27,7 @@ PAGES = (
     reader,
     edit,
     history,
+    versions,
     adding,
     actions,
     notifications,

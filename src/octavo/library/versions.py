@@ -1,0 +1,221 @@
+"""Versions of a document, and what changed from one to another: its text, its fields, its connections.
+
+A version is new bytes, a revision is the same bytes processed again, a correction is a field that a person wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeAlias
+from uuid import UUID
+
+from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.library.differences import Change, Part, compare
+from octavo.library.documents import Document, show_document
+from octavo.model.errors import BadInput, NotFound
+from octavo.storage import Bucket
+
+QUERIES = load_queries("versions")
+Value: TypeAlias = str | int | list[str] | None
+# More than ten thousand pages.
+MOST_BYTES = 32 << 20
+MOST_CHANGES = 500
+MOST_CHARACTERS = 1_000_000
+FIELDS = (
+    *("title", "author", "document_date", "language", "summary", "tags", "collection", "quality"),
+    *("page_count", "word_count", "filename", "source_type", "bytes"),
+)
+
+
+class TooLongToCompare(BadInput):
+    """These texts are too long to be compared here. Download both and compare them with a program."""
+
+    code = "TOO_LONG_TO_COMPARE"
+    status = 413
+
+
+class NothingBefore(BadInput):
+    """There is no version and no revision before it to compare it with. Name another document."""
+
+    code = "NOTHING_BEFORE"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """`revisions` are those whose text is kept, `revision` is the one that is read."""
+
+    document_id: UUID
+    version: int
+    title: str
+    filename: str
+    status: str
+    bytes: int
+    sha256: str
+    created_at: datetime
+    newest: bool
+    revision: int
+    revisions: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One side of a comparison; without a revision, the one that is read."""
+
+    document: UUID
+    revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    document_id: UUID
+    title: str
+    version: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    field: str
+    old: Value
+    new: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters of the Markdown; `page` is where they begin, as far as that is known."""
+
+    start: int
+    end: int
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    old: Span
+    new: Span
+    parts: list[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`text` are the first `changes` in the order of the text, None where one side has no text."""
+
+    old: Side
+    new: Side
+    fields: list[FieldChange]
+    changes: int
+    text: list[TextChange] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """`sheets` are the pages: where each begins, and its number."""
+
+    document: Document
+    revision: int
+    key: str | None
+    sheets: list[tuple[int, int]]
+
+    @property
+    def side(self) -> Side:
+        return Side(self.document.id, self.document.title, self.document.version, self.revision)
+
+    def span(self, start: int, end: int) -> Span:
+        place = bisect_right(self.sheets, start, key=lambda sheet: sheet[0])
+        return Span(start, end, self.sheets[place - 1][1] if place else None)
+
+
+async def list_versions(connection: Connection, owner: UUID, document: UUID) -> list[Version]:
+    """Newest first; those in the trash are left out."""
+    rows = await fetch_rows(connection, QUERIES.versions, {"owner": owner, "document": document})
+    if not rows:
+        raise NotFound
+    return [Version(**row) for row in rows]
+
+
+async def compare_documents(database: Database, bucket: Bucket, owner: UUID, old: Pick | None, new: Pick) -> Comparison:
+    """What changed from the one to the other; any two documents of an owner can be compared.
+
+    Without an old one, the version before is compared, or the revision before where that is the first version.
+    """
+    async with database.connection() as connection:
+        old = old or await _find_before(connection, owner, new)
+        before, after = await _open(connection, owner, old), await _open(connection, owner, new)
+    changes: list[Change] | None = None
+    if before.key and after.key:
+        texts = [(await bucket.read(key, limit=MOST_BYTES)).decode() for key in (before.key, after.key)]
+        changes = await asyncio.to_thread(compare, *texts)
+    return Comparison(
+        old=before.side,
+        new=after.side,
+        fields=compare_fields(before.document, after.document),
+        changes=len(changes or ()),
+        text=None if changes is None else [_placed(one, before, after) for one in _first(changes)],
+    )
+
+
+async def _find_before(connection: Connection, owner: UUID, new: Pick) -> Pick:
+    versions = await list_versions(connection, owner, new.document)
+    here = next(one for one in versions if one.document_id == new.document)
+    older = [one.document_id for one in versions if one.version < here.version]
+    earlier = [one for one in here.revisions if one < (new.revision or here.revision)]
+    if older and new.revision is None:
+        return Pick(older[0])
+    if earlier:
+        return Pick(new.document, earlier[0])
+    raise NothingBefore
+
+
+def compare_fields(old: Document, new: Document) -> list[FieldChange]:
+    """Those that differ, in the form in which the API tells them."""
+    values = ((name, _plain(getattr(old, name)), _plain(getattr(new, name))) for name in FIELDS)
+    return [FieldChange(name, before, after) for name, before, after in values if before != after]
+
+
+def _plain(value: object) -> Value:
+    if value is None or isinstance(value, int):
+        return value
+    return [str(one) for one in value] if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+async def _open(connection: Connection, owner: UUID, pick: Pick) -> _Opened:
+    document = await show_document(connection, owner, pick.document)
+    values = {"owner": owner, "document": pick.document}
+    rows = await fetch_rows(connection, QUERIES.text_of, values | {"revision": pick.revision})
+    if not rows:
+        if pick.revision is not None:
+            raise NotFound(f"There is no text of revision {pick.revision}.")
+        return _Opened(document, document.revision, None, [])
+    row = rows[0]
+    if row["bytes"] > MOST_BYTES:
+        raise TooLongToCompare
+    starts = await fetch_rows(connection, QUERIES.page_starts, values | {"revision": row["revision"]})
+    return _Opened(document, row["revision"], row["key"], [(one["char_start"], one["number"]) for one in starts])
+
+
+def _first(changes: Sequence[Change]) -> list[Change]:
+    """As many as somebody may want to look at; a text that is new as a whole is cut."""
+    chosen, room = list[Change](), MOST_CHARACTERS
+    for change in changes[:MOST_CHANGES]:
+        size = sum(len(part.text) for part in change.parts)
+        if size > room:
+            break
+        chosen.append(change)
+        room -= size
+    return chosen or [_cut(one) for one in changes[:1]]
+
+
+def _cut(change: Change) -> Change:
+    room = MOST_CHARACTERS // max(1, len(change.parts))
+    return replace(change, parts=tuple(Part(part.kind, part.text[:room]) for part in change.parts))
+
+
+def _placed(change: Change, before: _Opened, after: _Opened) -> TextChange:
+    return TextChange(
+        before.span(change.old_start, change.old_end), after.span(change.new_start, change.new_end), list(change.parts)
+    )
