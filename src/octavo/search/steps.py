@@ -174,7 +174,7 @@ async def _by_words(connection: Connection, limits: Limits, planned: Plan) -> li
         "room": ROOM,
         "most": POOL,
     }
-    return await _fetch(connection, QUERIES.by_words, values)
+    return [row for row in await _fetch(connection, QUERIES.by_words, values) if row["score"]]
 
 
 async def _by_title(connection: Connection, limits: Limits, planned: Plan) -> list[Row]:

@@ -57,10 +57,10 @@ END $$;
 CREATE FUNCTION lexeme_query(lexeme text) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery;
 
--- How often a passage uses a word. `ts_rank` adds 1/1² + 1/2² + … for a word and divides by where that ends, π²/6; what
--- is missing to the end is 1/(times + ½), as near as ranking needs it. Unpacking the tsvector takes fifty times as long.
-CREATE FUNCTION times_used(words tsvector, word tsquery) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
-    1 / (1.64493406685 * greatest(1.00001 - ts_rank('{1,1,1,1}', words, word)::double precision, 0.002)) - 0.5;
+-- How often a passage uses a word, by its `ts_rank` with weights of 1: that adds 1/1² + 1/2² + … and divides by where this
+-- ends, π²/6; what is missing to the end is 1/(times + ½), as near as ranking needs it. Unpacking the words takes far longer.
+CREATE FUNCTION times_used(rank real) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    1 / (1.64493406685 * greatest(1.00001 - rank::double precision, 0.002)) - 0.5;
 
 -- The words of a passage with their places. A word that it uses three times or more is there a second time, marked: the
 -- passages that speak of a common word can then be told from the many that only mention it.
@@ -158,6 +158,20 @@ RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE 
       AND (chosen -> 'since' IS NULL OR coalesce(d.document_date, d.created_at::date) >= (chosen ->> 'since')::date)
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
 $$;
+
+-- In how many of an owner's passages something is, by how they are read. A statement of its own for each, planned when it is
+-- known what is counted: a rare word is best looked up, and a small owner's passages are best read. To look at the words of a
+-- passage costs more than the planner thinks, because they lie in TOAST.
+CREATE FUNCTION count_matches(of_owner uuid, wanted tsquery) RETURNS TABLE (config regconfig, passages integer)
+LANGUAGE plpgsql STABLE SET cpu_operator_cost = 0.1 AS $$
+BEGIN
+    RETURN QUERY EXECUTE '
+        SELECT search_config(found.language), sum(found.passages)::integer FROM (
+            SELECT d.language, count(*) AS passages
+            FROM chunk_words c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+            WHERE c.words @@ $2 AND d.owner_id = $1 AND d.deleted_at IS NULL GROUP BY d.language) AS found
+        GROUP BY 1' USING of_owner, wanted;
+END $$;
 
 -- The passages nearest to a vector. By an index only where there are many: comparing all is exact, and fast enough for
 -- some ten thousand. Model and length stand in the statement itself, because that is how its partial index is found.

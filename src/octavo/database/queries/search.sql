@@ -12,22 +12,20 @@ WITH languages AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(to_tsvector(l.config, search_text(w.word))) AS t
     WHERE NOT (length(w.word) > 1 AND t.lexeme ~ '^[\u0E00-\u9FFF]$')
 ), wanted AS MATERIALIZED (
-    SELECT config, passages, average, lexeme,
-           CASE WHEN is_one THEN (lexeme_query(lexeme)::text || ':*')::tsquery ELSE lexeme_query(lexeme) END AS query,
-           lexeme_query('3 ' || lexeme) AS often
+    SELECT config, passages, average, lexeme_query('3 ' || lexeme) AS often,
+           CASE WHEN is_one THEN (lexeme_query(lexeme)::text || ':*')::tsquery ELSE lexeme_query(lexeme) END AS query
     FROM lexed ORDER BY place
 ), counted AS MATERIALIZED (
-    SELECT w.config, w.query, w.often, (
-        SELECT count(*) FROM chunk_words c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
-        WHERE c.words @@ w.query AND d.owner_id = :owner AND d.deleted_at IS NULL AND search_config(d.language) = w.config) AS found_in
-    FROM (SELECT DISTINCT config, query, often FROM wanted) AS w
+    SELECT q.query, q.often, n.config, n.passages
+    FROM (SELECT DISTINCT query, often FROM wanted) AS q CROSS JOIN LATERAL count_matches(:owner, q.query) AS n
+), used_often AS MATERIALIZED (
+    SELECT q.often, n.config, n.passages
+    FROM (SELECT DISTINCT often FROM counted WHERE passages > :common) AS q CROSS JOIN LATERAL count_matches(:owner, q.often) AS n
 )
-SELECT w.config::text, w.query::text, w.often::text, w.passages::integer, w.average::double precision, n.found_in::integer,
-       CASE WHEN n.found_in > :common THEN (
-           SELECT count(*) FROM chunk_words c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
-           WHERE c.words @@ n.often AND d.owner_id = :owner AND d.deleted_at IS NULL AND search_config(d.language) = w.config)
-           ELSE 0 END::integer AS often_in
-FROM wanted w JOIN counted n ON n.config = w.config AND n.query = w.query;
+SELECT w.config::text, w.query::text, w.often::text, w.passages::integer, w.average::double precision,
+       n.passages AS found_in, coalesce(o.passages, 0) AS often_in
+FROM wanted w JOIN counted n ON n.config = w.config AND n.query = w.query
+LEFT JOIN used_often o ON o.config = w.config AND o.often = w.often;
 
 -- name: phrases(owner, phrases)
 -- Phrases as every language of the owner reads them; one that says nothing in a language is missing there.
@@ -39,24 +37,29 @@ CROSS JOIN LATERAL phraseto_tsquery(config, search_text(phrase)) AS query
 WHERE numnode(query) > 0;
 
 -- name: by_words(owner, chosen, candidates, required, excluded, configs, queries, weights, averages, room, most)
--- BM25 over the passages that are worth weighing (k1 = 1.5, b = 0.75).
+-- BM25 over the passages that are worth weighing (k1 = 1.5, b = 0.75). An array takes the words out of TOAST once for all
+-- that looks at them.
 WITH wanted AS MATERIALIZED (
     SELECT config::regconfig, query::tsquery, weight, average
     FROM unnest(:configs::text[], :queries::text[], :weights::double precision[], :averages::double precision[])
         AS w (config, query, weight, average)
-), found AS MATERIALIZED (
-    SELECT c.chunk_id, c.document_id, d.config, c.length, ts_filter(c.words, '{d}') AS words
+), found AS (
+    SELECT c.chunk_id, c.document_id, d.config, c.length, (ARRAY[c.words])[1] AS words
     FROM chunk_words c JOIN searched_documents(:owner, :chosen) d ON d.id = c.document_id AND d.revision = c.revision
     WHERE c.words @@ :candidates::tsquery
       AND (:required::tsquery IS NULL OR c.words @@ :required)
       AND (:excluded::tsquery IS NULL OR NOT c.words @@ :excluded)
     LIMIT :room
+), weighed AS (
+    SELECT f.chunk_id, f.document_id, (
+        SELECT sum(w.weight * u.times * 2.5 / (u.times + 1.5 * (0.25 + 0.75 * f.length / w.average)))
+        FROM wanted w
+        CROSS JOIN LATERAL (SELECT ts_rank('{1,1,1,1}', f.words, w.query) AS rank OFFSET 0) AS r
+        CROSS JOIN LATERAL (SELECT times_used(r.rank) AS times OFFSET 0) AS u
+        WHERE w.config = f.config AND r.rank > 0) AS score
+    FROM found f
 )
-SELECT f.chunk_id, f.document_id,
-       sum(w.weight * times_used(f.words, w.query) * 2.5
-           / (times_used(f.words, w.query) + 1.5 * (0.25 + 0.75 * f.length / w.average))) AS score
-FROM found f JOIN wanted w ON w.config = f.config AND f.words @@ w.query
-GROUP BY f.chunk_id, f.document_id ORDER BY score DESC, f.chunk_id LIMIT :most;
+SELECT chunk_id, document_id, coalesce(score, 0) AS score FROM weighed ORDER BY score DESC NULLS LAST, chunk_id LIMIT :most;
 
 -- name: by_title(owner, chosen, anything, configs, queries, weights, share, most)
 -- The beginnings of documents whose titles have most of what is asked for.
