@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from octavo.cli import add, diff, documents, extract, jobs, keys, schedules, usage, watch
+from octavo.cli import add, connections, diff, documents, extract, jobs, keys, schedules, search, usage, watch
 from octavo.model.errors import NotRunning
 from octavo.model.settings import Settings, load_settings, variable_name
 
@@ -28,6 +28,8 @@ app = typer.Typer(
 app.add_typer(add.app)
 app.add_typer(documents.app)
 app.add_typer(diff.app)
+app.add_typer(connections.app)
+app.add_typer(search.app)
 app.add_typer(watch.app)
 app.add_typer(usage.app)
 app.add_typer(extract.app)

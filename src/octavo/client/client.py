@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from octavo.client.address import read_key
 from octavo.client.bodies import FileBody, OnProgress
+from octavo.client.connections import Connection, Decision, Rebuilding
 from octavo.client.errors import Damaged, NotOctavo
 from octavo.client.following import follow
 from octavo.client.patience import Patience
@@ -40,10 +41,12 @@ from octavo.client.records import (
     Scope,
     Ticket,
 )
+from octavo.client.searching import Found, Mode, Narrowed
 from octavo.client.usage import Usage
 from octavo.client.versions import Comparison, Version
-from octavo.client.wire import SESSION_COOKIE, Ask, Wire
+from octavo.client.wire import SESSION_COOKIE, Ask, Query, Wire
 from octavo.model.errors import StorageFailed
+from octavo.model.extraction import Extraction
 from octavo.model.pages import Page
 
 # Up to here a file goes in one call; a larger one in three, of which each can be repeated by itself.
@@ -105,6 +108,7 @@ class Client:
         *,
         name: str | None = None,
         duplicates: Policy = "reuse",
+        extraction: Extraction = Extraction.PLAIN,
         version_of: UUID | None = None,
         on_progress: OnProgress | None = None,
     ) -> Outcome:
@@ -115,16 +119,21 @@ class Client:
         try:
             size = path.stat().st_size  # noqa: ASYNC240 - quicker than a visit to a thread
             file = File(path, path.name if name is None else name, size)
-            return await self._add(file, duplicates, version_of, on_progress)
+            return await self._add(file, duplicates, extraction, version_of, on_progress)
         except OSError as error:  # of reading it; those of the network have other names here
             raise StorageFailed(f"{path}: {error.strerror}.") from error
 
     async def _add(
-        self, file: File, duplicates: Policy, version_of: UUID | None, on_progress: OnProgress | None
+        self,
+        file: File,
+        duplicates: Policy,
+        extraction: Extraction,
+        version_of: UUID | None,
+        on_progress: OnProgress | None,
     ) -> Outcome:
-        if duplicates == "reuse" and file.size <= ONE_CALL_BYTES:
+        if duplicates == "reuse" and extraction is Extraction.PLAIN and file.size <= ONE_CALL_BYTES:
             return await self._add_in_one_call(file, version_of, on_progress)
-        ticket = await self.begin_upload(file, duplicates, version_of)
+        ticket = await self.begin_upload(file, duplicates, extraction, version_of)
         await self.send_content(ticket.upload_id, file, on_progress)
         return await self.finalize_upload(ticket.upload_id)
 
@@ -138,30 +147,46 @@ class Client:
             raise Damaged(file.name)
         return outcome
 
-    async def add_link(self, url: str, *, duplicates: Policy = "reuse") -> Outcome:
+    async def add_link(
+        self, url: str, *, duplicates: Policy = "reuse", extraction: Extraction = Extraction.PLAIN
+    ) -> Outcome:
         """Bring a web page or a video in, by its address."""
-        return await self._add_given({"url": url}, duplicates)
+        return await self._add_given({"url": url}, duplicates, extraction)
 
     async def add_text(
-        self, text: str, *, title: str | None = None, source: str | None = None, duplicates: Policy = "reuse"
+        self,
+        text: str,
+        *,
+        title: str | None = None,
+        source: str | None = None,
+        duplicates: Policy = "reuse",
+        extraction: Extraction = Extraction.PLAIN,
     ) -> Outcome:
         """Bring text in. `source` says where it is from."""
         given = {"text": text, "title": title, "source": source}
-        return await self._add_given({name: value for name, value in given.items() if value is not None}, duplicates)
+        said = {name: value for name, value in given.items() if value is not None}
+        return await self._add_given(said, duplicates, extraction)
 
-    async def _add_given(self, given: Mapping[str, str], duplicates: Policy) -> Outcome:
+    async def _add_given(self, given: Mapping[str, str], duplicates: Policy, extraction: Extraction) -> Outcome:
         """Made again after a broken connection, it finds the document of the first time, if that may be used."""
-        asked = {**given, "duplicates": duplicates}
+        asked = {**given, "duplicates": duplicates, **unless_plain(extraction)}
         ask = Ask("POST", "/documents", repeatable=duplicates == "reuse", json=asked)
         return read_record(Outcome, await self._wire.call(ask))
 
-    async def begin_upload(self, file: File, duplicates: Policy = "reuse", version_of: UUID | None = None) -> Ticket:
+    async def begin_upload(
+        self,
+        file: File,
+        duplicates: Policy = "reuse",
+        extraction: Extraction = Extraction.PLAIN,
+        version_of: UUID | None = None,
+    ) -> Ticket:
         """Announce a file. Made twice, the first is forgotten by the server after a day."""
         announced = {
             "filename": fsencode(file.name).decode(errors="replace"),
             "content_type": file.content_type,
             "bytes": file.size,
             "duplicates": duplicates,
+            **unless_plain(extraction),
             **({"version_of": str(version_of)} if version_of else {}),
         }
         ask = Ask("POST", "/uploads", repeatable=True, json=announced)
@@ -232,10 +257,15 @@ class Client:
         return changed
 
     async def retry_document(
-        self, document: UUID, from_stage: str | None = None, *, password: str | None = None
+        self,
+        document: UUID,
+        from_stage: str | None = None,
+        *,
+        password: str | None = None,
+        extraction: Extraction = Extraction.PLAIN,
     ) -> Retried:
         """Go on with what failed, or process again what is complete; a PDF that is locked, with its password."""
-        given = {"from_stage": from_stage, "password": password}
+        given = {"from_stage": from_stage, "password": password, **unless_plain(extraction)}
         wanted = {name: value for name, value in given.items() if value is not None}
         ask = Ask("POST", f"/documents/{document}/retry", json=wanted)
         return read_record(Retried, await self._wire.call(ask))
@@ -265,6 +295,36 @@ class Client:
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """The pieces of its text, in order."""
         return await self._list(Chunk, f"/documents/{document}/chunks", {"cursor": cursor, "limit": limit})
+
+    async def search(
+        self, query: str, *, mode: Mode = "hybrid", limit: int = 20, chosen: Narrowed | None = None
+    ) -> Found:
+        """The passages that answer best, of all documents or of those that are chosen."""
+        wanted = asdict(chosen or Narrowed()) | {"q": query, "mode": mode, "limit": limit}
+        query_of = {name: as_queries(value) for name, value in wanted.items() if value is not None}
+        return read_record(Found, await self._get("/search", query_of))
+
+    async def list_connections(
+        self,
+        document: UUID,
+        *,
+        engine: str | None = None,
+        status: str | None = None,
+        cursor: str | None = None,
+        limit: int = MOST_LISTED,
+    ) -> Page[Connection]:
+        """What a document agrees with, contradicts and is bridged to; the most important first."""
+        wanted = {"engine": engine, "status": status, "cursor": cursor, "limit": limit}
+        return await self._list(Connection, f"/documents/{document}/connections", wanted)
+
+    async def judge_connection(self, connection: UUID, decision: Decision) -> Connection:
+        ask = Ask("POST", f"/connections/{connection}/{decision}", repeatable=True)
+        return read_record(Connection, await self._wire.call(ask))
+
+    async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
+        """Compare these documents anew, or all; answers the jobs that do it."""
+        wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
+        return read_record(Rebuilding, await self._wire.call(Ask("POST", "/connections/rebuild", json=wanted))).jobs
 
     # Jobs --------------------------------------------------------------------------------------------------------
 
@@ -326,12 +386,21 @@ class Client:
         """End the session that this client was given."""
         await self._wire.call(Ask("DELETE", "/session", repeatable=True))
 
-    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
+    async def _get(self, path: str, query: Query | None = None) -> Any:  # noqa: ANN401 - any JSON
         return await self._wire.call(Ask("GET", path, repeatable=True, query=query or {}))
 
     async def _list(self, record: type[Record], path: str, wanted: Mapping[str, object]) -> Page[Record]:
         query = {name: as_query(value) for name, value in wanted.items() if value is not None}
         return read_page(record, await self._get(path, query))
+
+
+def unless_plain(extraction: Extraction) -> dict[str, str]:
+    """What is usual goes without saying, so that older servers understand it."""
+    return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}
+
+
+def as_queries(value: object) -> str | list[str]:
+    return [str(one) for one in value] if isinstance(value, (list, tuple)) else as_query(value)
 
 
 def as_query(value: object) -> str:

@@ -85,6 +85,40 @@ BEGIN
     END IF;
     RETURN number;
 END $$;
+CREATE FUNCTION public.begin_conversion(new_id uuid, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea, content bytea, size bigint, object_key text, shared boolean, source_days integer) RETURNS TABLE(id uuid, made boolean)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    same uuid;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(format('convert:%s:%s:%s', owner, encode(content, 'hex'), mapping_name), 0));
+    SELECT c.id INTO same FROM conversions c
+    WHERE c.owner_id = owner AND c.sha256 = content AND c.mapping = mapping_name AND c.mapping_sha256 = mapping_hash
+      AND c.bytes = size AND c.live;
+    IF FOUND THEN
+        RETURN QUERY SELECT same, false;
+        RETURN;
+    END IF;
+    PERFORM enqueue_jobs(jsonb_build_array(jsonb_build_object(
+        'id', new_id, 'kind', 'convert', 'owner_id', owner, 'document_id', document,
+        'input', jsonb_build_object('mapping', mapping_name))));
+    INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live,
+                             source_expires_at)
+    VALUES (new_id, owner, document, name, mapping_name, mapping_hash, content, size, true,
+            engine_now() + make_interval(days => source_days));
+    IF NOT shared THEN
+        INSERT INTO objects (key, bytes, sha256) VALUES (object_key, size, content);
+    END IF;
+    INSERT INTO conversion_files (conversion_id, kind, key) VALUES (new_id, 'source', object_key);
+    RETURN QUERY SELECT new_id, true;
+END $$;
+CREATE FUNCTION public.begin_family() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.family_id := coalesce(NEW.family_id, NEW.id);
+    RETURN NEW;
+END $$;
 CREATE TABLE public.jobs (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -254,6 +288,18 @@ BEGIN
     PERFORM connect_documents(ARRAY[NEW.id], CASE WHEN OLD.deleted_at IS NOT NULL THEN format('restored:%s', OLD.deleted_at) END);
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.conversion_follows() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE conversions c SET live = NEW.status NOT IN ('failed', 'dead_letter', 'cancelled')
+        AND c.archived_at IS NULL AND num_nonnulls(c.mapping_sha256, c.sha256, c.bytes) = 3
+        AND NOT EXISTS (SELECT FROM conversions o WHERE o.live AND o.id <> c.id AND o.owner_id = c.owner_id
+                        AND o.sha256 = c.sha256 AND o.mapping = c.mapping AND o.mapping_sha256 = c.mapping_sha256
+                        AND o.bytes = c.bytes)
+    WHERE c.id = NEW.id;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.copy_results(twin uuid, copy uuid, process uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -300,6 +346,18 @@ BEGIN
            jsonb_build_object('reused', twin), at, at, at
     FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
 END $$;
+CREATE FUNCTION public.count_matches(of_owner uuid, wanted tsquery) RETURNS TABLE(config regconfig, passages integer)
+    LANGUAGE plpgsql STABLE
+    SET cpu_operator_cost TO '0.1'
+    AS $_$
+BEGIN
+    RETURN QUERY EXECUTE '
+        SELECT search_config(found.language), sum(found.passages)::integer FROM (
+            SELECT d.language, count(*) AS passages
+            FROM chunk_words c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+            WHERE c.words @@ $2 AND d.owner_id = $1 AND d.deleted_at IS NULL GROUP BY d.language) AS found
+        GROUP BY 1' USING of_owner, wanted;
+END $_$;
 CREATE FUNCTION public.count_money() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -810,6 +868,72 @@ CREATE FUNCTION public.index_passages(of_chunks uuid[]) RETURNS void
     ON CONFLICT (chunk_id) DO UPDATE SET length = excluded.length, words = excluded.words;
     SELECT count_passages(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
 $$;
+CREATE TABLE public.documents (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    process_id uuid NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    title text,
+    filename text NOT NULL,
+    content_type text NOT NULL,
+    source_type text NOT NULL,
+    source_url text,
+    sha256 bytea NOT NULL,
+    bytes bigint NOT NULL,
+    quality text,
+    revision integer DEFAULT 0 NOT NULL,
+    last_revision integer DEFAULT 0 NOT NULL,
+    text_ready boolean DEFAULT false NOT NULL,
+    embeddings_ready boolean DEFAULT false NOT NULL,
+    needs_classification boolean DEFAULT false NOT NULL,
+    page_count integer,
+    word_count integer,
+    author text,
+    language text,
+    document_date date,
+    summary text,
+    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
+    collection_id uuid,
+    duplicate_of uuid,
+    download_count integer DEFAULT 0 NOT NULL,
+    first_downloaded_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    deleted_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    edited text[] DEFAULT '{}'::text[] NOT NULL,
+    described text[] DEFAULT '{}'::text[] NOT NULL,
+    described_by text,
+    family_id uuid NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    superseded boolean DEFAULT false NOT NULL,
+    CONSTRAINT documents_bytes_check CHECK ((bytes >= 0)),
+    CONSTRAINT documents_check CHECK ((last_revision >= revision)),
+    CONSTRAINT documents_quality_check CHECK ((quality = ANY (ARRAY['full'::text, 'partial'::text, 'ocr'::text, 'stored_only'::text, 'empty'::text]))),
+    CONSTRAINT documents_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT documents_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text]))),
+    CONSTRAINT documents_version_check CHECK ((version > 0))
+);
+COMMENT ON COLUMN public.documents.process_id IS 'The job that processes it; its state is this document''s state.';
+COMMENT ON COLUMN public.documents.revision IS 'The revision that is read; 0 while there is none.';
+COMMENT ON COLUMN public.documents.last_revision IS 'The last revision that was begun.';
+COMMENT ON COLUMN public.documents.deleted_at IS 'Set: it is in the trash.';
+COMMENT ON COLUMN public.documents.edited IS 'Fields that a person wrote or emptied; nothing else ever changes them.';
+COMMENT ON COLUMN public.documents.described IS 'Fields that neither a person nor the file gave; the next description may replace them.';
+COMMENT ON COLUMN public.documents.described_by IS 'Who described it: `local`, or `provider:model`.';
+COMMENT ON COLUMN public.documents.family_id IS 'The same for all versions; the id of the first, which may be gone.';
+COMMENT ON COLUMN public.documents.superseded IS 'There is a newer version, and not in the trash.';
+CREATE FUNCTION public.inherit_corrections(before public.documents, next uuid) RETURNS void
+    LANGUAGE sql
+    AS $$
+    UPDATE documents SET
+        collection_id = before.collection_id,
+        title = CASE WHEN title IS NULL AND 'title' = ANY (before.edited) THEN before.title ELSE title END,
+        author = CASE WHEN author IS NULL AND 'author' = ANY (before.edited) THEN before.author ELSE author END,
+        edited = ARRAY(SELECT name FROM unnest(before.edited) AS name
+                       WHERE name = 'tags' OR name = 'title' AND title IS NULL OR name = 'author' AND author IS NULL)
+    WHERE id = next;
+$$;
 CREATE TABLE public.ai_calls (
     id uuid NOT NULL,
     request_hash bytea,
@@ -934,6 +1058,20 @@ CREATE FUNCTION public.lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF u
     WHERE NOT EXISTS (SELECT FROM jobs j WHERE j.id = h.id AND j.lease_token = h.token AND j.status = 'processing')
 $$;
 CREATE FUNCTION public.merge_owner(visitor uuid, person uuid) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
+    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
+        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
+    UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
+        SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
+        AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
+    UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
+    RETURN merge_owner_documents(visitor, person);
+END $$;
+CREATE FUNCTION public.merge_owner_documents(visitor uuid, person uuid) RETURNS integer
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -1068,6 +1206,41 @@ CREATE FUNCTION public.open_jobs_of(wanted uuid) RETURNS SETOF uuid
     SELECT id FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing', 'paused')
     ORDER BY cap_key NULLS FIRST, id
 $$;
+CREATE TABLE public.chunks (
+    id uuid NOT NULL,
+    document_id uuid NOT NULL,
+    revision integer NOT NULL,
+    index integer NOT NULL,
+    content text NOT NULL,
+    char_start integer NOT NULL,
+    char_end integer NOT NULL,
+    page_from integer,
+    page_to integer,
+    heading_path text[] DEFAULT '{}'::text[] NOT NULL,
+    word_count integer NOT NULL,
+    themes text[] DEFAULT '{}'::text[] NOT NULL,
+    tone jsonb,
+    importance real,
+    summary text,
+    made_by text,
+    seconds real,
+    boxes jsonb DEFAULT '[]'::jsonb NOT NULL,
+    CONSTRAINT chunks_check CHECK ((char_end > char_start)),
+    CONSTRAINT chunks_index_check CHECK ((index >= 0)),
+    CONSTRAINT chunks_seconds_check CHECK ((seconds >= (0)::double precision))
+);
+COMMENT ON COLUMN public.chunks.char_start IS 'In characters of the markdown of the same revision.';
+COMMENT ON COLUMN public.chunks.seconds IS 'Where in a recording the passage begins; NULL for what was not spoken.';
+COMMENT ON COLUMN public.chunks.boxes IS 'Places on pages, each as [page, left, top, right, bottom] in points from the upper left corner.';
+CREATE FUNCTION public.page_of(passage public.chunks, place integer) RETURNS integer
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT CASE WHEN passage.page_from = passage.page_to THEN passage.page_from ELSE (
+        SELECT max(p.number) FROM pages p
+        WHERE p.document_id = passage.document_id AND p.revision = passage.revision
+          AND p.number BETWEEN passage.page_from AND passage.page_to
+          AND (p.char_start <= passage.char_start + place OR p.number = passage.page_from)) END
+$$;
 CREATE FUNCTION public.pass_time(taking_over boolean) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -1113,6 +1286,7 @@ CREATE FUNCTION public.place_upload(upload uuid, of_owner uuid, content text, ex
 #variable_conflict use_column
 DECLARE
     u uploads;
+    newest documents;
     twin record;
     expired uuid;
 BEGIN
@@ -1126,6 +1300,20 @@ BEGIN
     IF u.state <> 'pending' OR u.object_key IS DISTINCT FROM expected_key THEN
         RETURN;
     END IF;
+    IF u.version_of IS NOT NULL THEN
+        -- The family and the twins in one turn and in order, as everybody takes them who changes several documents.
+        PERFORM FROM documents d
+        WHERE d.owner_id = of_owner AND (d.sha256 = u.sha256 OR d.family_id = (
+            SELECT family_id FROM documents WHERE id = u.version_of AND owner_id = of_owner AND deleted_at IS NULL))
+        ORDER BY d.id FOR NO KEY UPDATE;
+        SELECT n.* INTO newest FROM documents n JOIN documents named ON named.family_id = n.family_id
+        WHERE named.id = u.version_of AND named.owner_id = of_owner AND named.deleted_at IS NULL
+          AND n.owner_id = of_owner AND n.deleted_at IS NULL
+        ORDER BY n.version DESC LIMIT 1;
+        IF newest.id IS NULL THEN
+            RAISE EXCEPTION 'there is no document %', u.version_of USING ERRCODE = 'no_data_found';
+        END IF;
+    END IF;
     SELECT d.id, d.process_id AS process, d.status, a.key INTO twin
     FROM uploads c
     JOIN documents d ON d.id = c.document_id
@@ -1136,13 +1324,14 @@ BEGIN
         RAISE EXCEPTION 'this content is document %', twin.id
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'uploads_canonical', DETAIL = twin.id::text;
     END IF;
-    IF twin.id IS NOT NULL AND u.duplicates = 'reuse' THEN
-        UPDATE uploads SET state = 'deduplicated', document_id = twin.id, process_id = twin.process, object_key = NULL,
+    IF twin.id IS NOT NULL AND u.duplicates = 'reuse' AND (newest.id IS NULL OR newest.sha256 = u.sha256) THEN
+        UPDATE uploads SET state = 'deduplicated', document_id = coalesce(newest.id, twin.id),
+                           process_id = coalesce(newest.process_id, twin.process), object_key = NULL,
                            finalized_at = clock_timestamp()
-        WHERE id = upload;
+        WHERE id = upload RETURNING * INTO u;
         INSERT INTO events (process_id, kind, owner_id, document_id, detail)
-        VALUES (twin.process, 'deduplicated', of_owner, twin.id, jsonb_build_object('upload', upload));
-        RETURN QUERY SELECT 'deduplicated', twin.id, twin.process, twin.id;
+        VALUES (u.process_id, 'deduplicated', of_owner, u.document_id, jsonb_build_object('upload', upload));
+        RETURN QUERY SELECT 'deduplicated', u.document_id, u.process_id, u.document_id;
         RETURN;
     END IF;
     IF twin.id IS NULL THEN
@@ -1152,9 +1341,10 @@ BEGIN
         INSERT INTO objects (key, bytes, sha256) VALUES (u.object_key, u.bytes, u.sha256);
     END IF;
     INSERT INTO documents (id, owner_id, process_id, title, author, filename, content_type, source_type, source_url, sha256,
-                           bytes, metadata, duplicate_of, last_revision)
+                           bytes, metadata, duplicate_of, last_revision, family_id, version)
     VALUES (u.document_id, of_owner, u.process_id, u.given ->> 'title', u.given ->> 'author', u.filename, u.content_type,
-            detected, u.source_url, u.sha256, u.bytes, u.given - '{title,author,extraction}'::text[], twin.id, 1);
+            detected, u.source_url, u.sha256, u.bytes, u.given - '{title,author,extraction}'::text[], twin.id, 1, newest.family_id,
+            coalesce((SELECT max(version) + 1 FROM documents WHERE family_id = newest.family_id), 1));
     IF quota < (SELECT bytes FROM owner_usage WHERE owner_id = of_owner) THEN
         RAISE EXCEPTION 'more than % bytes', quota USING ERRCODE = 'program_limit_exceeded';
     END IF;
@@ -1166,6 +1356,9 @@ BEGIN
     IF expired IS NOT NULL THEN
         UPDATE documents SET duplicate_of = u.document_id, updated_at = clock_timestamp() WHERE id = expired;
     END IF;
+    IF newest.id IS NOT NULL THEN
+        PERFORM inherit_corrections(newest, u.document_id);
+    END IF;
     -- What a model should write is not what the twin has.
     IF twin.status = 'completed' AND NOT u.given ? 'extraction' THEN
         PERFORM copy_results(twin.id, u.document_id, u.process_id);
@@ -1174,6 +1367,15 @@ BEGIN
             'id', u.process_id, 'kind', 'process_document', 'owner_id', of_owner, 'document_id', u.document_id,
             'key', format('process:%s:1', u.document_id), 'input',
             jsonb_strip_nulls(jsonb_build_object('revision', 1, 'extraction', u.given ->> 'extraction')))));
+    END IF;
+    IF newest.id IS NOT NULL THEN
+        -- After the results of a twin: a tag that was found there may be one that a person gave here.
+        INSERT INTO document_tags (document_id, tag_id)
+        SELECT u.document_id, tag_id FROM document_tags WHERE document_id = newest.id AND made_by IS NULL
+        ON CONFLICT (document_id, tag_id) DO UPDATE SET made_by = NULL;
+        INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+        SELECT newest.process_id, 'superseded', of_owner, newest.id,
+               jsonb_build_object('document', id, 'version', version) FROM documents WHERE id = u.document_id;
     END IF;
     RETURN QUERY SELECT 'uploaded', u.document_id, u.process_id, twin.id;
 END $$;
@@ -1278,6 +1480,19 @@ CREATE FUNCTION public.refuse_change() RETURNS trigger
     AS $$
 BEGIN
     RAISE EXCEPTION 'events are append-only' USING ERRCODE = 'restrict_violation';
+END $$;
+CREATE FUNCTION public.refuse_conversion(new_id uuid, owner uuid, name text, mapping_name text, code text, message text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+BEGIN
+    INSERT INTO jobs (id, kind, owner_id, virtual_time, status, max_attempts, admitted, input, error_code, error_message,
+                      created_at, failed_at)
+    SELECT new_id, k.name, owner, 0, 'failed', k.max_attempts, false, jsonb_build_object('mapping', mapping_name), code,
+           message, at, at
+    FROM job_kinds k WHERE k.name = 'convert';
+    INSERT INTO conversions (id, owner_id, filename, mapping, live) VALUES (new_id, owner, name, mapping_name, false);
 END $$;
 CREATE FUNCTION public.refuse_step(job uuid, before text, after text) RETURNS void
     LANGUAGE plpgsql
@@ -1615,6 +1830,9 @@ CREATE FUNCTION public.searched_documents(of_owner uuid, chosen jsonb) RETURNS T
     AS $$
     SELECT d.id, d.revision, search_config(d.language) FROM documents d
     WHERE d.owner_id = of_owner AND d.deleted_at IS NULL
+      AND (NOT d.superseded OR chosen ?| '{documents,versions}' OR NOT EXISTS (
+          SELECT FROM documents newer WHERE newer.family_id = d.family_id AND newer.version > d.version
+              AND newer.deleted_at IS NULL AND newer.text_ready))
       AND (chosen -> 'documents' IS NULL OR d.id = ANY (ARRAY(SELECT jsonb_array_elements_text(chosen -> 'documents')::uuid)))
       AND (chosen -> 'without' IS NULL OR d.id <> (chosen ->> 'without')::uuid)
       AND (chosen -> 'tags' IS NULL OR EXISTS (
@@ -1705,6 +1923,16 @@ BEGIN
     UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL
     WHERE name = settled.provider AND failures > 0;
     RETURN true;
+END $$;
+CREATE FUNCTION public.settle_versions() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE documents d SET superseded = NOT d.superseded
+    WHERE d.family_id = coalesce(NEW.family_id, OLD.family_id) AND d.superseded <> EXISTS (
+        SELECT FROM documents newer
+        WHERE newer.family_id = d.family_id AND newer.version > d.version AND newer.deleted_at IS NULL);
+    RETURN NULL;
 END $$;
 CREATE FUNCTION public.spending_keys(owner uuid, document uuid, at timestamp with time zone) RETURNS text[]
     LANGUAGE sql STABLE
@@ -1836,9 +2064,9 @@ BEGIN
     DELETE FROM provider_files WHERE expires_at < at;
     RETURN given_up;
 END $$;
-CREATE FUNCTION public.times_used(words tsvector, word tsquery) RETURNS double precision
+CREATE FUNCTION public.times_used(rank real) RETURNS double precision
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (((1)::double precision / ((1.64493406685)::double precision * GREATEST(((1.00001)::double precision - (ts_rank('{1,1,1,1}'::real[], words, word))::double precision), (0.002)::double precision))) - (0.5)::double precision);
+    RETURN (((1)::double precision / ((1.64493406685)::double precision * GREATEST(((1.00001)::double precision - (rank)::double precision), (0.002)::double precision))) - (0.5)::double precision);
 CREATE FUNCTION public.vectors_follow_document() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -2044,32 +2272,6 @@ CREATE TABLE public.chunk_words (
 WITH (toast_tuple_target='128');
 ALTER TABLE ONLY public.chunk_words ALTER COLUMN words SET STORAGE EXTERNAL;
 COMMENT ON COLUMN public.chunk_words.length IS 'How many words it has, without those that say nothing in its language.';
-CREATE TABLE public.chunks (
-    id uuid NOT NULL,
-    document_id uuid NOT NULL,
-    revision integer NOT NULL,
-    index integer NOT NULL,
-    content text NOT NULL,
-    char_start integer NOT NULL,
-    char_end integer NOT NULL,
-    page_from integer,
-    page_to integer,
-    heading_path text[] DEFAULT '{}'::text[] NOT NULL,
-    word_count integer NOT NULL,
-    themes text[] DEFAULT '{}'::text[] NOT NULL,
-    tone jsonb,
-    importance real,
-    summary text,
-    made_by text,
-    seconds real,
-    boxes jsonb DEFAULT '[]'::jsonb NOT NULL,
-    CONSTRAINT chunks_check CHECK ((char_end > char_start)),
-    CONSTRAINT chunks_index_check CHECK ((index >= 0)),
-    CONSTRAINT chunks_seconds_check CHECK ((seconds >= (0)::double precision))
-);
-COMMENT ON COLUMN public.chunks.char_start IS 'In characters of the markdown of the same revision.';
-COMMENT ON COLUMN public.chunks.seconds IS 'Where in a recording the passage begins; NULL for what was not spoken.';
-COMMENT ON COLUMN public.chunks.boxes IS 'Places on pages, each as [page, left, top, right, bottom] in points from the upper left corner.';
 CREATE TABLE public.collections (
     id uuid NOT NULL,
     owner_id uuid NOT NULL,
@@ -2126,6 +2328,37 @@ CREATE TABLE public.connections (
 );
 COMMENT ON COLUMN public.connections.source_start IS 'In characters of the passage; from there to source_end is what is quoted.';
 COMMENT ON COLUMN public.connections.digest IS 'Of what both sides say; a person''s verdict is remembered by it.';
+CREATE TABLE public.conversion_files (
+    conversion_id uuid NOT NULL,
+    kind text NOT NULL,
+    key text NOT NULL,
+    CONSTRAINT conversion_files_kind_check CHECK ((kind = ANY (ARRAY['source'::text, 'result_xml'::text])))
+);
+CREATE TABLE public.conversions (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    document_id uuid,
+    filename text NOT NULL,
+    mapping text NOT NULL,
+    mapping_sha256 bytea,
+    sha256 bytea,
+    bytes bigint,
+    live boolean NOT NULL,
+    revision integer DEFAULT 0 NOT NULL,
+    download_count integer DEFAULT 0 NOT NULL,
+    first_downloaded_at timestamp with time zone,
+    source_expires_at timestamp with time zone,
+    result_expires_at timestamp with time zone,
+    archived_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    CONSTRAINT conversions_bytes_check CHECK ((bytes > 0)),
+    CONSTRAINT conversions_mapping_sha256_check CHECK ((length(mapping_sha256) = 32)),
+    CONSTRAINT conversions_sha256_check CHECK ((length(sha256) = 32)),
+    CONSTRAINT live_is_whole CHECK (((NOT live) OR (num_nonnulls(mapping_sha256, sha256, bytes) = 3)))
+);
+COMMENT ON COLUMN public.conversions.live IS 'It stands for its content and mapping: the same again is this one.';
+COMMENT ON COLUMN public.conversions.revision IS 'The revision that is read; 0 while there is none.';
+COMMENT ON COLUMN public.conversions.archived_at IS 'Set: its result is gone, because its time was over.';
 CREATE TABLE public.deliveries (
     id uuid NOT NULL,
     subscriber_id uuid NOT NULL,
@@ -2155,55 +2388,6 @@ CREATE TABLE public.document_tags (
     made_by text
 );
 COMMENT ON COLUMN public.document_tags.made_by IS 'NULL for a tag that a person gave.';
-CREATE TABLE public.documents (
-    id uuid NOT NULL,
-    owner_id uuid NOT NULL,
-    process_id uuid NOT NULL,
-    status text DEFAULT 'pending'::text NOT NULL,
-    title text,
-    filename text NOT NULL,
-    content_type text NOT NULL,
-    source_type text NOT NULL,
-    source_url text,
-    sha256 bytea NOT NULL,
-    bytes bigint NOT NULL,
-    quality text,
-    revision integer DEFAULT 0 NOT NULL,
-    last_revision integer DEFAULT 0 NOT NULL,
-    text_ready boolean DEFAULT false NOT NULL,
-    embeddings_ready boolean DEFAULT false NOT NULL,
-    needs_classification boolean DEFAULT false NOT NULL,
-    page_count integer,
-    word_count integer,
-    author text,
-    language text,
-    document_date date,
-    summary text,
-    metadata jsonb DEFAULT '{}'::jsonb NOT NULL,
-    collection_id uuid,
-    duplicate_of uuid,
-    download_count integer DEFAULT 0 NOT NULL,
-    first_downloaded_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    deleted_at timestamp with time zone,
-    expires_at timestamp with time zone,
-    edited text[] DEFAULT '{}'::text[] NOT NULL,
-    described text[] DEFAULT '{}'::text[] NOT NULL,
-    described_by text,
-    CONSTRAINT documents_bytes_check CHECK ((bytes >= 0)),
-    CONSTRAINT documents_check CHECK ((last_revision >= revision)),
-    CONSTRAINT documents_quality_check CHECK ((quality = ANY (ARRAY['full'::text, 'partial'::text, 'ocr'::text, 'stored_only'::text, 'empty'::text]))),
-    CONSTRAINT documents_sha256_check CHECK ((length(sha256) = 32)),
-    CONSTRAINT documents_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text])))
-);
-COMMENT ON COLUMN public.documents.process_id IS 'The job that processes it; its state is this document''s state.';
-COMMENT ON COLUMN public.documents.revision IS 'The revision that is read; 0 while there is none.';
-COMMENT ON COLUMN public.documents.last_revision IS 'The last revision that was begun.';
-COMMENT ON COLUMN public.documents.deleted_at IS 'Set: it is in the trash.';
-COMMENT ON COLUMN public.documents.edited IS 'Fields that a person wrote or emptied; nothing else ever changes them.';
-COMMENT ON COLUMN public.documents.described IS 'Fields that neither a person nor the file gave; the next description may replace them.';
-COMMENT ON COLUMN public.documents.described_by IS 'Who described it: `local`, or `provider:model`.';
 CREATE TABLE public.embedding_models (
     id integer NOT NULL,
     name text NOT NULL,
@@ -2330,6 +2514,15 @@ CREATE VIEW public.job_waiting AS
                 END AS reason) because)
   WHERE (j.status = ANY (ARRAY['uploaded'::text, 'queued'::text, 'paused'::text]));
 COMMENT ON VIEW public.job_waiting IS 'Ask for some job ids; a position in line is worked out for each row that is read.';
+CREATE TABLE public.mappings (
+    id uuid NOT NULL,
+    owner_id uuid NOT NULL,
+    name text NOT NULL,
+    file text NOT NULL,
+    text text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT mappings_name_check CHECK ((name <> ''::text))
+);
 CREATE TABLE public.memberships (
     owner_id uuid NOT NULL,
     user_id uuid NOT NULL,
@@ -2456,6 +2649,16 @@ CREATE TABLE public.relay (
     id bigint NOT NULL,
     CONSTRAINT relay_only_row_check CHECK (only_row)
 );
+CREATE TABLE public.revisions (
+    conversion_id uuid NOT NULL,
+    number integer NOT NULL,
+    record jsonb NOT NULL,
+    made_by text NOT NULL,
+    user_id uuid,
+    created_at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    CONSTRAINT revisions_made_by_check CHECK ((made_by = ANY (ARRAY['engine'::text, 'person'::text]))),
+    CONSTRAINT revisions_number_check CHECK ((number > 0))
+);
 CREATE TABLE public.schedules (
     name text NOT NULL,
     kind text NOT NULL,
@@ -2564,6 +2767,7 @@ CREATE TABLE public.uploads (
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     received_at timestamp with time zone,
     finalized_at timestamp with time zone,
+    version_of uuid,
     CONSTRAINT bytes_when_kept CHECK (((state <> ALL (ARRAY['uploaded'::text, 'deduplicated'::text])) OR ((sha256 IS NOT NULL) AND (bytes > 0)))),
     CONSTRAINT canonical_is_uploaded CHECK (((NOT is_canonical) OR (state = 'uploaded'::text))),
     CONSTRAINT error_when_refused CHECK (((error_code IS NOT NULL) = (state = ANY (ARRAY['rejected'::text, 'failed'::text])))),
@@ -2577,6 +2781,7 @@ CREATE TABLE public.uploads (
 COMMENT ON COLUMN public.uploads.given IS 'What came with it: title, attribution, tags.';
 COMMENT ON COLUMN public.uploads.incoming_key IS 'Where a presigned link lets the client write; never read after finalize.';
 COMMENT ON COLUMN public.uploads.object_key IS 'Where the received bytes are, written by the server alone.';
+COMMENT ON COLUMN public.uploads.version_of IS 'Any version of the document that this is to be a new version of.';
 CREATE TABLE public.users (
     id uuid NOT NULL,
     email text NOT NULL,
@@ -2693,6 +2898,10 @@ ALTER TABLE ONLY public.connection_weights
     ADD CONSTRAINT connection_weights_pkey PRIMARY KEY (owner_id);
 ALTER TABLE ONLY public.connections
     ADD CONSTRAINT connections_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.conversion_files
+    ADD CONSTRAINT conversion_files_pkey PRIMARY KEY (conversion_id, kind);
+ALTER TABLE ONLY public.conversions
+    ADD CONSTRAINT conversions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.document_passages
@@ -2717,6 +2926,10 @@ ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.connections
     ADD CONSTRAINT kept_once UNIQUE (source_chunk, target_chunk, engine);
+ALTER TABLE ONLY public.mappings
+    ADD CONSTRAINT mappings_owner_id_name_key UNIQUE (owner_id, name);
+ALTER TABLE ONLY public.mappings
+    ADD CONSTRAINT mappings_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_pkey PRIMARY KEY (owner_id, user_id);
 ALTER TABLE ONLY public.notifications
@@ -2739,6 +2952,8 @@ ALTER TABLE ONLY public.provider_files
     ADD CONSTRAINT provider_files_pkey PRIMARY KEY (provider, account, owner_id, sha256);
 ALTER TABLE ONLY public.relay
     ADD CONSTRAINT relay_pkey PRIMARY KEY (only_row);
+ALTER TABLE ONLY public.revisions
+    ADD CONSTRAINT revisions_pkey PRIMARY KEY (conversion_id, number);
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.schema_migrations
@@ -2790,6 +3005,12 @@ CREATE INDEX connections_owner ON public.connections USING btree (owner_id);
 CREATE INDEX connections_source_document ON public.connections USING btree (source_document);
 CREATE INDEX connections_target ON public.connections USING btree (target_chunk);
 CREATE INDEX connections_target_document ON public.connections USING btree (target_document);
+CREATE INDEX conversion_files_key ON public.conversion_files USING btree (key);
+CREATE INDEX conversions_document ON public.conversions USING btree (document_id) WHERE (document_id IS NOT NULL);
+CREATE INDEX conversions_owner_created ON public.conversions USING btree (owner_id, created_at, id);
+CREATE INDEX conversions_result_due ON public.conversions USING btree (result_expires_at) WHERE (result_expires_at IS NOT NULL);
+CREATE UNIQUE INDEX conversions_same ON public.conversions USING btree (owner_id, sha256, mapping, mapping_sha256, bytes) WHERE live;
+CREATE INDEX conversions_source_due ON public.conversions USING btree (source_expires_at) WHERE (source_expires_at IS NOT NULL);
 CREATE INDEX deliveries_at ON public.deliveries USING btree (at);
 CREATE INDEX deliveries_subscriber ON public.deliveries USING btree (subscriber_id, at, id);
 CREATE INDEX document_tags_tag ON public.document_tags USING btree (tag_id);
@@ -2802,8 +3023,10 @@ CREATE INDEX documents_owner_status ON public.documents USING btree (owner_id, s
 CREATE INDEX documents_owner_title ON public.documents USING btree (owner_id, lower(COALESCE(NULLIF(title, ''::text), filename)), id) WHERE (deleted_at IS NULL);
 CREATE INDEX documents_process ON public.documents USING btree (process_id);
 CREATE INDEX documents_stored_only ON public.documents USING btree (owner_id, created_at, id) WHERE ((deleted_at IS NULL) AND (quality = 'stored_only'::text));
+CREATE INDEX documents_superseded ON public.documents USING btree (owner_id) WHERE (superseded AND (deleted_at IS NULL));
 CREATE INDEX documents_title_words ON public.documents USING gin (to_tsvector(public.search_config(language), public.search_text(COALESCE(NULLIF(title, ''::text), filename))));
 CREATE INDEX documents_trash ON public.documents USING btree (owner_id, deleted_at, id) WHERE (deleted_at IS NOT NULL);
+CREATE UNIQUE INDEX documents_version ON public.documents USING btree (family_id, version);
 CREATE INDEX events_owner ON ONLY public.events USING btree (owner_id, xid, id);
 CREATE INDEX events_default_owner_id_xid_id_idx ON public.events_default USING btree (owner_id, xid, id);
 CREATE INDEX events_process ON ONLY public.events USING btree (process_id, id);
@@ -2865,10 +3088,16 @@ CREATE TRIGGER artifacts_refer AFTER INSERT OR DELETE ON public.artifacts FOR EA
 CREATE TRIGGER calls_follow AFTER DELETE OR UPDATE OF owner_id ON public.documents FOR EACH ROW EXECUTE FUNCTION public.calls_follow_document();
 CREATE TRIGGER connect_when_described AFTER UPDATE OF status ON public.documents FOR EACH ROW WHEN (((new.status = 'completed'::text) AND (old.status <> 'completed'::text) AND new.embeddings_ready AND (NOT new.needs_classification))) EXECUTE FUNCTION public.connect_when_described();
 CREATE TRIGGER connect_when_ready AFTER UPDATE OF embeddings_ready, deleted_at ON public.documents FOR EACH ROW WHEN ((new.embeddings_ready AND (new.deleted_at IS NULL) AND ((NOT old.embeddings_ready) OR (old.deleted_at IS NOT NULL)))) EXECUTE FUNCTION public.connect_when_ready();
+CREATE TRIGGER conversion_files_refer AFTER INSERT OR DELETE ON public.conversion_files FOR EACH ROW EXECUTE FUNCTION public.count_references();
+CREATE TRIGGER conversion_follows AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'convert'::text) AND (old.status <> new.status) AND ((new.status = ANY (ARRAY['failed'::text, 'dead_letter'::text, 'cancelled'::text])) OR (old.status = ANY (ARRAY['failed'::text, 'dead_letter'::text, 'cancelled'::text]))))) EXECUTE FUNCTION public.conversion_follows();
 CREATE TRIGGER deliveries_stay BEFORE UPDATE ON public.deliveries FOR EACH ROW EXECUTE FUNCTION public.refuse_update();
 CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'deliver'::text) AND (old.status <> new.status) AND (new.status = ANY (ARRAY['complete'::text, 'failed'::text, 'dead_letter'::text, 'cancelled'::text])))) EXECUTE FUNCTION public.end_delivery();
 CREATE TRIGGER document_follows AFTER UPDATE OF status ON public.jobs FOR EACH ROW WHEN (((new.kind = 'process_document'::text) AND (old.status <> new.status))) EXECUTE FUNCTION public.follow_job();
+CREATE TRIGGER documents_begin_family BEFORE INSERT ON public.documents FOR EACH ROW EXECUTE FUNCTION public.begin_family();
 CREATE TRIGGER documents_count AFTER INSERT OR DELETE OR UPDATE OF owner_id ON public.documents FOR EACH ROW EXECUTE FUNCTION public.count_usage();
+CREATE TRIGGER documents_version_came AFTER INSERT ON public.documents FOR EACH ROW WHEN ((new.version > 1)) EXECUTE FUNCTION public.settle_versions();
+CREATE TRIGGER documents_version_moved AFTER UPDATE OF deleted_at ON public.documents FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION public.settle_versions();
+CREATE TRIGGER documents_version_went AFTER DELETE ON public.documents FOR EACH ROW EXECUTE FUNCTION public.settle_versions();
 CREATE TRIGGER events_are_append_only BEFORE DELETE OR UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER items_tell AFTER UPDATE ON public.analysis_items REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION public.tell_items();
@@ -2939,6 +3168,16 @@ ALTER TABLE ONLY public.connections
     ADD CONSTRAINT connections_target_chunk_fkey FOREIGN KEY (target_chunk) REFERENCES public.chunks(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.connections
     ADD CONSTRAINT connections_target_document_fkey FOREIGN KEY (target_document) REFERENCES public.documents(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.conversion_files
+    ADD CONSTRAINT conversion_files_conversion_id_fkey FOREIGN KEY (conversion_id) REFERENCES public.conversions(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.conversion_files
+    ADD CONSTRAINT conversion_files_key_fkey FOREIGN KEY (key) REFERENCES public.objects(key);
+ALTER TABLE ONLY public.conversions
+    ADD CONSTRAINT conversions_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE SET NULL;
+ALTER TABLE ONLY public.conversions
+    ADD CONSTRAINT conversions_id_fkey FOREIGN KEY (id) REFERENCES public.jobs(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.conversions
+    ADD CONSTRAINT conversions_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.deliveries
     ADD CONSTRAINT deliveries_subscriber_id_fkey FOREIGN KEY (subscriber_id) REFERENCES public.subscribers(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.document_passages
@@ -2963,6 +3202,8 @@ ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT jobs_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT jobs_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.mappings
+    ADD CONSTRAINT mappings_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.memberships
     ADD CONSTRAINT memberships_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.memberships
@@ -2985,6 +3226,10 @@ ALTER TABLE ONLY public.prompts
     ADD CONSTRAINT prompts_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.provider_files
     ADD CONSTRAINT provider_files_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.owners(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.revisions
+    ADD CONSTRAINT revisions_conversion_id_fkey FOREIGN KEY (conversion_id) REFERENCES public.conversions(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.revisions
+    ADD CONSTRAINT revisions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE SET NULL;
 ALTER TABLE ONLY public.schedules
     ADD CONSTRAINT schedules_kind_fkey FOREIGN KEY (kind) REFERENCES public.job_kinds(name);
 ALTER TABLE ONLY public.schedules

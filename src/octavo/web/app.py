@@ -18,7 +18,9 @@ from octavo.web import health, objects
 from octavo.web.api import (
     account,
     admin,
+    analyses,
     collections,
+    connections,
     documents,
     embeddings,
     events,
@@ -28,6 +30,7 @@ from octavo.web.api import (
     notifications,
     pictures,
     problems,
+    prompts,
     search,
     uploads,
     usage,
@@ -92,7 +95,21 @@ def _routes() -> APIRouter:
     """Made once a process: what each of them takes and answers is worked out when it is first asked for."""
     routes = APIRouter()
     routes.include_router(health.router)
-    library = (uploads, documents, versions, embeddings, pictures, collections, search, jobs, events, published, usage)
-    for part in (objects, *PAGES, *library, account, keys, members, webhooks, notifications, admin):
+    library = (
+        uploads,
+        documents,
+        versions,
+        embeddings,
+        pictures,
+        collections,
+        search,
+        jobs,
+        events,
+        published,
+        usage,
+        connections,
+    )
+    asked = (prompts, analyses)
+    for part in (objects, *PAGES, *library, *asked, account, keys, members, webhooks, notifications, admin):
         routes.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
     return routes

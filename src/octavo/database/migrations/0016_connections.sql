@@ -43,6 +43,15 @@ CREATE TABLE connection_verdicts (
     PRIMARY KEY (owner_id, digest)
 );
 
+-- The page on which a place in a passage is.
+CREATE FUNCTION page_of(passage chunks, place integer) RETURNS integer LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN passage.page_from = passage.page_to THEN passage.page_from ELSE (
+        SELECT max(p.number) FROM pages p
+        WHERE p.document_id = passage.document_id AND p.revision = passage.revision
+          AND p.number BETWEEN passage.page_from AND passage.page_to
+          AND (p.char_start <= passage.char_start + place OR p.number = passage.page_from)) END
+$$;
+
 -- How much the engines matter to an owner, from 0 to 100; who has no row has the usual weights.
 CREATE TABLE connection_weights (
     owner_id                uuid PRIMARY KEY REFERENCES owners ON DELETE CASCADE,

@@ -120,9 +120,14 @@ DELETE FROM connections WHERE id IN (
 -- name: connect_documents(documents, because)
 SELECT connect_documents(:documents, :because);
 
--- name: connectable(owner)
--- Documents of an owner that can be compared.
-SELECT id FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND embeddings_ready ORDER BY created_at, id;
+-- name: connectable(owner, documents)
+-- Documents of an owner that can be compared, and the job that is in line for it already.
+SELECT d.id, d.revision, (
+    SELECT j.id FROM jobs j WHERE j.document_id = d.id AND j.kind = 'detect_connections' AND j.status = 'queued' LIMIT 1) AS in_line
+FROM documents d
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.embeddings_ready
+  AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
+ORDER BY d.created_at, d.id;
 
 -- name: model(model)
 SELECT id, name, dimensions FROM embedding_models WHERE id = :model;

@@ -1,0 +1,30 @@
+"""Comparing documents anew, all of an owner or some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from octavo.database import Connection, load_queries
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.model.errors import NotFound
+
+QUERIES = load_queries("connections")
+KIND = "detect_connections"
+# After everything that people wait for.
+PRIORITY = 7
+
+
+async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
+    """Put a job in line for each document that has vectors, and is not in line already; answers their ids."""
+    cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
+    rows = await cursor.fetchall()
+    if documents is not None and (missing := set(documents) - {row[0] for row in rows}):
+        raise NotFound(f"Document {min(missing)}.")
+    jobs = [
+        NewJob(KIND, owner, {"revision": revision}, document_id=document, priority=PRIORITY)
+        for document, revision, in_line in rows
+        if in_line is None
+    ]
+    made = [job.id for job in await enqueue(connection, jobs)] if jobs else []
+    return [*made, *(in_line for _, _, in_line in rows if in_line is not None)]

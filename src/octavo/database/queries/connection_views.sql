@@ -1,0 +1,86 @@
+-- name: connections(owner, document, wanted, chunk, engine, status, usual, after_rank, after_id, most)
+-- What a document is connected with, seen from it: its own side is the source. Weights of the owner make the order.
+WITH sides AS (
+    SELECT id, engine, strength, status, explanation, made_by, digest, detail, found_at,
+           source_chunk AS my_chunk, source_start AS my_start, source_end AS my_end,
+           target_chunk AS their_chunk, target_start AS their_start, target_end AS their_end
+    FROM connections WHERE source_document = :document AND owner_id = :owner
+    UNION ALL
+    SELECT id, engine, strength, status, explanation, made_by, digest, detail, found_at,
+           target_chunk, target_start, target_end, source_chunk, source_start, source_end
+    FROM connections WHERE target_document = :document AND owner_id = :owner
+), ranked AS (
+    SELECT s.*, coalesce(v.verdict, s.status) AS now,
+           round((s.strength * coalesce(CASE s.engine WHEN 'semantic_similarity' THEN w.semantic_similarity
+                                                      WHEN 'contradiction_detection' THEN w.contradiction_detection
+                                                      ELSE w.thematic_bridge END, (:usual::jsonb ->> s.engine)::integer))::numeric, 4) AS rank
+    FROM sides s LEFT JOIN connection_verdicts v ON v.owner_id = :owner AND v.digest = s.digest
+    LEFT JOIN connection_weights w ON w.owner_id = :owner
+    WHERE (:engine::text IS NULL OR s.engine = :engine) AND (:chunk::uuid IS NULL OR s.my_chunk = :chunk)
+      AND (:wanted::uuid IS NULL OR s.id = :wanted)
+)
+SELECT r.id, r.engine, r.strength, r.now AS status, r.explanation, r.made_by, r.rank, r.detail ->> 'kind' AS kind,
+       mine.document_id AS source_document, mine_in.title AS source_title, r.my_chunk AS source_chunk,
+       substr(mine.content, r.my_start + 1, r.my_end - r.my_start) AS source_quote, mine.char_start + r.my_start AS source_start,
+       page_of(mine, r.my_start) AS source_page,
+       theirs.document_id AS target_document, theirs_in.title AS target_title, r.their_chunk AS target_chunk,
+       substr(theirs.content, r.their_start + 1, r.their_end - r.their_start) AS target_quote,
+       theirs.char_start + r.their_start AS target_start, page_of(theirs, r.their_start) AS target_page
+FROM ranked r
+JOIN chunks mine ON mine.id = r.my_chunk
+JOIN chunks theirs ON theirs.id = r.their_chunk
+JOIN (SELECT id, revision, coalesce(nullif(title, ''), filename) AS title FROM documents
+      WHERE owner_id = :owner AND deleted_at IS NULL) AS mine_in ON mine_in.id = mine.document_id AND mine_in.revision = mine.revision
+JOIN (SELECT id, revision, coalesce(nullif(title, ''), filename) AS title FROM documents
+      WHERE owner_id = :owner AND deleted_at IS NULL) AS theirs_in ON theirs_in.id = theirs.document_id AND theirs_in.revision = theirs.revision
+WHERE CASE WHEN :status::text IS NULL THEN r.now <> 'dismissed' ELSE r.now = :status END
+  AND (:after_id::uuid IS NULL OR (r.rank, r.id) < (:after_rank::numeric, :after_id::uuid))
+ORDER BY r.rank DESC, r.id DESC LIMIT :most;
+
+-- name: counts(owner, document)
+-- How many connections of each engine a document has that nobody dismissed.
+SELECT c.engine, count(*)::integer AS connections
+FROM connections c
+JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
+JOIN documents t ON t.id = c.target_document AND t.deleted_at IS NULL
+WHERE c.owner_id = :owner AND (c.source_document = :document OR c.target_document = :document) AND NOT EXISTS (
+    SELECT FROM connection_verdicts v WHERE v.owner_id = :owner AND v.digest = c.digest AND v.verdict = 'dismissed')
+GROUP BY 1;
+
+-- name: document_of(owner, connection)
+-- The document that a connection is looked at from, and what its verdict is remembered by.
+SELECT c.source_document, c.target_document, c.digest FROM connections c
+JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
+JOIN documents t ON t.id = c.target_document AND t.deleted_at IS NULL
+WHERE c.id = :connection AND c.owner_id = :owner;
+
+-- name: decide(owner, digest, verdict)!
+INSERT INTO connection_verdicts (owner_id, digest, verdict) VALUES (:owner, :digest, :verdict)
+ON CONFLICT (owner_id, digest) DO UPDATE SET verdict = excluded.verdict, decided_at = clock_timestamp();
+
+-- name: undecide(owner, digest)!
+DELETE FROM connection_verdicts WHERE owner_id = :owner AND digest = :digest;
+
+-- name: weights(owner)
+SELECT semantic_similarity, contradiction_detection, thematic_bridge FROM connection_weights WHERE owner_id = :owner;
+
+-- name: set_weights(owner, semantic_similarity, contradiction_detection, thematic_bridge)!
+INSERT INTO connection_weights (owner_id, semantic_similarity, contradiction_detection, thematic_bridge)
+VALUES (:owner, :semantic_similarity, :contradiction_detection, :thematic_bridge)
+ON CONFLICT (owner_id) DO UPDATE SET semantic_similarity = excluded.semantic_similarity,
+    contradiction_detection = excluded.contradiction_detection, thematic_bridge = excluded.thematic_bridge;
+
+-- name: edges(owner, focus, engine, least, most)
+-- Which documents are connected, how and how strongly: the strongest of each pair and engine, the strongest pairs first.
+SELECT least(c.source_document, c.target_document) AS one, greatest(c.source_document, c.target_document) AS other, c.engine,
+       count(*)::integer AS connections, max(c.strength)::float8 AS strength
+FROM connections c
+JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
+JOIN documents t ON t.id = c.target_document AND t.deleted_at IS NULL
+WHERE c.owner_id = :owner AND c.strength >= :least AND (:engine::text IS NULL OR c.engine = :engine)
+  AND (:focus::uuid IS NULL OR c.source_document = :focus OR c.target_document = :focus)
+  AND NOT EXISTS (SELECT FROM connection_verdicts v WHERE v.owner_id = :owner AND v.digest = c.digest AND v.verdict = 'dismissed')
+GROUP BY 1, 2, 3 ORDER BY strength DESC, one, other, engine LIMIT :most;
+
+-- name: titles(owner, documents)
+SELECT id, coalesce(nullif(title, ''), filename) AS title FROM documents WHERE owner_id = :owner AND id = ANY (:documents);
