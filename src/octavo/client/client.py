@@ -300,9 +300,8 @@ class Client:
         self, query: str, *, mode: Mode = "hybrid", limit: int = 20, chosen: Narrowed | None = None
     ) -> Found:
         """The passages that answer best, of all documents or of those that are chosen."""
-        wanted = asdict(chosen or Narrowed()) | {"q": query, "mode": mode, "limit": limit}
-        query_of = {name: as_queries(value) for name, value in wanted.items() if value is not None}
-        return read_record(Found, await self._get("/search", query_of))
+        wanted = {**(chosen or Narrowed()).as_query(), "q": query, "mode": mode, "limit": str(limit)}
+        return read_record(Found, await self._get("/search", wanted))
 
     async def list_connections(
         self,
@@ -397,10 +396,6 @@ class Client:
 def unless_plain(extraction: Extraction) -> dict[str, str]:
     """What is usual goes without saying, so that older servers understand it."""
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}
-
-
-def as_queries(value: object) -> str | list[str]:
-    return [str(one) for one in value] if isinstance(value, (list, tuple)) else as_query(value)
 
 
 def as_query(value: object) -> str:

@@ -24,6 +24,10 @@ NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 LATER = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
+# A name with several values is said once for each.
+Query = Mapping[str, str | list[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """One call. `repeatable`: made twice, it does no more than made once; `body` makes a new one for each try."""
@@ -31,7 +35,7 @@ class Ask:
     method: str
     path: str
     repeatable: bool = False
-    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    query: Query = field(default_factory=dict[str, str | list[str]])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     json: object = None
     body: Callable[[], AsyncIterable[bytes]] | None = None

@@ -1,0 +1,105 @@
+"""`octavo search`: where something is written, in the documents here or elsewhere."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_json
+from octavo.cli.remote import Target, call
+from octavo.cli.tables import clean, open_console, short_id
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from octavo.client import Client
+    from octavo.client.searching import Found, Hit
+
+MOST_HITS = 100
+INDENT = 4
+
+app = typer.Typer()
+
+Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])]
+
+
+class Mode(StrEnum):
+    HYBRID = "hybrid"
+    TEXT = "text"
+    SEMANTIC = "semantic"
+
+
+@app.command()
+def search(  # noqa: PLR0917 - each is an option of the command
+    query: Annotated[
+        list[str],
+        typer.Argument(help='Words or a question; "phrases" have to be there. After --, -word must not be there.'),
+    ],
+    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="How many at most.")] = 10,
+    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Only documents in this collection.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only of this type, as pdf; may be repeated.")] = None,
+    language: Annotated[str | None, typer.Option(help="Only in this language, as en.")] = None,
+    since: Day = None,
+    until: Day = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find where something is written: passages with the found words, their page and their document."""
+    from octavo.client.searching import Narrowed
+
+    days = [day.date() if day else None for day in (since, until)]
+    chosen = Narrowed((), tag or (), collection, kind or (), language, *days)
+
+    async def run(client: Client) -> Found:
+        return await client.search(" ".join(query), mode=mode.value, limit=limit, chosen=chosen)
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_json(found)
+    return print_found(found)
+
+
+def print_found(found: Found) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if found.degraded:
+        typer.echo(f"Only words were looked for: {found.degraded.message}", err=True)
+    if not found.items:
+        typer.echo("Nothing is written about that. Try other words, or `octavo ls` to see what there is.")
+        return
+    console = open_console()
+    for hit in found.items:
+        console.print(Text.assemble((clean(hit.title), "bold"), *((f" · {part}", "dim") for part in place_of(hit))))
+        console.print(Padding(marked(hit), (0, 0, 0, INDENT), expand=console.is_terminal))
+
+
+def place_of(hit: Hit) -> list[str]:
+    page = f"p. {hit.page}" if hit.page is not None else ""
+    heading = clean(hit.heading_path[-1]) if hit.heading_path and hit.heading_path[-1] != hit.title else ""
+    return [part for part in (page, heading, short_id(hit.document_id)) if part]
+
+
+def marked(hit: Hit) -> Text:
+    """Found words stand out; nothing of a document is obeyed by the screen."""
+    from rich.text import Text
+
+    text = Text()
+    end = 0
+    for start, stop in hit.marks:
+        text.append(clean_inside(hit.snippet[end:start]))
+        text.append(clean_inside(hit.snippet[start:stop]), style="bold yellow")
+        end = stop
+    return text.append(clean_inside(hit.snippet[end:]))
+
+
+def clean_inside(text: str) -> str:
+    """Blanks at the ends stay."""
+    return clean(f"|{text}|")[1:-1]
