@@ -66,6 +66,11 @@ def line_of(settings: Settings) -> Line:
     return line
 
 
+def asks_outside(settings: Settings, task: str) -> bool:
+    """Whether a task can be done by anybody but `local`."""
+    return any(model.provider != LOCAL for model in line_of(settings).of(task))
+
+
 def _embedding_of(settings: Settings) -> Model:
     if settings.embedding_model:
         return read_model(settings.embedding_model)

@@ -14,7 +14,7 @@ from octavo.cli.adding import Added, Adding, Wanted
 from octavo.cli.displays import open_display, say_refused
 from octavo.cli.items import Item, Link, Text, is_link
 from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.options import AsJson, HowToRead, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.paths import Found, LocalFile, Refused, find_files
 from octavo.cli.remote import CONNECTIONS, Target, call
@@ -22,6 +22,7 @@ from octavo.cli.stdin import keep_stdin
 from octavo.cli.tables import count_of
 from octavo.cli.watching import Watch, follow
 from octavo.model.errors import BadInput, OctavoError
+from octavo.model.extraction import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client
@@ -55,6 +56,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
         Duplicates,
         typer.Option(help="A file that is there already: use that one, make a document of its own, or refuse it."),
     ] = Duplicates.REUSE,
+    extraction: HowToRead = Extraction.PLAIN,
     version_of: Annotated[
         str | None, typer.Option(metavar="ID", help="The file is a new version of this document; for one file.")
     ] = None,
@@ -88,7 +90,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
         if title is not None and len(items) > 1:
             raise BadInput("--title is for one document.")
         older = find_older(version_of, items, target) if version_of is not None else None
-        wanted = Wanted(duplicates.value, title, collection, tuple(tag or ()), older)
+        wanted = Wanted(duplicates.value, extraction, title, collection, tuple(tag or ()), older)
         run = Run(found, items, Adding(wanted, refused=list(found.refused)), Watch() if wait else None, as_json)
         stopped = run.send_all(target, jobs)
         run.finish(stopped)

@@ -10,9 +10,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from octavo.cli.items import Item, send
+from octavo.cli.items import How, Item, send
 from octavo.cli.paths import Refused
 from octavo.model.errors import Empty, OctavoError, TooLarge
+from octavo.model.extraction import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Limits, Outcome
@@ -27,6 +28,7 @@ class Wanted:
     """How files are added, and what is set on their documents afterwards. `version_of`: the older version of one."""
 
     duplicates: Policy = "reuse"
+    extraction: Extraction = Extraction.PLAIN
     title: str | None = None
     collection: str | None = None
     tags: Sequence[str] = ()
@@ -100,9 +102,10 @@ class Adding:
     async def _add(
         self, client: Client, file: Item, limits: Limits, on_progress: Callable[[int], None]
     ) -> Added | Refused | None:
+        how = How(duplicates=self.wanted.duplicates, extraction=self.wanted.extraction)
         try:
             check_limits(file, limits)
-            outcome = await send(client, file, self.wanted.duplicates, self.wanted.version_of, on_progress)
+            outcome = await send(client, file, how, self.wanted.version_of, on_progress)
         except OctavoError as error:
             return self._refuse(file, error)
         added = Added(file, outcome, await self._edit(client, outcome))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Cursor, Documents, Key, Server
+from octavo.cli.options import AsJson, Cursor, Documents, HowToRead, Key, Server
 from octavo.cli.output import print_items, print_json
 from octavo.cli.passwords import Password, read_password
 from octavo.cli.remote import Target, call
@@ -25,6 +25,7 @@ from octavo.cli.tables import (
     size_of,
 )
 from octavo.model.errors import BadInput
+from octavo.model.extraction import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Document, Filters, Job, Retried
@@ -155,6 +156,7 @@ def retry(
             help="Do this stage and all after it again; of one that is complete too. `classified` describes it anew.",
         ),
     ] = None,
+    extraction: HowToRead = Extraction.PLAIN,
     password: Password = None,
     server: Server = None,
     key: Key = None,
@@ -165,7 +167,7 @@ def retry(
 
     async def run(client: Client) -> list[Retried]:
         ids = await find_ids(client, documents)
-        return [await client.retry_document(one, from_stage, password=secret) for one in ids]
+        return [await client.retry_document(one, from_stage, password=secret, extraction=extraction) for one in ids]
 
     retried = call(Target(server, key), run)
     if as_json:
@@ -272,6 +274,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Summary": document.summary,
         "Tags": ", ".join(document.tags),
         "Described by": document.described_by,
+        "Text by": text_by(document),
         "Collection": document.collection,
         "File": f"{document.filename}, {size_of(document.bytes)}, {document.source_type}",
         "From": document.source_url,
@@ -283,6 +286,13 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Added": local_time(document.created_at),
         "Deleted": local_time(document.deleted_at) if document.deleted_at else None,
     }
+
+
+def text_by(document: Document) -> str | None:
+    """The model that wrote the text, and what of it is as the file has it."""
+    kept = document.metadata.get("kept_plain")
+    writer = document.metadata.get("text_by")
+    return f"{writer}; as read from the file: {kept}" if kept else writer
 
 
 def stage_of(job: Job) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 from uuid import UUID
 
 from octavo.cli.paths import LocalFile
+from octavo.model.extraction import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Outcome
@@ -61,14 +62,19 @@ def is_link(named: str) -> bool:
     return named.lower().startswith(SCHEMES)
 
 
+class How(TypedDict):
+    """How each of them is brought in."""
+
+    duplicates: Policy
+    extraction: Extraction
+
+
 async def send(
-    client: Client, item: Item, duplicates: Policy, version_of: UUID | None, on_progress: Callable[[int], None]
+    client: Client, item: Item, how: How, version_of: UUID | None, on_progress: Callable[[int], None]
 ) -> Outcome:
     """Bring one of them in; a file also as a new version."""
     if isinstance(item, Link):
-        return await client.add_link(item.url, duplicates=duplicates)
+        return await client.add_link(item.url, **how)
     if isinstance(item, Text):
-        return await client.add_text(item.text, title=item.title, source=item.source, duplicates=duplicates)
-    return await client.add_file(
-        item.path, name=item.name, duplicates=duplicates, version_of=version_of, on_progress=on_progress
-    )
+        return await client.add_text(item.text, title=item.title, source=item.source, **how)
+    return await client.add_file(item.path, name=item.name, version_of=version_of, on_progress=on_progress, **how)

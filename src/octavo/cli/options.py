@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from octavo.model.extraction import Extraction
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
 Cursor = Annotated[str | None, typer.Option(help="Go on after a page: its `next_cursor`.")]
 Server = Annotated[
@@ -19,4 +21,11 @@ Key = Annotated[
 Documents = Annotated[
     list[str],
     typer.Argument(metavar="ID", help="Documents, by four or more characters of the beginning or end of their ids."),
+]
+HowToRead = Annotated[
+    Extraction,
+    typer.Option(
+        help="Who makes the text. plain: as the file has it; clean: a model puts it in order; pages: a model reads the "
+        "pages. Both cost money, and the plain text is kept.",
+    ),
 ]

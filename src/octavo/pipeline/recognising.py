@@ -34,11 +34,11 @@ async def recognise_pages(
             await run.progress(len(recognised), len(unread), "pages", STAGE)
 
     numbers = iter(unread)
-    await side_by_side([go_along(numbers) for _ in range(run.tools.recognition.at_once)])
+    await _side_by_side([go_along(numbers) for _ in range(run.tools.recognition.at_once)])
     return (await source.assemble(facts, [*batches, *recognised])).extracted
 
 
-async def side_by_side(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+async def _side_by_side(works: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Until all are done, or one fails; none goes on alone."""
     tasks = [asyncio.create_task(work) for work in works]
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,12 +29,10 @@ from octavo.extract.pictures.steps import show_in_sandbox
 from octavo.jobs.run import Run
 from octavo.model.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
 from octavo.pipeline.page_parts import PageParts
-from octavo.pipeline.recognising import side_by_side
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 
 STAGE = "rewriting"
-CALLS_AT_ONCE = 4
 # What can be sent in one request to those who keep no files.
 MOST_FILE_BYTES = 20 << 20
 PDF_TYPE, JPEG_TYPE = "application/pdf", "image/jpeg"
@@ -64,18 +62,10 @@ class Rewriting:
         """The plain text in order. None where there is nothing to be put in order."""
         sections = sections_of(self.plain)
         runs = runs_of(sections)
-        done = 0
-        await self.run.progress(0, len(runs), "parts", STAGE)
-
-        async def go_along(waiting: Iterator[list[int]]) -> None:
-            nonlocal done
-            for places in waiting:
-                await self._clean(sections, places)
-                done += 1
-                await self.run.progress(done, len(runs), "parts", STAGE)
-
-        waiting = iter(runs)
-        await side_by_side([go_along(waiting) for _ in range(CALLS_AT_ONCE)])
+        # One after the other: whoever is killed repeats one call at most.
+        for done, places in enumerate(runs):
+            await self.run.progress(done, len(runs), "parts", STAGE)
+            await self._clean(sections, places)
         return await self._finish()
 
     async def _clean(self, sections: Sequence[Section], places: Sequence[int]) -> None:

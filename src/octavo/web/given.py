@@ -14,6 +14,8 @@ from octavo.intake.links import link_source, paste_source, video_source
 from octavo.intake.links.sources import GivenSource
 from octavo.intake.uploads import Policy
 from octavo.model.errors import BadInput, TooLarge
+from octavo.model.extraction import Extraction
+from octavo.web.api import HowToRead
 
 # What is longer than a book is a file.
 PASTE_BYTES = 16 << 20
@@ -30,6 +32,7 @@ class Given(BaseModel):
 
     title: Line | None = None
     duplicates: Policy = "reuse"
+    extraction: HowToRead = Extraction.PLAIN
     version_of: Annotated[UUID, Field(strict=False)] | None = None
 
     def as_source(self, allow: frozenset[str]) -> GivenSource:
@@ -81,16 +84,18 @@ async def read_given(body: AsyncIterable[bytes], upload_bytes: int, allow: froze
         read += chunk
         if len(read) > _JSON_FACTOR * limit + _ADDRESS_BYTES:
             raise _too_long(limit)
-    source = await asyncio.to_thread(lambda: _make_source(bytes(read), allow))
+    source = await asyncio.to_thread(lambda: _read_source(_parse(bytes(read)), allow))
     if len(source.body) > limit:
         raise _too_long(limit)
     return source
 
 
-def _make_source(body: bytes, allow: frozenset[str]) -> GivenSource:
-    given = _parse(body)
+def _read_source(given: Given, allow: frozenset[str]) -> GivenSource:
     source = given.as_source(allow)
-    return replace(source, upload=replace(source.upload, version_of=given.version_of))
+    upload = replace(source.upload, version_of=given.version_of)
+    if given.extraction is not Extraction.PLAIN:
+        upload = replace(upload, given={**upload.given, "extraction": given.extraction})
+    return replace(source, upload=upload)
 
 
 def _parse(body: bytes) -> Given:

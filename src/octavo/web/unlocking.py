@@ -10,6 +10,7 @@ from octavo.database import Database
 from octavo.extract.unlocking import unlock_in_sandbox
 from octavo.library.changes import Retried, retry_document
 from octavo.library.unlocked import find_locked, keep_unlocked
+from octavo.model.extraction import Extraction
 from octavo.model.ids import new_id
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, Stored, copy_to_file
@@ -28,12 +29,19 @@ class Unlocking:
         self._sandbox = sandbox
         self._turns = Turns(1, MOST_WAITING, BUSY_SECONDS)
 
-    async def retry(self, owner: UUID, document: UUID, password: str, from_stage: str | None = None) -> Retried:
+    async def retry(
+        self,
+        owner: UUID,
+        document: UUID,
+        password: str,
+        from_stage: str | None = None,
+        extraction: Extraction = Extraction.PLAIN,
+    ) -> Retried:
         """Process a document from what its password opens. A wrong one is `Encrypted` and changes nothing."""
         opened = await self._unlock(owner, document, password)
         async with self._database.transaction() as connection:
             unused = await keep_unlocked(connection, owner, document, opened) if opened else []
-            retried = await retry_document(connection, owner, document, from_stage)
+            retried = await retry_document(connection, owner, document, from_stage, extraction)
         await self._bucket.delete(unused)
         return retried
 

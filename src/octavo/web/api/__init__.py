@@ -8,6 +8,7 @@ from fastapi import Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from octavo.jobs.views import MOST_LIMIT
+from octavo.model.extraction import Extraction
 
 
 def _no_flag(value: object) -> object:
@@ -22,6 +23,10 @@ WHOLE = BeforeValidator(_no_flag)
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 Email = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$")]
+
+
+# A word also where types are taken strictly.
+HowToRead = Annotated[Extraction, Field(strict=False, description="Who makes the text; plain: the file alone.")]
 
 
 class Problem(BaseModel):

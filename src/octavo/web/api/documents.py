@@ -25,11 +25,13 @@ from octavo.library.documents import (
 )
 from octavo.library.files import count_download, find_file
 from octavo.model.errors import BadInput
+from octavo.model.extraction import Extraction
 from octavo.model.pages import Page
-from octavo.web.api import Cursor, Limit, RetryRequest, problems
+from octavo.web.api import Cursor, HowToRead, Limit, RetryRequest, problems
 from octavo.web.downloads import attachment, is_still, names_a_date, read_range
 from octavo.web.parts import Parts, PartsOf, Reading, Writing
 from octavo.web.problems import WrongMethod
+from octavo.web.rewriting import check_extraction
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 LINK_SECONDS = 300
@@ -72,9 +74,13 @@ class EditRequest(BaseModel):
 
 
 class RetryDocumentRequest(RetryRequest):
-    """`password` opens a PDF that was added as a file. It is used once and not kept; what it opens is."""
+    """`password` opens a PDF that was added as a file. It is used once and not kept; what it opens is.
+
+    With an `extraction` other than `plain` a model makes the text anew, and the plain one is kept beside it.
+    """
 
     password: SecretStr | None = Field(default=None, min_length=1, max_length=500)
+    extraction: HowToRead = Extraction.PLAIN
 
 
 class BulkRequest(BaseModel):
@@ -195,11 +201,12 @@ async def restore(parts: PartsOf, caller: Writing, document: UUID) -> Document:
 async def retry(parts: PartsOf, caller: Writing, document: UUID, wanted: RetryDocumentRequest | None = None) -> Retried:
     """Go on with what failed, or process again what is complete; a PDF that is locked, with its password."""
     wanted = wanted or RetryDocumentRequest()
+    how = wanted.from_stage, wanted.extraction
+    check_extraction(parts.settings, caller, wanted.extraction)
     if wanted.password:
-        password = wanted.password.get_secret_value()
-        return await parts.unlocking.retry(caller.owner_id, document, password, wanted.from_stage)
+        return await parts.unlocking.retry(caller.owner_id, document, wanted.password.get_secret_value(), *how)
     async with parts.database.transaction() as connection:
-        return await changes.retry_document(connection, caller.owner_id, document, wanted.from_stage)
+        return await changes.retry_document(connection, caller.owner_id, document, *how)
 
 
 @router.get("/{document}/chunks", responses=problems(401, 404, 422))
@@ -222,10 +229,23 @@ async def events(
 
 @router.get("/{document}/markdown", responses=problems(401, 404, 409, 416, 422), response_class=Response)
 async def markdown(
-    parts: PartsOf, caller: Reading, document: UUID, part: WantedPart = None, if_range: IfRange = None
+    parts: PartsOf,
+    caller: Reading,
+    document: UUID,
+    plain: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    part: WantedPart = None,
+    if_range: IfRange = None,
 ) -> StreamingResponse:
-    """Its text."""
-    return await _download(parts, caller.owner_id, document, "markdown", (part, if_range))
+    """Its text; with `plain`, as it was read from the file, also where a model wrote it anew."""
+    kind = await _text_kind(parts, caller.owner_id, document) if plain else "markdown"
+    return await _download(parts, caller.owner_id, document, kind, (part, if_range))
+
+
+async def _text_kind(parts: Parts, owner: UUID, document: UUID) -> str:
+    """The kind of file that has the plain text."""
+    async with parts.database.connection() as connection:
+        found = await show_document(connection, owner, document)
+    return "plain_markdown" if "text_by" in found.metadata else "markdown"
 
 
 @router.get("/{document}/source", responses=problems(401, 404, 409, 416, 422), response_class=Response)

@@ -14,12 +14,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.uploads import Policy, Ticket
 from octavo.model.errors import BadInput
-from octavo.web.api import problems
+from octavo.model.extraction import Extraction
+from octavo.web.api import HowToRead, problems
 from octavo.web.downloads import attachment
 from octavo.web.given import GIVEN, read_given
 from octavo.web.intake import IntakeOf, LimitsOf
 from octavo.web.multipart import FormReader
 from octavo.web.parts import PartsOf, Reading, Writing
+from octavo.web.rewriting import check_extraction
 
 router = APIRouter(prefix="/api/v1", tags=["uploads"])
 Plain = r"^[^\x00-\x1f\x7f]*$"
@@ -47,16 +49,18 @@ class Announcement(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     duplicates: Policy = "reuse"
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    extraction: HowToRead = Extraction.PLAIN
     version_of: VersionOf | None = None
 
     def as_upload(self) -> NewUpload:
+        told = {"title": self.title, "extraction": None if self.extraction is Extraction.PLAIN else self.extraction}
         return NewUpload(
             self.filename,
             self.content_type,
             self.bytes,
             self.sha256.lower() if self.sha256 else None,
             self.duplicates,
-            given={"title": self.title} if self.title else {},
+            given={name: value for name, value in told.items() if value},
             version_of=self.version_of,
         )
 
@@ -65,6 +69,7 @@ class RawFields(BaseModel):
     """What raw bytes say about themselves in the query."""
 
     duplicates: Policy = "reuse"
+    extraction: HowToRead = Extraction.PLAIN
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     bytes: int | None = Field(default=None, ge=0, le=1 << 50)
@@ -79,8 +84,9 @@ class Received(BaseModel):
 
 
 @router.post("/uploads", status_code=201, responses=problems(400, 401, 403, 404, 413, 422, 429))
-async def begin(intake: IntakeOf, limits: LimitsOf, caller: Writing, announced: Announcement) -> Ticket:
+async def begin(parts: PartsOf, intake: IntakeOf, limits: LimitsOf, caller: Writing, announced: Announcement) -> Ticket:
     """Announce a file; send its bytes to `put_url`, then finalize. Its document exists only after that."""
+    check_extraction(parts.settings, caller, announced.extraction)
     return await intake.begin(caller.owner_id, announced.as_upload(), limits)
 
 
@@ -123,6 +129,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: Writing, upload: 
                         "properties": {
                             "duplicates": {"type": "string", "enum": ["reuse", "new", "reject"]},
                             "title": {"type": "string"},
+                            "extraction": {"type": "string", "enum": [*Extraction]},
                             "version_of": {"type": "string", "format": "uuid"},
                             "file": {"type": "string", "format": "binary"},
                         },
@@ -146,7 +153,7 @@ async def add(
 ) -> Outcome:
     """Add a document in one call: a form whose last field is `file`, the raw bytes with `X-Upload-Filename`, or JSON.
 
-    What a form says in its fields, raw bytes say in the query: `duplicates`, `title`, `sha256`, `bytes`,
+    What a form says in its fields, raw bytes say in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`,
     `version_of`. JSON holds one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
@@ -154,13 +161,16 @@ async def add(
         if x_upload_filename is not None:
             said = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
             announced = _check_fields(said, _read_name(x_upload_filename), content_type)
+            check_extraction(parts.settings, caller, announced.extraction)
             return await intake.take(caller.owner_id, announced.as_upload(), request.stream(), limits)
         if media_type == "application/json":
             given = await read_given(request.stream(), limits.upload_bytes, frozenset(parts.settings.fetch_allow))
+            check_extraction(parts.settings, caller, given.upload.given.get("extraction"))
             return await intake.take(caller.owner_id, given.upload, given.body, limits)
         if media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
             announced = _check_fields(form.fields, form.filename, form.content_type)
+            check_extraction(parts.settings, caller, announced.extraction)
             return await intake.take(caller.owner_id, announced.as_upload(), form.file, limits)
     raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
 

@@ -20,6 +20,7 @@ from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.model.errors import BadInput, NotFound
+from octavo.model.extraction import Extraction
 from octavo.model.states import JobStatus
 from octavo.web.pages import back_to
 from octavo.web.pages.confirm import Question, ask
@@ -27,6 +28,7 @@ from octavo.web.pages.forms import local_path
 from octavo.web.pages.frame import LibraryFrame
 from octavo.web.pages.words import is_stale
 from octavo.web.parts import PartsOf, Writing
+from octavo.web.rewriting import check_extraction
 
 router = APIRouter(include_in_schema=False, prefix="/actions")
 QUERIES = load_queries("pages")
@@ -81,6 +83,16 @@ async def classify(connection: Connection, owner: UUID, document: UUID) -> None:
     await changes.retry_document(connection, owner, document, DESCRIBED)
 
 
+async def clean(connection: Connection, owner: UUID, document: UUID) -> None:
+    """A model puts the text in order."""
+    await changes.retry_document(connection, owner, document, None, Extraction.CLEAN)
+
+
+async def reread(connection: Connection, owner: UUID, document: UUID) -> None:
+    """A model reads the pages."""
+    await changes.retry_document(connection, owner, document, None, Extraction.PAGES)
+
+
 async def discard(connection: Connection, owner: UUID, document: UUID) -> None:
     found = await show_document(connection, owner, document)
     await discard_dead_letters(connection, [found.process_id], owner_id=owner)
@@ -100,16 +112,20 @@ async def restore(connection: Connection, owner: UUID, document: UUID) -> None:
         await show_document(connection, owner, document)
 
 
-Verb = Literal["cancel", "retry", "resume", "restart", "classify", "trash", "restore"]
+Verb = Literal["cancel", "retry", "resume", "restart", "classify", "clean", "reread", "trash", "restore"]
 VERBS: dict[Verb, Change] = {
     "cancel": cancel,
     "retry": retry,
     "resume": resume,
     "restart": restart,
     "classify": classify,
+    "clean": clean,
+    "reread": reread,
     "trash": trash,
     "restore": restore,
 }
+# Those that only a model can do.
+WRITING = frozenset({"clean", "reread"})
 
 
 @router.post("/documents/{document}/discard")
@@ -156,6 +172,8 @@ async def purge_document(
 async def act_on_document(
     request: Request, parts: PartsOf, caller: Writing, document: UUID, verb: Verb, back: Back = LIBRARY
 ) -> Response:
+    if verb in WRITING:
+        check_extraction(parts.settings, caller, verb)
     async with parts.database.transaction() as connection:
         await VERBS[verb](connection, caller.owner_id, document)
     return done(request, back)

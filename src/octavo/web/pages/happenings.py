@@ -38,6 +38,8 @@ STAGES = {
     "recognising": "Recognised a page",
     "extracted": "Read the file",
     "markdown_saved": "Saved the text",
+    "rewriting": "A model wrote some of it",
+    "rewritten": "A model wrote the text",
     "chunked": "Split into passages",
     "classified": "Catalogued",
     "describing": "Described some passages",

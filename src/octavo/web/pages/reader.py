@@ -34,6 +34,7 @@ from octavo.web.pages.words import describe
 from octavo.web.parts import Parts, PartsOf, Reading
 from octavo.web.reading import Plan, Window
 from octavo.web.reading.safety import is_address
+from octavo.web.rewriting import may_rewrite
 
 router = APIRouter(include_in_schema=False, prefix="/documents/{document}")
 SIZE_COOKIE, PANEL_COOKIE, OUTLINE_COOKIE = "octavo_text_size", "octavo_panel", "octavo_outline"
@@ -120,6 +121,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         marked=text.marks_of(cited) if text and cited else [],
         happened=happened,
         twin=twin,
+        may_rewrite=may_rewrite(parts.settings, frame.caller),
         versions=versions,
         **_view(request, panel, row.document),
     )

@@ -29,6 +29,8 @@ STAGES = {
     "reading": "Reading pages",
     "extracted": "Saving text",
     "markdown_saved": "Splitting",
+    "rewriting": "Writing text",
+    "rewritten": "Splitting",
     "chunked": "Describing",
     "classified": "Describing",
     "describing": "Describing",

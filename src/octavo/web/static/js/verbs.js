@@ -9,7 +9,7 @@ import { list, refresh, rowOf } from "./patch.js";
 import { welcome } from "./paste.js";
 import { complain, undoable } from "./toast.js";
 
-const STARTS = new Set(["retry", "restart", "resume", "classify"]);
+const STARTS = new Set(["retry", "restart", "resume", "classify", "clean", "reread"]);
 // An event brings the news; without one the row is asked for anyway.
 const LOOK_MS = 1500;
 
