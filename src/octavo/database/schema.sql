@@ -41,8 +41,6 @@ CREATE FUNCTION public.analyses_follow_document() RETURNS trigger
     AS $$
 BEGIN
     UPDATE analyses SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
-    -- A visitor who signs in brings prompts along.
-    UPDATE prompts SET owner_id = NEW.owner_id WHERE owner_id = OLD.owner_id;
     RETURN NULL;
 END $$;
 CREATE FUNCTION public.ask_anew(wanted uuid, items uuid[]) RETURNS integer
@@ -1062,14 +1060,8 @@ CREATE FUNCTION public.merge_owner(visitor uuid, person uuid) RETURNS integer
     AS $$
 BEGIN
     PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
-    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
-    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
-        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
-    UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
-        SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
-        AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
-    UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
-    RETURN merge_owner_documents(visitor, person);
+    UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
+    RETURN merge_owner_without_prompts(visitor, person);
 END $$;
 CREATE FUNCTION public.merge_owner_documents(visitor uuid, person uuid) RETURNS integer
     LANGUAGE plpgsql
@@ -1124,6 +1116,20 @@ BEGIN
     DELETE FROM sessions WHERE owner_id = visitor;
     DELETE FROM owners WHERE id = visitor;
     RETURN moved;
+END $$;
+CREATE FUNCTION public.merge_owner_without_prompts(visitor uuid, person uuid) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
+    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
+        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
+    UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
+        SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
+        AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
+    UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
+    RETURN merge_owner_documents(visitor, person);
 END $$;
 CREATE FUNCTION public.nearest_passages(of_owner uuid, chosen jsonb, of_model integer, given public.vector, required tsquery, excluded tsquery, by_index boolean, most integer) RETURNS TABLE(chunk_id uuid, document_id uuid, score double precision)
     LANGUAGE plpgsql STABLE
@@ -1845,6 +1851,23 @@ CREATE FUNCTION public.searched_documents(of_owner uuid, chosen jsonb) RETURNS T
       AND (chosen -> 'since' IS NULL OR coalesce(d.document_date, d.created_at::date) >= (chosen ->> 'since')::date)
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
 $$;
+CREATE TABLE public.segments (
+    id uuid NOT NULL,
+    analysis_id uuid NOT NULL,
+    parent_id uuid,
+    first integer NOT NULL,
+    last integer NOT NULL,
+    context_first integer NOT NULL,
+    tokens integer NOT NULL,
+    ready boolean NOT NULL,
+    CONSTRAINT pages_in_order CHECK (((1 <= context_first) AND (context_first <= first) AND (first <= last))),
+    CONSTRAINT segments_tokens_check CHECK ((tokens >= 0))
+);
+COMMENT ON COLUMN public.segments.parent_id IS 'The segment that was too long for a model, of which this is a part.';
+COMMENT ON COLUMN public.segments.ready IS 'It can be shown: as text, or as a file that is kept as segment_file(…) of the document.';
+CREATE FUNCTION public.segment_file(segment public.segments) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN ((('segment:'::text || (segment).context_first) || '-'::text) || (segment).last);
 CREATE FUNCTION public.set_cap(wanted_key text, wanted integer) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2675,23 +2698,6 @@ CREATE TABLE public.schema_migrations (
     digest text NOT NULL,
     applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
-CREATE TABLE public.segments (
-    id uuid NOT NULL,
-    analysis_id uuid NOT NULL,
-    parent_id uuid,
-    first integer NOT NULL,
-    last integer NOT NULL,
-    context_first integer NOT NULL,
-    tokens integer NOT NULL,
-    ready boolean NOT NULL,
-    sha256 bytea,
-    CONSTRAINT file_when_ready CHECK ((ready OR (sha256 IS NULL))),
-    CONSTRAINT pages_in_order CHECK (((1 <= context_first) AND (context_first <= first) AND (first <= last))),
-    CONSTRAINT segments_sha256_check CHECK ((length(sha256) = 32)),
-    CONSTRAINT segments_tokens_check CHECK ((tokens >= 0))
-);
-COMMENT ON COLUMN public.segments.parent_id IS 'The segment that was too long for a model, of which this is a part.';
-COMMENT ON COLUMN public.segments.sha256 IS 'Of its file, the artifact segment:<id>; NULL where text is shown instead.';
 CREATE TABLE public.sessions (
     token_hash bytea NOT NULL,
     owner_id uuid NOT NULL,

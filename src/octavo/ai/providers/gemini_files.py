@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel
 
@@ -48,9 +49,16 @@ class GeminiFiles:
     wire: Wire
     url: str
     key: str
+    _turns: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(
+        default_factory=WeakValueDictionary[tuple[UUID, str], asyncio.Lock], init=False, repr=False
+    )
 
     async def keep(self, owner: UUID, file: FileReference) -> KeptFile:
-        """Where the file is at Google, after sending it if it is not there."""
+        """Where the file is at Google, after sending it if it is not there. Several who want the same send it once."""
+        async with self._turns.setdefault((owner, file.sha256), asyncio.Lock()):
+            return await self._keep(owner, file)
+
+    async def _keep(self, owner: UUID, file: FileReference) -> KeptFile:
         async with self.database.connection() as connection:
             row = await (await connection.execute(QUERIES.provider_file, self._place(owner, file))).fetchone()
         if row:

@@ -1,0 +1,118 @@
+"""What people do with analyses: start, change, ask anew, stop, restart, delete. Each is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+from octavo.analyse.errors import NoPrompts, NotReadable, NotReopened
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.jobs import queue
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.model.errors import Cancelled, NotFound
+from octavo.model.ids import new_id
+
+QUERIES = load_queries("analyses")
+KIND = "analyse_document"
+Mode = Literal["parallel", "sequential"]
+AT_ONCE, MOST_AT_ONCE = 5, 10
+
+
+async def start_analysis(
+    connection: Connection,
+    owner: UUID,
+    document: UUID,
+    prompts: Sequence[UUID] | None = None,
+    *,
+    mode: Mode = "parallel",
+    at_once: int = AT_ONCE,
+) -> UUID:
+    """Ask these prompts, or all active ones, of a document; answers the analysis, which is also its job."""
+    found = await fetch_rows(connection, QUERIES.document_to_analyse, {"owner": owner, "document": document})
+    if not found:
+        raise NotFound(f"Document {document}.")
+    if not found[0]["text_ready"]:
+        raise NotReadable
+    chosen = await _choose(connection, owner, prompts)
+    analysis = new_id()
+    values: dict[str, Any] = {"id": analysis, "owner": owner, "document": document, "mode": mode, "at_once": at_once}
+    await connection.execute(QUERIES.insert_analysis, values | {"revision": found[0]["revision"]})
+    await _add_prompts(connection, owner, analysis, chosen)
+    await enqueue(connection, [NewJob(KIND, owner, document_id=document, id=analysis)])
+    await connection.execute(QUERIES.set_queued, {"analysis": analysis})
+    return analysis
+
+
+async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, prompts: Sequence[UUID] | None) -> None:
+    """Ask these prompts from now on: answers to those that stay stay, and only what is new is asked."""
+    await _hold(connection, owner, analysis, planned=True)
+    chosen = await _choose(connection, owner, prompts)
+    values: dict[str, Any] = {"analysis": analysis}
+    rows = await fetch_rows(connection, QUERIES.results_to_drop, values | {"prompts": chosen})
+    dropped = values | {"prompts": [row["prompt_id"] for row in rows]}
+    for row in await fetch_rows(connection, QUERIES.jobs_of_prompts, dropped):
+        await queue.cancel(connection, row["id"], event="discarded")
+    await connection.execute(QUERIES.delete_results, dropped)
+    await _add_prompts(connection, owner, analysis, chosen)
+    await connection.execute(QUERIES.insert_items, values)
+    await connection.execute(QUERIES.reopen, values)
+    await connection.execute(QUERIES.line_up, values)
+    await connection.execute(QUERIES.settle, values)
+
+
+async def ask_anew(
+    connection: Connection, owner: UUID, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None
+) -> int:
+    """Forget what one item, all items of a prompt, or all items said, and ask them again; answers how many."""
+    await _hold(connection, owner, analysis, planned=True)
+    wanted = {"analysis": analysis, "item": item, "prompt": prompt}
+    items = [row["id"] for row in await fetch_rows(connection, QUERIES.items_to_ask, wanted)]
+    if not items:
+        raise NotFound
+    row = await (await connection.execute(QUERIES.ask_anew, {"analysis": analysis, "items": items})).fetchone()
+    return row[0] if row else 0
+
+
+async def stop_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
+    """At once; what is answered stays, and a restart goes on from there."""
+    await _hold(connection, owner, analysis)
+    stopped = Cancelled()
+    values = {"analysis": analysis, "code": stopped.code, "message": stopped.title}
+    await connection.execute(QUERIES.stop, values)
+
+
+async def restart_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
+    """Go on with what failed, was stopped or abandoned."""
+    await _hold(connection, owner, analysis)
+    await connection.execute(QUERIES.restart, {"analysis": analysis})
+
+
+async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
+    """For good. The daily sweep takes the files of its segments away."""
+    await stop_analysis(connection, owner, analysis)
+    await connection.execute(QUERIES.delete_segment_files, {"analysis": analysis})
+    await connection.execute(QUERIES.delete_analysis, {"analysis": analysis})
+
+
+async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
+    rows = await fetch_rows(connection, QUERIES.hold, {"owner": owner, "analysis": analysis})
+    if not rows:
+        raise NotFound
+    if planned and not rows[0]["asked"]:
+        raise NotReopened
+
+
+async def _choose(connection: Connection, owner: UUID, prompts: Sequence[UUID] | None) -> list[UUID]:
+    wanted = None if prompts is None else list(prompts)
+    rows = await fetch_rows(connection, QUERIES.choose_prompts, {"owner": owner, "prompts": wanted})
+    chosen = [row["id"] for row in rows]
+    if missing := set(wanted or ()) - set(chosen):
+        raise NotFound(f"Prompt {min(missing)}.")
+    if not chosen:
+        raise NoPrompts
+    return chosen
+
+
+async def _add_prompts(connection: Connection, owner: UUID, analysis: UUID, prompts: list[UUID]) -> None:
+    await connection.execute(QUERIES.insert_results, {"analysis": analysis, "owner": owner, "prompts": prompts})

@@ -1,0 +1,273 @@
+"""Analyses as people see them. The records here are the public form: the API answers them as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from octavo.analyse.figures import (
+    Counts,
+    Done,
+    Eta,
+    Health,
+    ItemsDone,
+    Percent,
+    eta_of,
+    health_of,
+    percent_of,
+)
+from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.jobs.views import DEFAULT_LIMIT, JobError
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.pages import Page, make_cursor, read_cursor
+
+QUERIES = load_queries("analyses")
+MOST_ERRORS = 20
+_NO_CURSOR = "The cursor is none that a list answered as next_cursor."
+_COUNTED = [one.name for one in fields(Counts)]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedError:
+    at: datetime
+    code: str
+    message: str
+    job_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """`unit` is what is counted: `pages`, or `passages` where a document has no pages. `title` is the document's."""
+
+    id: UUID
+    document_id: UUID
+    title: str
+    mode: str
+    at_once: int
+    status: str
+    phase: str
+    unit: str | None
+    units: int | None
+    segments: Done
+    items: ItemsDone
+    results: Done
+    percent: Percent
+    mean_item_seconds: float | None
+    eta: Eta | None
+    elapsed_seconds: float
+    tokens: int
+    cost_usd: float
+    workers: int
+    retries: int
+    health: Health
+    last_heartbeat: datetime | None
+    error: JobError | None
+    errors: list[LoggedError]
+    created_at: datetime
+    completed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentView:
+    """Owns `first` to `last`; `context` so many are shown before. `split`: its parts stand for it."""
+
+    id: UUID
+    parent_id: UUID | None
+    first: int
+    last: int
+    context: int
+    tokens: int
+    ready: bool
+    split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CitationView:
+    page: int
+    quote: str
+    verified: bool
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """`status`: planned, running, retrying, paused, done, split or failed."""
+
+    id: UUID
+    segment_id: UUID
+    prompt_id: UUID
+    prompt_title: str
+    first: int
+    last: int
+    status: str
+    content: str | None
+    citations: list[CitationView]
+    made_by: str | None
+    failed_models: list[dict[str, str]]
+    error: JobError | None
+    attempts: int
+    tokens: int
+    cost_usd: float
+    seconds: float | None
+    done_at: datetime | None
+    job_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """`prompt` and `system` as they were asked; `content` is the answer, and None as long as there is none."""
+
+    prompt_id: UUID
+    title: str
+    prompt: str
+    system: str
+    version: int
+    execution_order: int
+    status: str
+    items: Done
+    content: str | None
+    citations: list[CitationView]
+    made_by: str | None
+    failed_models: list[dict[str, str]]
+    error: JobError | None
+    attempts: int
+    tokens: int
+    cost_usd: float
+    seconds: float | None
+    completed_at: datetime | None
+
+
+async def list_analyses(
+    connection: Connection,
+    owner: UUID,
+    *,
+    document: UUID | None = None,
+    cursor: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> Page[Analysis]:
+    """Newest first, without what went wrong on the way."""
+    after_at, after_id = read_cursor(cursor) if cursor else (None, None)
+    rows = await _read(connection, owner, document=document, after_at=after_at, after_id=after_id, most=limit + 1)
+    items = [_as_analysis(row, []) for row in rows[:limit]]
+    more = make_cursor(items[-1].created_at, items[-1].id) if len(rows) > limit else None
+    return Page(items, more)
+
+
+async def show_analysis(connection: Connection, owner: UUID, analysis: UUID) -> Analysis:
+    rows = await _read(connection, owner, id=analysis)
+    if not rows:
+        raise NotFound
+    errors = await fetch_rows(connection, QUERIES.errors, {"analysis": analysis, "most": MOST_ERRORS})
+    return _as_analysis(rows[0], [LoggedError(**row) for row in errors])
+
+
+async def list_segments(connection: Connection, owner: UUID, analysis: UUID) -> list[SegmentView]:
+    """In the order of their pages; what was cut stands before its parts."""
+    await _check(connection, owner, analysis)
+    return [SegmentView(**row) for row in await fetch_rows(connection, QUERIES.segments, {"analysis": analysis})]
+
+
+async def list_items(
+    connection: Connection, owner: UUID, analysis: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
+) -> Page[ItemView]:
+    """In the order in which they are asked."""
+    await _check(connection, owner, analysis)
+    rows = await _items(connection, analysis, limit + 1, **(_read_place(cursor) if cursor else {}))
+    more = _make_place(rows[limit - 1]) if len(rows) > limit else None
+    return Page([_as_item(row) for row in rows[:limit]], more)
+
+
+async def show_item(connection: Connection, owner: UUID, analysis: UUID, item: UUID) -> ItemView:
+    await _check(connection, owner, analysis)
+    rows = await _items(connection, analysis, 1, id=item)
+    if not rows:
+        raise NotFound
+    return _as_item(rows[0])
+
+
+async def list_results(connection: Connection, owner: UUID, analysis: UUID) -> list[ResultView]:
+    """One for each prompt, in the order in which they are asked."""
+    await _check(connection, owner, analysis)
+    return [_as_result(row) for row in await fetch_rows(connection, QUERIES.results, {"analysis": analysis})]
+
+
+async def _check(connection: Connection, owner: UUID, analysis: UUID) -> None:
+    row = await (await connection.execute(QUERIES.is_owned, {"owner": owner, "analysis": analysis})).fetchone()
+    if row is None:
+        raise NotFound
+
+
+async def _read(connection: Connection, owner: UUID, **wanted: Any) -> list[Row]:  # noqa: ANN401
+    values = {"id": None, "document": None, "after_at": None, "after_id": None, "most": 1}
+    return await fetch_rows(connection, QUERIES.analyses, values | {"owner": owner} | wanted)
+
+
+async def _items(connection: Connection, analysis: UUID, most: int, **wanted: Any) -> list[Row]:  # noqa: ANN401
+    values = {"id": None, "after_order": None, "after_prompt": None, "after_first": None, "after_id": None}
+    return await fetch_rows(connection, QUERIES.items, values | {"analysis": analysis, "most": most} | wanted)
+
+
+def _make_place(row: Row) -> str:
+    return ".".join(str(row[name]) for name in ("execution_order", "prompt_id", "first", "id"))
+
+
+def _read_place(cursor: str) -> dict[str, Any]:
+    try:
+        order, prompt, first, item = cursor.split(".")
+        place = {"after_order": int(order), "after_first": int(first)}
+        ids = {"after_prompt": UUID(prompt), "after_id": UUID(item)}
+    except ValueError:
+        raise BadInput(_NO_CURSOR) from None
+    if any(abs(number) >= 1 << 31 for number in place.values()):  # more than a column holds
+        raise BadInput(_NO_CURSOR)
+    return place | ids
+
+
+def _as_analysis(row: Row, errors: list[LoggedError]) -> Analysis:
+    counts = Counts(**{name: row[name] for name in _COUNTED})
+    same = ("id", "document_id", "title", "mode", "at_once", "status", "phase", "unit", "units", "elapsed_seconds")
+    return Analysis(
+        **{name: row[name] for name in same},
+        segments=Done(counts.segments_ready, counts.segments),
+        items=ItemsDone(counts.items_done, counts.items, counts.items_failed, counts.running),
+        results=Done(counts.results_completed, counts.results),
+        percent=percent_of(counts),
+        mean_item_seconds=counts.mean_seconds,
+        eta=eta_of(counts),
+        tokens=row["tokens"],
+        cost_usd=float(row["cost_usd"]),
+        workers=row["workers"],
+        retries=row["retries"],
+        health=health_of(counts),
+        last_heartbeat=row["heartbeat_at"],
+        error=_error(row),
+        errors=errors,
+        created_at=row["created_at"],
+        completed_at=row["completed_at"],
+    )
+
+
+def _as_item(row: Row) -> ItemView:
+    rest = dict(row)
+    answer = rest.pop("answer")
+    for name in ("execution_order", "generation", "error_code", "error_message"):
+        del rest[name]
+    rest["cost_usd"] = float(rest["cost_usd"])
+    cited = [CitationView(**one) for one in answer["citations"]] if answer else []
+    return ItemView(**rest, content=answer["answer"] if answer else None, citations=cited, error=_error(row))
+
+
+def _as_result(row: Row) -> ResultView:
+    rest = dict(row)
+    for name in ("error_code", "error_message", "items", "items_done"):
+        del rest[name]
+    rest["cost_usd"] = float(rest["cost_usd"])
+    rest["citations"] = [CitationView(**one) for one in rest["citations"]]
+    content, done = rest.pop("answer"), Done(row["items_done"], row["items"])
+    return ResultView(**rest, content=content, items=done, error=_error(row))
+
+
+def _error(row: Row) -> JobError | None:
+    return JobError(row["error_code"], row["error_message"]) if row["error_code"] else None

@@ -1,0 +1,542 @@
+-- Large documents: prompts that are asked of all of their pages, segment by segment, and answers put together.
+
+-- Known before the first worker of this version started, so that an analysis can be asked for.
+INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage)
+VALUES ('analyse_document', 3, interval '10 minutes', true), ('answer_segment', 3, interval '15 minutes', false),
+       ('consolidate_answers', 3, interval '15 minutes', true);
+
+-- Prompts ----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE prompts (
+    id              uuid PRIMARY KEY,
+    owner_id        uuid REFERENCES owners ON DELETE CASCADE,
+    title           text NOT NULL CHECK (title <> ''),
+    content         text NOT NULL CHECK (content <> ''),
+    system          text NOT NULL DEFAULT '',
+    execution_order integer NOT NULL DEFAULT 100 CHECK (execution_order >= 0),
+    active          boolean NOT NULL DEFAULT true,
+    version         integer NOT NULL DEFAULT 1 CHECK (version > 0),
+    created_at      timestamptz NOT NULL DEFAULT engine_now(),
+    updated_at      timestamptz NOT NULL DEFAULT engine_now()
+);
+
+COMMENT ON COLUMN prompts.owner_id IS 'NULL: it came with the installation, is everybody''s and changed by nobody.';
+
+CREATE INDEX prompts_owner ON prompts (owner_id, execution_order, id);
+
+-- What a prompt said, each time that it said something else.
+CREATE TABLE prompt_versions (
+    prompt_id  uuid NOT NULL REFERENCES prompts ON DELETE CASCADE,
+    version    integer NOT NULL,
+    title      text NOT NULL,
+    content    text NOT NULL,
+    system     text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT engine_now(),
+    PRIMARY KEY (prompt_id, version)
+);
+
+CREATE FUNCTION keep_prompt_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        NEW.updated_at := engine_now();
+        NEW.version := OLD.version + (CASE WHEN (NEW.content, NEW.system) IS DISTINCT FROM (OLD.content, OLD.system)
+                                      THEN 1 ELSE 0 END);
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER prompts_count_versions BEFORE UPDATE ON prompts FOR EACH ROW EXECUTE FUNCTION keep_prompt_version();
+
+CREATE FUNCTION write_prompt_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO prompt_versions (prompt_id, version, title, content, system)
+    VALUES (NEW.id, NEW.version, NEW.title, NEW.content, NEW.system) ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER prompts_keep_versions AFTER INSERT OR UPDATE ON prompts
+    FOR EACH ROW EXECUTE FUNCTION write_prompt_version();
+
+INSERT INTO prompts (id, title, execution_order, content) VALUES
+    ('00000000-0000-7000-8000-00000000a001', 'Summary', 10,
+     'Summarise what these pages say: their subject, the main points in their order, and what they conclude.'),
+    ('00000000-0000-7000-8000-00000000a002', 'People and organisations', 20,
+     'Which people and organisations are named, and what is the role of each of them?'),
+    ('00000000-0000-7000-8000-00000000a003', 'Dates and deadlines', 30,
+     'Which dates, periods and deadlines are given, and what happens on each of them or until then?'),
+    ('00000000-0000-7000-8000-00000000a004', 'Money', 40,
+     'Which amounts of money are named, for what, who pays them and to whom?'),
+    ('00000000-0000-7000-8000-00000000a005', 'Obligations and risks', 50,
+     'Who has to do what? Which duties, conditions, penalties and risks are there?');
+
+-- Analyses ---------------------------------------------------------------------------------------------------------
+
+CREATE TABLE analyses (
+    id            uuid PRIMARY KEY,
+    owner_id      uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    document_id   uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    revision      integer NOT NULL,
+    mode          text NOT NULL CHECK (mode IN ('parallel', 'sequential')),
+    at_once       integer NOT NULL CHECK (at_once BETWEEN 1 AND 10),
+    status        text NOT NULL CHECK (status IN ('created', 'queued', 'analyzing', 'completed', 'error')),
+    phase         text NOT NULL DEFAULT 'initializing'
+                  CHECK (phase IN ('initializing', 'uploading', 'processing', 'consolidating', 'completed', 'abandoned')),
+    unit          text CHECK (unit IN ('pages', 'passages')),
+    units         integer CHECK (units > 0),
+    error_code    text,
+    error_message text,
+    created_at    timestamptz NOT NULL DEFAULT engine_now(),
+    progressed_at timestamptz NOT NULL DEFAULT engine_now(),
+    completed_at  timestamptz,
+    CONSTRAINT completed_in_both CHECK ((status = 'completed') = (phase = 'completed')),
+    CONSTRAINT completed_has_its_time CHECK ((status = 'completed') = (completed_at IS NOT NULL)),
+    CONSTRAINT abandoned_is_an_error CHECK (phase <> 'abandoned' OR status = 'error'),
+    CONSTRAINT error_has_its_code CHECK ((status = 'error') = (error_code IS NOT NULL)),
+    CONSTRAINT message_with_its_code CHECK ((error_code IS NULL) = (error_message IS NULL)),
+    CONSTRAINT planned_before_asked CHECK (units IS NOT NULL OR phase IN ('initializing', 'abandoned'))
+);
+
+COMMENT ON TABLE analyses IS 'One has the id of the job that prepares it; all its other jobs have that one as parent.';
+COMMENT ON COLUMN analyses.units IS 'How many pages or passages have to be covered; known when it is planned.';
+
+CREATE INDEX analyses_owner ON analyses (owner_id, created_at, id);
+CREATE INDEX analyses_document ON analyses (document_id);
+CREATE INDEX analyses_open ON analyses (progressed_at) WHERE status IN ('created', 'queued', 'analyzing');
+
+-- Pages first to last are this segment's own; those from context_first on are shown before them.
+CREATE TABLE segments (
+    id            uuid PRIMARY KEY,
+    analysis_id   uuid NOT NULL REFERENCES analyses ON DELETE CASCADE,
+    parent_id     uuid REFERENCES segments ON DELETE CASCADE,
+    first         integer NOT NULL,
+    last          integer NOT NULL,
+    context_first integer NOT NULL,
+    tokens        integer NOT NULL CHECK (tokens >= 0),
+    ready         boolean NOT NULL,
+    CONSTRAINT pages_in_order CHECK (1 <= context_first AND context_first <= first AND first <= last)
+);
+
+COMMENT ON COLUMN segments.parent_id IS 'The segment that was too long for a model, of which this is a part.';
+COMMENT ON COLUMN segments.ready IS 'It can be shown: as text, or as a file that is kept as segment_file(…) of the document.';
+
+CREATE UNIQUE INDEX segments_own ON segments (analysis_id, first) WHERE parent_id IS NULL;
+CREATE UNIQUE INDEX segments_parts ON segments (parent_id, first) WHERE parent_id IS NOT NULL;
+CREATE INDEX segments_analysis ON segments (analysis_id);
+
+-- What the file of a segment is called among the artifacts of its document: the same pages are cut once for all analyses.
+CREATE FUNCTION segment_file(segment segments) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN 'segment:' || segment.context_first || '-' || segment.last;
+
+-- One for each prompt: what was asked, word by word, and the answer that was put together.
+CREATE TABLE analysis_results (
+    analysis_id     uuid NOT NULL REFERENCES analyses ON DELETE CASCADE,
+    prompt_id       uuid NOT NULL,
+    version         integer NOT NULL,
+    title           text NOT NULL,
+    content         text NOT NULL,
+    system          text NOT NULL,
+    execution_order integer NOT NULL,
+    status          text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'running', 'completed', 'failed')),
+    generation      integer NOT NULL DEFAULT 0 CHECK (generation >= 0),
+    job_id          uuid UNIQUE,
+    answer          text,
+    citations       jsonb NOT NULL DEFAULT '[]',
+    made_by         text,
+    failed_models   jsonb NOT NULL DEFAULT '[]',
+    error_code      text,
+    error_message   text,
+    completed_at    timestamptz,
+    PRIMARY KEY (analysis_id, prompt_id),
+    CONSTRAINT answer_when_completed CHECK ((status = 'completed') = (answer IS NOT NULL)),
+    CONSTRAINT maker_with_answer CHECK ((answer IS NULL) = (made_by IS NULL)),
+    CONSTRAINT time_with_answer CHECK ((answer IS NULL) = (completed_at IS NULL)),
+    CONSTRAINT error_when_failed CHECK ((status = 'failed') = (error_code IS NOT NULL)),
+    CONSTRAINT job_when_running CHECK (status <> 'running' OR job_id IS NOT NULL)
+);
+
+-- A prompt asked of a segment.
+CREATE TABLE analysis_items (
+    id            uuid PRIMARY KEY,
+    analysis_id   uuid NOT NULL,
+    segment_id    uuid NOT NULL REFERENCES segments ON DELETE CASCADE,
+    prompt_id     uuid NOT NULL,
+    status        text NOT NULL DEFAULT 'planned' CHECK (status IN ('planned', 'done', 'split', 'failed')),
+    generation    integer NOT NULL DEFAULT 0 CHECK (generation >= 0),
+    job_id        uuid UNIQUE,
+    answer        jsonb,
+    made_by       text,
+    failed_models jsonb NOT NULL DEFAULT '[]',
+    error_code    text,
+    error_message text,
+    done_at       timestamptz,
+    UNIQUE (segment_id, prompt_id),
+    FOREIGN KEY (analysis_id, prompt_id) REFERENCES analysis_results ON DELETE CASCADE,
+    CONSTRAINT answer_when_done CHECK ((status = 'done') = (answer IS NOT NULL)),
+    CONSTRAINT maker_with_answer CHECK ((answer IS NULL) = (made_by IS NULL)),
+    CONSTRAINT time_with_answer CHECK ((answer IS NULL) = (done_at IS NULL)),
+    CONSTRAINT error_when_failed CHECK ((status = 'failed') = (error_code IS NOT NULL))
+);
+
+COMMENT ON COLUMN analysis_items.job_id IS 'NULL: it is not in line yet, because one before it has to be answered first.';
+COMMENT ON COLUMN analysis_items.status IS 'split: its segment was too long, and the items of the parts stand for it.';
+
+CREATE INDEX analysis_items_of_prompt ON analysis_items (analysis_id, prompt_id, status);
+
+-- States -----------------------------------------------------------------------------------------------------------
+
+-- The state machine of analyses, as that of jobs: a row for each step that is allowed.
+CREATE TABLE analysis_transitions (
+    before text NOT NULL,
+    after  text NOT NULL,
+    why    text NOT NULL,
+    PRIMARY KEY (before, after)
+);
+INSERT INTO analysis_transitions (before, after, why) VALUES
+    ('created',   'queued',    'its job is in line'),
+    ('queued',    'analyzing', 'its segments are planned'),
+    ('queued',    'error',     'it cannot be prepared, is cancelled, or nothing happens for two days'),
+    ('analyzing', 'completed', 'all prompts are answered'),
+    ('analyzing', 'error',     'a prompt cannot be answered, it is cancelled, or nothing happens for two days'),
+    ('error',     'queued',    'it is prepared again'),
+    ('error',     'analyzing', 'what failed is asked again'),
+    ('completed', 'analyzing', 'something is asked anew, or more is asked');
+
+CREATE FUNCTION follow_analysis() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.status <> OLD.status AND NOT EXISTS (
+        SELECT FROM analysis_transitions t WHERE t.before = OLD.status AND t.after = NEW.status) THEN
+        RAISE EXCEPTION 'analysis % cannot go from % to %', NEW.id, OLD.status, NEW.status
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'analysis_transitions';
+    END IF;
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    VALUES (NEW.id, 'analysis.' || CASE
+                WHEN TG_OP = 'INSERT' THEN 'created'
+                WHEN NEW.phase = 'abandoned' THEN 'abandoned'
+                WHEN NEW.status <> OLD.status THEN CASE NEW.status WHEN 'error' THEN 'failed' ELSE NEW.status END
+                ELSE NEW.phase END,
+            NEW.owner_id, NEW.document_id, jsonb_strip_nulls(jsonb_build_object(
+                'status', NEW.status, 'phase', NEW.phase, 'error', CASE WHEN NEW.error_code IS NOT NULL THEN
+                    jsonb_build_object('code', NEW.error_code, 'message', NEW.error_message) END)));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER analyses_tell_beginning AFTER INSERT ON analyses FOR EACH ROW EXECUTE FUNCTION follow_analysis();
+CREATE TRIGGER analyses_tell AFTER UPDATE ON analyses FOR EACH ROW
+    WHEN ((OLD.status, OLD.phase) IS DISTINCT FROM (NEW.status, NEW.phase)) EXECUTE FUNCTION follow_analysis();
+
+CREATE FUNCTION tell_items() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    SELECT a.id, 'analysis.item', a.owner_id, a.document_id,
+           jsonb_build_object('item', n.id, 'segment', n.segment_id, 'prompt', n.prompt_id, 'status', n.status)
+    FROM changed_to n JOIN changed_from o USING (id) JOIN analyses a ON a.id = n.analysis_id
+    WHERE n.status <> o.status;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER items_tell AFTER UPDATE ON analysis_items REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
+    FOR EACH STATEMENT EXECUTE FUNCTION tell_items();
+
+CREATE FUNCTION tell_results() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    SELECT a.id, 'analysis.result', a.owner_id, a.document_id,
+           jsonb_build_object('prompt', n.prompt_id, 'status', n.status)
+    FROM changed_to n JOIN changed_from o USING (analysis_id, prompt_id) JOIN analyses a ON a.id = n.analysis_id
+    WHERE n.status <> o.status;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER results_tell AFTER UPDATE ON analysis_results REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
+    FOR EACH STATEMENT EXECUTE FUNCTION tell_results();
+
+-- Steps ------------------------------------------------------------------------------------------------------------
+
+-- Put in line what can be asked now and is not: by execution order, then by page. In sequence, a prompt's next segment
+-- waits for the one before it. Everybody who changes an analysis holds its row.
+CREATE FUNCTION line_up_items(wanted uuid) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    held analyses;
+    jobs jsonb;
+BEGIN
+    SELECT * INTO held FROM analyses WHERE id = wanted FOR UPDATE;
+    WITH due AS (
+        SELECT i.id FROM analysis_items i
+        WHERE i.analysis_id = wanted AND i.status = 'planned' AND i.job_id IS NULL
+          AND (held.mode = 'parallel' OR i.id IN (
+              SELECT DISTINCT ON (n.prompt_id) n.id FROM analysis_items n JOIN segments s ON s.id = n.segment_id
+              WHERE n.analysis_id = wanted AND n.status IN ('planned', 'failed') ORDER BY n.prompt_id, s.first))
+    ), given AS (
+        UPDATE analysis_items i SET job_id = gen_random_uuid() FROM due WHERE i.id = due.id
+        RETURNING i.id, i.job_id, i.generation, i.prompt_id, i.segment_id
+    )
+    SELECT jsonb_agg(jsonb_build_object(
+               'id', g.job_id, 'kind', 'answer_segment', 'owner_id', held.owner_id, 'parent_id', wanted,
+               'key', format('%s:%s', g.id, g.job_id), 'cap_key', format('analysis:%s', wanted), 'cap', held.at_once,
+               'input', jsonb_build_object('item', g.id)) ORDER BY r.execution_order, r.prompt_id, s.first)
+    INTO jobs
+    FROM given g JOIN segments s ON s.id = g.segment_id
+    JOIN analysis_results r ON r.analysis_id = wanted AND r.prompt_id = g.prompt_id;
+    IF jobs IS NULL THEN
+        RETURN 0;
+    END IF;
+    PERFORM enqueue_jobs(jobs);
+    RETURN jsonb_array_length(jobs);
+END $$;
+
+-- An answer came, or will never come: answers that are whole are put together, and the analysis is as its prompts are.
+CREATE FUNCTION settle_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    held analyses;
+    jobs jsonb;
+    at timestamptz := engine_now();
+BEGIN
+    SELECT * INTO held FROM analyses WHERE id = wanted FOR UPDATE;
+    IF held.status <> 'analyzing' OR held.phase NOT IN ('processing', 'consolidating') THEN
+        RETURN;
+    END IF;
+    UPDATE analysis_results r SET status = 'failed', error_code = 'ANALYSIS_INCOMPLETE',
+        error_message = 'Some pages could not be asked.'
+    WHERE r.analysis_id = wanted AND r.status = 'pending'
+      AND EXISTS (SELECT FROM analysis_items i
+                  WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'failed')
+      AND NOT EXISTS (SELECT FROM analysis_items i
+                      WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'planned'
+                        AND (i.job_id IS NOT NULL OR held.mode = 'parallel'));
+    WITH whole AS (
+        UPDATE analysis_results r SET status = 'running', job_id = gen_random_uuid()
+        WHERE r.analysis_id = wanted AND r.status = 'pending' AND NOT EXISTS (
+            SELECT FROM analysis_items i
+            WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status IN ('planned', 'failed'))
+        RETURNING r.prompt_id, r.job_id, r.execution_order
+    )
+    SELECT jsonb_agg(jsonb_build_object(
+               'id', w.job_id, 'kind', 'consolidate_answers', 'owner_id', held.owner_id, 'parent_id', wanted,
+               'key', format('%s:%s', w.prompt_id, w.job_id), 'cap_key', format('analysis:%s', wanted),
+               'cap', held.at_once, 'priority', 4, 'input', jsonb_build_object('prompt', w.prompt_id))
+           ORDER BY w.execution_order, w.prompt_id)
+    INTO jobs FROM whole w;
+    IF jobs IS NOT NULL THEN
+        PERFORM enqueue_jobs(jobs);
+    END IF;
+    UPDATE analyses a SET
+        progressed_at = at,
+        status = n.status,
+        phase = CASE WHEN n.status = 'completed' THEN 'completed' WHEN n.asking THEN 'processing' ELSE 'consolidating' END,
+        completed_at = CASE WHEN n.status = 'completed' THEN at END,
+        error_code = CASE WHEN n.status = 'error' THEN n.code END,
+        error_message = CASE WHEN n.status = 'error' THEN n.message END
+    FROM (SELECT CASE WHEN bool_or(r.status IN ('pending', 'running')) THEN 'analyzing'
+                      WHEN bool_or(r.status = 'failed') THEN 'error' ELSE 'completed' END AS status,
+                 (array_agg(r.error_code ORDER BY r.execution_order) FILTER (WHERE r.status = 'failed'))[1] AS code,
+                 (array_agg(r.error_message ORDER BY r.execution_order) FILTER (WHERE r.status = 'failed'))[1] AS message,
+                 EXISTS (SELECT FROM analysis_items i WHERE i.analysis_id = wanted AND i.status = 'planned') AS asking
+          FROM analysis_results r WHERE r.analysis_id = wanted) AS n
+    WHERE a.id = wanted;
+END $$;
+
+-- Something of an analysis is to be asked (again): it is open, whatever it was.
+CREATE FUNCTION reopen_analysis(wanted uuid) RETURNS void LANGUAGE sql AS $$
+    UPDATE analyses SET status = 'analyzing', phase = 'processing', completed_at = NULL, error_code = NULL,
+                        error_message = NULL, progressed_at = engine_now()
+    WHERE id = wanted AND (status IN ('completed', 'error') OR phase = 'consolidating') AND units IS NOT NULL
+      AND EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted)
+$$;
+
+-- An analysis is as its jobs are, in the same transaction.
+CREATE FUNCTION follow_analysis_job() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    ended boolean := NEW.status IN ('failed', 'dead_letter', 'cancelled');
+    code text := coalesce(NEW.error_code, 'CANCELLED');
+    message text := coalesce(NEW.error_message, 'Stopped by you.');
+BEGIN
+    IF NEW.kind = 'analyse_document' THEN
+        UPDATE analyses SET progressed_at = engine_now(), status = CASE WHEN ended THEN 'error' ELSE 'queued' END,
+            phase = CASE WHEN ended THEN phase ELSE 'initializing' END,
+            error_code = CASE WHEN ended THEN code END, error_message = CASE WHEN ended THEN message END
+        WHERE id = NEW.id AND CASE WHEN ended THEN status IN ('queued', 'analyzing') ELSE status = 'error' END;
+        RETURN NULL;
+    END IF;
+    PERFORM FROM analyses WHERE id = NEW.parent_id FOR UPDATE;
+    IF NEW.kind = 'answer_segment' AND ended THEN
+        UPDATE analysis_items SET status = 'failed', error_code = code, error_message = message
+        WHERE job_id = NEW.id AND status = 'planned';
+    ELSIF NEW.kind = 'answer_segment' THEN
+        UPDATE analysis_items SET status = 'planned', error_code = NULL, error_message = NULL
+        WHERE job_id = NEW.id AND status = 'failed';
+        UPDATE analysis_results r SET status = 'pending', error_code = NULL, error_message = NULL
+        FROM analysis_items i WHERE i.job_id = NEW.id AND r.analysis_id = i.analysis_id AND r.prompt_id = i.prompt_id
+          AND r.status = 'failed';
+    ELSIF ended THEN
+        UPDATE analysis_results SET status = 'failed', error_code = code, error_message = message
+        WHERE job_id = NEW.id AND status = 'running';
+    ELSE
+        UPDATE analysis_results SET status = 'running', error_code = NULL, error_message = NULL
+        WHERE job_id = NEW.id AND status = 'failed';
+    END IF;
+    IF NOT ended THEN
+        PERFORM reopen_analysis(NEW.parent_id);
+    END IF;
+    PERFORM settle_analysis(NEW.parent_id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER analysis_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
+    WHEN (NEW.kind IN ('analyse_document', 'answer_segment', 'consolidate_answers')
+          AND (NEW.status IN ('failed', 'dead_letter', 'cancelled')
+               OR NEW.status = 'queued' AND OLD.status IN ('failed', 'dead_letter', 'cancelled')))
+    EXECUTE FUNCTION follow_analysis_job();
+
+-- People -----------------------------------------------------------------------------------------------------------
+
+-- Jobs of an analysis that are neither over nor given up; in the order in which their caps can be locked.
+CREATE FUNCTION open_jobs_of(wanted uuid) RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
+    SELECT id FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing', 'paused')
+    ORDER BY cap_key NULLS FIRST, id
+$$;
+
+CREATE FUNCTION stop_analysis(wanted uuid, code text, message text, to_phase text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    job uuid;
+BEGIN
+    PERFORM FROM jobs WHERE id = wanted OR parent_id = wanted ORDER BY id FOR UPDATE;
+    UPDATE analyses SET status = 'error', phase = coalesce(to_phase, phase), error_code = code, error_message = message
+    WHERE id = wanted AND status IN ('queued', 'analyzing');
+    FOR job IN SELECT open_jobs_of(wanted) LOOP
+        IF EXISTS (SELECT FROM jobs WHERE id = job AND status IN ('queued', 'processing', 'paused')) THEN
+            PERFORM cancel_job(job, NULL);
+        END IF;
+    END LOOP;
+END $$;
+
+-- Go on with what failed or was stopped; what is answered stays so.
+CREATE FUNCTION restart_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    job uuid;
+BEGIN
+    PERFORM FROM jobs WHERE id = wanted OR parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted) THEN
+        IF EXISTS (SELECT FROM jobs WHERE id = wanted AND status IN ('failed', 'dead_letter', 'cancelled', 'paused')) THEN
+            PERFORM requeue_job(wanted, NULL);
+        END IF;
+        RETURN;
+    END IF;
+    -- First those that are only marked as failed, because a job was never there for them.
+    UPDATE analysis_items i SET status = 'planned', job_id = NULL, error_code = NULL, error_message = NULL
+    WHERE analysis_id = wanted AND status = 'failed' AND NOT EXISTS (
+        SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('failed', 'dead_letter', 'cancelled'));
+    FOR job IN
+        SELECT j.id FROM jobs j LEFT JOIN analysis_items i ON i.job_id = j.id
+        LEFT JOIN analysis_results r ON r.job_id = j.id
+        LEFT JOIN segments s ON s.id = i.segment_id
+        LEFT JOIN analysis_results p ON p.analysis_id = i.analysis_id AND p.prompt_id = i.prompt_id
+        WHERE j.parent_id = wanted AND j.status IN ('failed', 'dead_letter', 'cancelled', 'paused')
+          AND (i.id IS NOT NULL OR r.prompt_id IS NOT NULL)
+        ORDER BY p.execution_order, p.prompt_id, s.first
+    LOOP
+        PERFORM requeue_job(job, NULL);
+    END LOOP;
+    UPDATE analysis_results r SET status = 'pending', job_id = NULL, error_code = NULL, error_message = NULL
+    WHERE analysis_id = wanted AND status = 'failed';
+    PERFORM reopen_analysis(wanted);
+    PERFORM line_up_items(wanted);
+    PERFORM settle_analysis(wanted);
+END $$;
+
+-- Ask some items anew: what they said is forgotten, and so is what was put together from it. Those in line stay there.
+CREATE FUNCTION ask_anew(wanted uuid, items uuid[]) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    number integer;
+    job uuid;
+BEGIN
+    PERFORM FROM jobs WHERE parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
+    -- What was given up is not tried again beside its successor.
+    FOR job IN
+        SELECT j.id FROM analysis_items i JOIN jobs j ON j.id = i.job_id
+        WHERE i.id = ANY (items) AND i.analysis_id = wanted AND j.status = 'dead_letter' ORDER BY j.cap_key, j.id
+    LOOP
+        PERFORM cancel_job(job, 'discarded');
+    END LOOP;
+    UPDATE analysis_items SET status = 'planned', generation = generation + 1, job_id = NULL, answer = NULL, made_by = NULL,
+                              failed_models = '[]', done_at = NULL, error_code = NULL, error_message = NULL
+    WHERE id = ANY (items) AND analysis_id = wanted AND status IN ('done', 'failed');
+    GET DIAGNOSTICS number = ROW_COUNT;
+    FOR job IN
+        SELECT j.id FROM analysis_results r JOIN jobs j ON j.id = r.job_id
+        WHERE r.analysis_id = wanted AND j.status IN ('queued', 'processing', 'paused', 'dead_letter') AND EXISTS (
+            SELECT FROM analysis_items i WHERE i.id = ANY (items) AND i.prompt_id = r.prompt_id AND i.status = 'planned')
+        ORDER BY j.cap_key, j.id
+    LOOP
+        UPDATE analysis_results SET job_id = NULL, status = 'pending', error_code = NULL, error_message = NULL WHERE job_id = job;
+        PERFORM cancel_job(job, 'discarded');
+    END LOOP;
+    UPDATE analysis_results r SET status = 'pending', generation = generation + 1, job_id = NULL, answer = NULL,
+                                  citations = '[]', made_by = NULL, failed_models = '[]', completed_at = NULL,
+                                  error_code = NULL, error_message = NULL
+    WHERE analysis_id = wanted AND EXISTS (
+        SELECT FROM analysis_items i WHERE i.id = ANY (items) AND i.prompt_id = r.prompt_id AND i.status = 'planned');
+    IF number > 0 THEN
+        PERFORM reopen_analysis(wanted);
+        PERFORM line_up_items(wanted);
+    END IF;
+    RETURN number;
+END $$;
+
+-- Nobody has to look after analyses: what has no job gets one, what is whole is put together, and what has not moved for
+-- two days although nothing runs or waits for its turn is given up, until somebody restarts it.
+CREATE FUNCTION recover_analyses() RETURNS TABLE (lined_up integer, abandoned integer) LANGUAGE plpgsql AS $$
+DECLARE
+    one uuid;
+BEGIN
+    lined_up := 0;
+    abandoned := 0;
+    FOR one IN SELECT id FROM analyses WHERE status IN ('created', 'queued', 'analyzing') ORDER BY id LOOP
+        PERFORM FROM jobs WHERE id = one OR parent_id = one ORDER BY id FOR UPDATE;
+        UPDATE analysis_items i SET job_id = NULL
+        WHERE analysis_id = one AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
+        UPDATE analysis_results r SET status = 'pending', job_id = NULL
+        WHERE analysis_id = one AND status = 'running' AND NOT EXISTS (
+            SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
+        IF EXISTS (SELECT FROM analyses WHERE id = one AND phase IN ('processing', 'consolidating')) THEN
+            lined_up := lined_up + line_up_items(one);
+            IF NOT EXISTS (SELECT FROM jobs WHERE parent_id = one AND status IN ('queued', 'processing', 'paused')) THEN
+                PERFORM settle_analysis(one);
+            END IF;
+        END IF;
+        IF EXISTS (SELECT FROM analyses WHERE id = one AND status IN ('queued', 'analyzing')
+                   AND progressed_at < engine_now() - interval '48 hours')
+           AND NOT EXISTS (SELECT FROM jobs WHERE (id = one OR parent_id = one) AND status IN ('queued', 'processing')) THEN
+            PERFORM stop_analysis(one, 'ABANDONED', 'Nothing happened for two days.', 'abandoned');
+            abandoned := abandoned + 1;
+        END IF;
+    END LOOP;
+    RETURN NEXT;
+END $$;
+
+-- Whose ------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION analyses_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE analyses SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER analyses_follow AFTER UPDATE OF owner_id ON documents
+    FOR EACH ROW WHEN (OLD.owner_id <> NEW.owner_id) EXECUTE FUNCTION analyses_follow_document();
+
+-- As before; a visitor who signs in brings prompts along.
+ALTER FUNCTION merge_owner(uuid, uuid) RENAME TO merge_owner_without_prompts;
+CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
+    UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
+    RETURN merge_owner_without_prompts(visitor, person);
+END $$;
+
+-- As before, with analyses: they tell of themselves, and what their many jobs go through is nobody's news but theirs.
+CREATE OR REPLACE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
+        WHEN starts_with(event_kind, 'analysis.') THEN event_kind
+        WHEN event_kind = 'dead_letter' THEN 'job.dead_letter'
+        WHEN job_kind IN ('analyse_document', 'answer_segment', 'consolidate_answers', 'recover_analyses') THEN NULL
+        ELSE CASE coalesce(job_kind, 'process_document') WHEN 'process_document' THEN 'document.' ELSE 'job.' END
+             || CASE WHEN state_after = 'complete' THEN 'completed' ELSE event_kind END
+    END
+$$;

@@ -1,0 +1,295 @@
+-- People -------------------------------------------------------------------------------------------------------------
+
+-- name: document_to_analyse(owner, document)
+SELECT id, revision, text_ready FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL;
+
+-- name: insert_analysis(id, owner, document, revision, mode, at_once)!
+INSERT INTO analyses (id, owner_id, document_id, revision, mode, at_once, status)
+VALUES (:id, :owner, :document, :revision, :mode, :at_once, 'created');
+
+-- name: set_queued(analysis)!
+UPDATE analyses SET status = 'queued' WHERE id = :analysis;
+
+-- name: choose_prompts(owner, prompts)
+-- Those that are named; without names, all that are active.
+SELECT id FROM prompts
+WHERE (owner_id = :owner OR owner_id IS NULL)
+  AND CASE WHEN :prompts::uuid[] IS NULL THEN active ELSE id = ANY (:prompts::uuid[]) END
+ORDER BY execution_order, id;
+
+-- name: insert_results(analysis, owner, prompts)!
+-- What is asked, word by word as it is now.
+INSERT INTO analysis_results (analysis_id, prompt_id, version, title, content, system, execution_order)
+SELECT :analysis, id, version, title, content, system, execution_order FROM prompts
+WHERE id = ANY (:prompts) AND (owner_id = :owner OR owner_id IS NULL)
+ON CONFLICT DO NOTHING;
+
+-- name: hold(analysis, owner)
+-- Jobs first, as workers do it.
+WITH held AS MATERIALIZED (
+    SELECT j.id FROM jobs j JOIN analyses a ON j.id = a.id OR j.parent_id = a.id
+    WHERE a.id = :analysis AND a.owner_id = :owner ORDER BY j.id FOR UPDATE OF j)
+SELECT a.id, a.status, a.phase NOT IN ('initializing', 'uploading') AND a.units IS NOT NULL AS asked FROM analyses a
+WHERE a.id = :analysis AND a.owner_id = :owner AND (SELECT count(*) FROM held) >= 0 FOR UPDATE OF a;
+
+-- name: results_to_drop(analysis, prompts)
+-- Prompts that are not wanted any more, or that say something else by now.
+SELECT r.prompt_id FROM analysis_results r
+WHERE r.analysis_id = :analysis AND (NOT r.prompt_id = ANY (:prompts) OR EXISTS (
+    SELECT FROM prompts p WHERE p.id = r.prompt_id AND p.version <> r.version));
+
+-- name: jobs_of_prompts(analysis, prompts)
+SELECT j.id FROM jobs j
+WHERE j.parent_id = :analysis AND j.status IN ('queued', 'processing', 'paused', 'dead_letter') AND (
+    EXISTS (SELECT FROM analysis_items i WHERE i.job_id = j.id AND i.prompt_id = ANY (:prompts))
+    OR EXISTS (SELECT FROM analysis_results r WHERE r.job_id = j.id AND r.prompt_id = ANY (:prompts)))
+ORDER BY j.cap_key, j.id;
+
+-- name: delete_results(analysis, prompts)!
+DELETE FROM analysis_results WHERE analysis_id = :analysis AND prompt_id = ANY (:prompts);
+
+-- name: insert_items(analysis)!
+-- Every prompt with every segment that nothing stands for.
+INSERT INTO analysis_items (id, analysis_id, segment_id, prompt_id)
+SELECT gen_random_uuid(), :analysis, s.id, r.prompt_id
+FROM segments s CROSS JOIN analysis_results r
+WHERE s.analysis_id = :analysis AND r.analysis_id = :analysis AND s.parent_id IS NULL
+ON CONFLICT (segment_id, prompt_id) DO NOTHING;
+
+-- name: line_up(analysis)
+SELECT line_up_items(:analysis);
+
+-- name: settle(analysis)
+SELECT settle_analysis(:analysis);
+
+-- name: reopen(analysis)
+SELECT reopen_analysis(:analysis);
+
+-- name: stop(analysis, code, message)
+SELECT stop_analysis(:analysis, :code, :message, NULL);
+
+-- name: restart(analysis)
+SELECT restart_analysis(:analysis);
+
+-- name: items_to_ask(analysis, item, prompt)
+-- All of them, those of a prompt, or one; what parts stand for is asked through them.
+SELECT id FROM analysis_items
+WHERE analysis_id = :analysis AND status <> 'split' AND (:item::uuid IS NULL OR id = :item)
+  AND (:prompt::uuid IS NULL OR prompt_id = :prompt);
+
+-- name: ask_anew(analysis, items)
+SELECT ask_anew(:analysis, :items);
+
+-- name: recover()
+SELECT lined_up, abandoned FROM recover_analyses();
+
+-- name: delete_segment_files(analysis)!
+-- Those that no other analysis of the document has, too.
+DELETE FROM artifacts f USING analyses a, segments s
+WHERE a.id = :analysis AND s.analysis_id = a.id AND f.document_id = a.document_id AND f.revision = 0
+  AND f.kind = segment_file(s) AND NOT EXISTS (
+      SELECT FROM analyses b JOIN segments o ON o.analysis_id = b.id
+      WHERE b.document_id = a.document_id AND b.id <> a.id AND segment_file(o) = f.kind);
+
+-- name: delete_analysis(analysis)!
+DELETE FROM analyses WHERE id = :analysis;
+
+-- Views --------------------------------------------------------------------------------------------------------------
+
+-- name: analyses(owner, id, document, after_at, after_id, most)
+-- Analyses with all that is counted of them, newest first.
+SELECT a.id, a.document_id, coalesce(d.title, d.filename) AS title, a.mode, a.at_once, a.status, a.phase, a.unit, a.units,
+       a.error_code, a.error_message, a.created_at, a.completed_at, a.progressed_at,
+       extract(epoch FROM coalesce(a.completed_at, engine_now()) - a.created_at)::double precision AS elapsed_seconds,
+       extract(epoch FROM engine_now() - a.progressed_at)::double precision AS idle_seconds,
+       (SELECT count(*) FROM workers w WHERE w.expires_at > engine_now()) AS live_workers,
+       s.*, i.*, r.*, j.*, m.*, t.*
+FROM analyses a JOIN documents d ON d.id = a.document_id
+CROSS JOIN LATERAL (
+    SELECT count(*) AS segments, count(*) FILTER (WHERE ready) AS segments_ready FROM segments o
+    WHERE o.analysis_id = a.id AND NOT EXISTS (SELECT FROM segments part WHERE part.parent_id = o.id)) AS s
+CROSS JOIN LATERAL (
+    SELECT count(*) AS items, count(*) FILTER (WHERE status = 'done') AS items_done,
+           count(*) FILTER (WHERE status = 'failed') AS items_failed
+    FROM analysis_items WHERE analysis_id = a.id AND status <> 'split') AS i
+CROSS JOIN LATERAL (
+    SELECT count(*) AS results, count(*) FILTER (WHERE status = 'completed') AS results_completed
+    FROM analysis_results WHERE analysis_id = a.id) AS r
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE status = 'processing') AS running, count(*) FILTER (WHERE status = 'queued') AS waiting,
+           count(*) FILTER (WHERE status = 'paused') AS paused,
+           count(DISTINCT leased_by) AS workers, coalesce(sum(greatest(attempt - 1, 0)), 0) AS retries,
+           max(progressed_at) AS heartbeat_at
+    FROM jobs WHERE parent_id = a.id OR id = a.id) AS j
+CROSS JOIN LATERAL (
+    SELECT count(*) AS samples, avg(seconds) AS mean_seconds,
+           (percentile_cont(0.25) WITHIN GROUP (ORDER BY seconds)) AS low_seconds,
+           (percentile_cont(0.75) WITHIN GROUP (ORDER BY seconds)) AS high_seconds
+    FROM (SELECT extract(epoch FROM g.finished_at - g.started_at)::double precision AS seconds
+          FROM analysis_items x JOIN job_stages g ON g.job_id = x.job_id AND g.stage = 'answered'
+          WHERE x.analysis_id = a.id ORDER BY g.finished_at DESC LIMIT 50) AS last_ones) AS m
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(c.tokens_in + c.tokens_out), 0)::bigint AS tokens, coalesce(sum(c.cost_usd), 0) AS cost_usd
+    FROM jobs q JOIN ai_calls c ON c.job_id = q.id WHERE q.parent_id = a.id) AS t
+WHERE a.owner_id = :owner AND (:id::uuid IS NULL OR a.id = :id) AND (:document::uuid IS NULL OR a.document_id = :document)
+  AND (:after_at::timestamptz IS NULL OR (a.created_at, a.id) < (:after_at, :after_id::uuid)) AND d.deleted_at IS NULL
+ORDER BY a.created_at DESC, a.id DESC LIMIT :most;
+
+-- name: is_owned(owner, analysis)
+SELECT 1 FROM analyses a JOIN documents d ON d.id = a.document_id
+WHERE a.id = :analysis AND a.owner_id = :owner AND d.deleted_at IS NULL;
+
+-- name: errors(analysis, most)
+-- What went wrong last, whether or not it was put right since.
+SELECT e.at, e.detail #>> '{error,code}' AS code, e.detail #>> '{error,message}' AS message, e.process_id AS job_id
+FROM jobs j JOIN events e ON e.process_id = j.id
+WHERE (j.parent_id = :analysis OR j.id = :analysis) AND e.detail ? 'error'
+ORDER BY e.id DESC LIMIT :most;
+
+-- name: segments(analysis)
+-- In the order of their pages, those that were cut before their parts.
+SELECT s.id, s.parent_id, s.first, s.last, s.first - s.context_first AS context, s.tokens, s.ready,
+       EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) AS split
+FROM segments s WHERE s.analysis_id = :analysis ORDER BY s.first, s.last DESC, s.id;
+
+-- name: items(analysis, id, after_order, after_prompt, after_first, after_id, most)
+-- In the order in which they are asked. What is planned says how its job is.
+SELECT i.id, i.segment_id, i.prompt_id, r.title AS prompt_title, r.execution_order, s.first, s.last, i.generation, i.job_id,
+       CASE WHEN i.status <> 'planned' THEN i.status WHEN j.status = 'processing' THEN 'running'
+            WHEN j.status = 'paused' THEN 'paused' WHEN j.attempt > 0 THEN 'retrying' ELSE 'planned' END AS status,
+       i.answer, i.made_by, i.failed_models, i.error_code, i.error_message, i.done_at, coalesce(j.attempt, 0) AS attempts,
+       c.tokens, c.cost_usd, extract(epoch FROM g.finished_at - g.started_at)::double precision AS seconds
+FROM analysis_items i JOIN segments s ON s.id = i.segment_id
+JOIN analysis_results r ON r.analysis_id = i.analysis_id AND r.prompt_id = i.prompt_id
+LEFT JOIN jobs j ON j.id = i.job_id
+LEFT JOIN job_stages g ON g.job_id = i.job_id AND g.stage = 'answered' AND g.part = ''
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(tokens_in + tokens_out), 0)::bigint AS tokens, coalesce(sum(cost_usd), 0) AS cost_usd
+    FROM ai_calls WHERE job_id = i.job_id) AS c
+WHERE i.analysis_id = :analysis AND (:id::uuid IS NULL OR i.id = :id)
+  AND (:after_id::uuid IS NULL
+       OR (r.execution_order, r.prompt_id, s.first, i.id) > (:after_order, :after_prompt::uuid, :after_first, :after_id))
+ORDER BY r.execution_order, r.prompt_id, s.first, i.id LIMIT :most;
+
+-- name: results(analysis)
+SELECT r.prompt_id, r.title, r.content AS prompt, r.system, r.version, r.execution_order, r.status, r.answer, r.citations,
+       r.made_by, r.failed_models, r.error_code, r.error_message, r.completed_at, coalesce(j.attempt, 0) AS attempts,
+       c.tokens, c.cost_usd, extract(epoch FROM r.completed_at - j.started_at)::double precision AS seconds,
+       n.items, n.items_done
+FROM analysis_results r LEFT JOIN jobs j ON j.id = r.job_id
+CROSS JOIN LATERAL (
+    SELECT count(*) AS items, count(*) FILTER (WHERE i.status = 'done') AS items_done FROM analysis_items i
+    WHERE i.analysis_id = r.analysis_id AND i.prompt_id = r.prompt_id AND i.status <> 'split') AS n
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(tokens_in + tokens_out), 0)::bigint AS tokens, coalesce(sum(cost_usd), 0) AS cost_usd
+    FROM ai_calls WHERE job_id = r.job_id
+        OR job_id IN (SELECT i.job_id FROM analysis_items i
+                      WHERE i.analysis_id = r.analysis_id AND i.prompt_id = r.prompt_id)) AS c
+WHERE r.analysis_id = :analysis ORDER BY r.execution_order, r.prompt_id;
+
+-- Work ---------------------------------------------------------------------------------------------------------------
+
+-- name: analysis(analysis)
+-- What is analysed; nothing when it was deleted.
+SELECT a.id, a.owner_id, a.document_id, a.revision, a.mode, a.unit, a.units, d.source_type, d.bytes, d.deleted_at IS NOT NULL
+       AS deleted, coalesce(u.key, f.key) AS source_key, m.key AS markdown_key
+FROM analyses a JOIN documents d ON d.id = a.document_id
+LEFT JOIN artifacts f ON f.document_id = d.id AND f.kind = 'source' AND f.revision = 0
+LEFT JOIN artifacts u ON u.document_id = d.id AND u.kind = 'unlocked' AND u.revision = 0
+LEFT JOIN artifacts m ON m.document_id = d.id AND m.kind = 'markdown' AND m.revision = a.revision
+WHERE a.id = :analysis;
+
+-- name: page_lengths(document, revision)
+SELECT number, char_end - char_start AS characters FROM pages
+WHERE document_id = :document AND revision = :revision ORDER BY number;
+
+-- name: page_ranges(document, revision, first, last)
+SELECT number, char_start, char_end FROM pages
+WHERE document_id = :document AND revision = :revision AND number BETWEEN :first AND :last ORDER BY number;
+
+-- name: passage_lengths(document, revision)
+SELECT index + 1 AS number, length(content) AS characters FROM chunks
+WHERE document_id = :document AND revision = :revision ORDER BY index;
+
+-- name: passages(document, revision, first, last)
+SELECT index + 1 AS number, content FROM chunks
+WHERE document_id = :document AND revision = :revision AND index + 1 BETWEEN :first AND :last ORDER BY index;
+
+-- name: set_planned(analysis, unit, units)!
+UPDATE analyses SET status = 'analyzing', phase = 'uploading', unit = :unit, units = :units, progressed_at = engine_now()
+WHERE id = :analysis;
+
+-- name: insert_segments(analysis, parent, segments)!
+INSERT INTO segments (id, analysis_id, parent_id, first, last, context_first, tokens, ready)
+SELECT s.id, :analysis, :parent, s.first, s.last, s.context_first, s.tokens, s.ready
+FROM jsonb_to_recordset(:segments) AS s (id uuid, first integer, last integer, context_first integer, tokens integer,
+                                         ready boolean);
+
+-- name: segments_to_cut(analysis)
+SELECT id, first, last, context_first FROM segments WHERE analysis_id = :analysis AND NOT ready ORDER BY first;
+
+-- name: set_ready(segment)!
+UPDATE segments SET ready = true WHERE id = :segment;
+
+-- name: segment_file(document, kind)
+SELECT key FROM artifacts WHERE document_id = :document AND revision = 0 AND kind = :kind;
+
+-- name: note_progress(analysis)!
+UPDATE analyses SET progressed_at = engine_now() WHERE id = :analysis;
+
+-- name: set_processing(analysis)!
+UPDATE analyses SET status = 'analyzing', phase = 'processing', progressed_at = engine_now() WHERE id = :analysis;
+
+-- name: item(job)
+-- What a job has to ask; nothing when it is not wanted any more.
+SELECT i.id, i.analysis_id, i.segment_id, i.prompt_id, i.generation, r.content AS question, r.system, s.first, s.last,
+       s.context_first, encode(o.sha256, 'hex') AS sha256, f.key AS file_key,
+       EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) AS is_cut
+FROM analysis_items i JOIN segments s ON s.id = i.segment_id
+JOIN analysis_results r ON r.analysis_id = i.analysis_id AND r.prompt_id = i.prompt_id
+JOIN analyses a ON a.id = i.analysis_id
+LEFT JOIN artifacts f ON f.document_id = a.document_id AND f.kind = segment_file(s) AND f.revision = 0
+LEFT JOIN objects o ON o.key = f.key
+WHERE i.job_id = :job AND i.status = 'planned';
+
+-- name: summary_before(analysis, prompt, first)
+-- What was said of the segment before, if it was asked already.
+SELECT i.answer ->> 'summary' AS summary FROM analysis_items i JOIN segments s ON s.id = i.segment_id
+WHERE i.analysis_id = :analysis AND i.prompt_id = :prompt AND i.status = 'done' AND s.last = :first - 1 LIMIT 1;
+
+-- name: hold_analysis(analysis)
+-- Before its items, as everybody does who changes one.
+SELECT FROM analyses WHERE id = :analysis FOR UPDATE;
+
+-- name: save_answer(item, job, answer, made_by, failed_models)!
+UPDATE analysis_items SET status = 'done', answer = :answer, made_by = :made_by, failed_models = :failed_models,
+                          done_at = engine_now()
+WHERE id = :item AND job_id = :job AND status = 'planned';
+
+-- name: hold_segment(segment)
+-- One at a time cuts it; answers whether that was done before.
+SELECT EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) FROM segments s WHERE s.id = :segment FOR UPDATE;
+
+-- name: set_split(item, job)!
+UPDATE analysis_items SET status = 'split' WHERE id = :item AND job_id = :job AND status = 'planned';
+
+-- name: insert_parts(item)!
+-- The parts of an item's segment, asked the same.
+INSERT INTO analysis_items (id, analysis_id, segment_id, prompt_id, generation)
+SELECT gen_random_uuid(), i.analysis_id, s.id, i.prompt_id, i.generation
+FROM analysis_items i JOIN segments s ON s.parent_id = i.segment_id WHERE i.id = :item
+ON CONFLICT (segment_id, prompt_id) DO NOTHING;
+
+-- name: result(job)
+SELECT r.analysis_id, r.prompt_id, r.content AS question, r.system, r.generation
+FROM analysis_results r WHERE r.job_id = :job AND r.status = 'running';
+
+-- name: answers(analysis, prompt)
+SELECT s.first, s.last, i.answer, i.made_by, i.failed_models
+FROM analysis_items i JOIN segments s ON s.id = i.segment_id
+WHERE i.analysis_id = :analysis AND i.prompt_id = :prompt AND i.status = 'done' ORDER BY s.first;
+
+-- name: save_result(analysis, prompt, job, answer, citations, made_by, failed_models)!
+UPDATE analysis_results SET status = 'completed', answer = :answer, citations = :citations, made_by = :made_by,
+                            failed_models = :failed_models, completed_at = engine_now()
+WHERE analysis_id = :analysis AND prompt_id = :prompt AND job_id = :job AND status = 'running';

@@ -1,0 +1,165 @@
+"""Prepares an analysis: which pages go together, each segment as a file of its own, and everything to ask in line.
+
+- `planned`: which pages each segment owns and shows
+- `cutting`: the file of a segment, one part for each; only where files leave this machine
+- `lined_up`: a job for each prompt and segment
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from octavo.ai.tasks import ANSWER_SEGMENT
+from octavo.analyse.plan import Segment, plan_segments, shape_of_pages, shape_of_passages
+from octavo.analyse.reading import Analysed, load_analysis, measure
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.extract.contract import SourceType
+from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.jobs.kinds import JobKind
+from octavo.jobs.run import Run
+from octavo.library.changes import SourceGone
+from octavo.model.ids import new_id
+from octavo.model.json import JSON
+from octavo.pipeline.revision_files import RevisionFiles
+from octavo.pipeline.tools import Tools
+
+QUERIES = load_queries("analyses")
+PDF_TYPE = "application/pdf"
+NO_REVISION = 0
+
+
+async def analyse_document(run: Run[Tools]) -> JSON:
+    analysed = await load_analysis(run.tools.database, run.job.id)
+    work = Preparing(run, analysed)
+    await run.stage("planned", work.plan, save=work.save_plan)
+    await work.cut_all()
+    return await run.stage("lined_up", work.count, save=work.line_up)
+
+
+def sends_files(tools: Tools, analysed: Analysed) -> bool:
+    """Whether pages are shown as they look: only PDFs are, to models that read them."""
+    sight = tools.gateway.sight(ANSWER_SEGMENT.name)
+    return analysed.source_type == SourceType.PDF and sight is not None and sight.pdfs
+
+
+def name_of(pages: Segment) -> str:
+    """As `segment_file` has it in the database."""
+    return f"segment:{pages.context_first}-{pages.last}"
+
+
+class SegmentFiles(RevisionFiles):
+    """Files of segments belong to the document itself, whichever revision is read, and to all of its analyses."""
+
+    def __init__(self, run: Run[Tools], document: UUID) -> None:
+        super().__init__(run, document, NO_REVISION)
+        self._of = document
+        self._database = run.tools.database
+
+    async def has(self, pages: Segment) -> bool:
+        async with self._database.connection() as connection:
+            values = {"document": self._of, "kind": name_of(pages)}
+            return bool(await fetch_rows(connection, QUERIES.segment_file, values))
+
+
+class Preparing:
+    def __init__(self, run: Run[Tools], analysed: Analysed) -> None:
+        self._run = run
+        self._tools = run.tools
+        self._analysed = analysed
+        self._files = SegmentFiles(run, analysed.document_id)
+
+    # planned
+
+    async def plan(self) -> JSON:
+        analysed, room = self._analysed, self._tools.gateway.room(ANSWER_SEGMENT.name)
+        lengths = await measure(self._tools.database, analysed)
+        as_files = lengths.unit == "pages" and sends_files(self._tools, analysed)
+        tokens = lengths.tokens(as_files=as_files)
+        if lengths.unit == "passages":
+            shape = shape_of_passages(tokens, room)
+        else:
+            shape = shape_of_pages(len(tokens), analysed.bytes, room)
+        segments = [as_row(one, tokens, ready=not as_files) for one in plan_segments(tokens, shape)]
+        return {"unit": lengths.unit, "units": len(tokens), "segments": segments}
+
+    async def save_plan(self, connection: Connection, made: JSON) -> None:
+        if not isinstance(made, dict):
+            raise TypeError("this stage answers what it planned")
+        values: dict[str, Any] = {"analysis": self._analysed.id}
+        await connection.execute(QUERIES.set_planned, values | {"unit": made["unit"], "units": made["units"]})
+        await insert_segments(connection, self._analysed.id, None, made["segments"])
+
+    # cutting
+
+    async def cut_all(self) -> None:
+        async with self._tools.database.connection() as connection:
+            rows = await fetch_rows(connection, QUERIES.segments_to_cut, {"analysis": self._analysed.id})
+        if not rows:
+            return
+        if self._analysed.source_key is None:
+            raise SourceGone
+        async with self._files.local_copy(self._analysed.source_key) as path:
+            pdf = PdfInSandbox(self._tools.sandbox, path, limits=self._tools.sandbox.limits)
+            for row in rows:
+                await self._cut(pdf, row["id"], Segment(row["first"], row["last"], row["context_first"]))
+
+    async def _cut(self, pdf: PdfInSandbox, segment: UUID, pages: Segment) -> None:
+        async def work() -> JSON:
+            return await cut_segment(self._files, pdf, pages, pages)
+
+        async def save(connection: Connection, made: JSON) -> None:
+            self._files.begin_saving()
+            await keep_segment(connection, self._files, segment, pages, made)
+            await connection.execute(QUERIES.note_progress, {"analysis": self._analysed.id})
+
+        await self._run.stage("cutting", work, part=str(pages.first), save=save)
+        await self._files.remove_unused()
+
+    # lined_up
+
+    async def count(self) -> JSON:
+        return None
+
+    async def line_up(self, connection: Connection, _made: JSON) -> None:
+        values = {"analysis": self._analysed.id}
+        await connection.execute(QUERIES.set_processing, values)
+        await connection.execute(QUERIES.insert_items, values)
+        await connection.execute(QUERIES.line_up, values)
+
+
+def as_row(segment: Segment, tokens: list[int], *, ready: bool) -> JSON:
+    return {
+        "id": str(new_id()),
+        "first": segment.first,
+        "last": segment.last,
+        "context_first": segment.context_first,
+        "tokens": sum(tokens[segment.context_first - 1 : segment.last]),
+        "ready": ready,
+    }
+
+
+async def insert_segments(connection: Connection, analysis: UUID, parent: UUID | None, rows: JSON) -> None:
+    values = {"analysis": analysis, "parent": parent, "segments": Jsonb(rows)}
+    await connection.execute(QUERIES.insert_segments, values)
+
+
+async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
+    """The file of these pages, which stand at `place` in the PDF. None where an earlier analysis has it already."""
+    if await files.has(pages):
+        return None
+    return {
+        **await files.put(f"segment-{pages.first}-{pages.last}.pdf", await pdf.copy(place.context_first, place.last))
+    }
+
+
+async def keep_segment(connection: Connection, files: SegmentFiles, segment: UUID, pages: Segment, made: JSON) -> None:
+    """In the transaction that makes the segment ready."""
+    if made is not None:
+        await files.keep(connection, name_of(pages), made, PDF_TYPE)
+    await connection.execute(QUERIES.set_ready, {"segment": segment})
+
+
+KIND = JobKind("analyse_document", analyse_document, time_limit_seconds=600, limit_renewed_by_stage=True)

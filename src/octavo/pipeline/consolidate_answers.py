@@ -1,0 +1,164 @@
+"""Puts together what the segments of a document said to one prompt, once all of them have."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from octavo.ai.contract import Caller
+from octavo.ai.tasks import CONSOLIDATE_ANSWERS
+from octavo.ai.tasks.answer_segment import CitedWords
+from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentSaid
+from octavo.analyse.citations import Citation, Texts, verify
+from octavo.analyse.coverage import prove
+from octavo.analyse.errors import Incomplete
+from octavo.analyse.reading import Analysed, load_analysis, read_texts
+from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.jobs.kinds import JobKind
+from octavo.jobs.run import Run
+from octavo.model.errors import BadInput, Cancelled, TokenLimit
+from octavo.model.json import JSON
+from octavo.pipeline.tools import Tools
+
+QUERIES = load_queries("analyses")
+STAGE = "consolidated"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    analysis_id: UUID
+    prompt_id: UUID
+    question: str
+    system: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer as it is kept."""
+
+    answer: str
+    citations: list[Citation]
+    made_by: str
+    failed_models: list[dict[str, str]]
+
+
+async def consolidate_answers(run: Run[Tools]) -> JSON:
+    if await run.finished_parts(STAGE):
+        return None  # only its end was never told
+    result = await load_result(run)
+    work = Consolidating(run, result, await load_analysis(run.tools.database, result.analysis_id))
+    return await work.consolidate()
+
+
+async def load_result(run: Run[Tools]) -> Result:
+    async with run.database.connection() as connection, connection.cursor(row_factory=class_row(Result)) as cursor:
+        await cursor.execute(QUERIES.result, {"job": run.job.id})
+        result = await cursor.fetchone()
+    if result is None:
+        raise Cancelled
+    return result
+
+
+class Consolidating:
+    def __init__(self, run: Run[Tools], result: Result, analysed: Analysed) -> None:
+        job = run.job
+        self._run = run
+        self._result = result
+        self._analysed = analysed
+        self._failed: list[dict[str, str]] = []
+        self._made_by = ""
+        self._caller = Caller(job.owner_id, analysed.document_id, job.id, job.lease_token, result.generation)
+
+    async def consolidate(self) -> JSON:
+        said: list[Said] = []
+
+        async def work() -> JSON:
+            said.append(await self._say())
+            return said[-1].made_by
+
+        async def save(connection: Connection, _made: JSON) -> None:
+            await connection.execute(QUERIES.hold_analysis, {"analysis": self._result.analysis_id})
+            one = said[-1]
+            values = {
+                "analysis": self._result.analysis_id,
+                "prompt": self._result.prompt_id,
+                "job": self._run.job.id,
+                "answer": one.answer,
+                "citations": Jsonb([asdict(citation) for citation in one.citations]),
+                "made_by": one.made_by,
+                "failed_models": Jsonb(one.failed_models),
+            }
+            if not (await connection.execute(QUERIES.save_result, values)).rowcount:
+                raise Cancelled
+            await connection.execute(QUERIES.settle, {"analysis": self._result.analysis_id})
+
+        return await self._run.stage(STAGE, work, save=save)
+
+    async def _say(self) -> Said:
+        rows = await self._answers()
+        if len(rows) == 1:  # nothing to put together, so nobody is asked
+            (row,) = rows
+            citations = [Citation(**one) for one in row["answer"]["citations"]]
+            return Said(row["answer"]["answer"], citations, row["made_by"], row["failed_models"])
+        whole = await self._join([as_said(row) for row in rows])
+        texts = Texts(dict(await self._texts(whole)))
+        cited = [(one.page, one.quote, one.relevance) for one in whole.citations]
+        return Said(whole.answer, verify(cited, texts), self._made_by, self._failed)
+
+    async def _answers(self) -> list[Row]:
+        """Every page is answered for exactly once, or nothing is put together."""
+        values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
+        async with self._run.database.connection() as connection:
+            rows = await fetch_rows(connection, QUERIES.answers, values)
+        proof = prove([(row["first"], row["last"]) for row in rows], self._analysed.units or 0)
+        if not proof.holds:
+            raise Incomplete(f"Of the answers, {proof.explain(self._analysed.unit or 'pages')}.")
+        return rows
+
+    async def _join(self, parts: list[SegmentSaid]) -> SegmentSaid:
+        """One answer; what is too much for one call is put together in halves first."""
+        given = AnswersToConsolidate(self._result.question, self._result.system, parts, self._analysed.one_unit)
+        gateway, half = self._run.tools.gateway, len(parts) // 2
+        fits = CONSOLIDATE_ANSWERS.request(given).input_tokens <= gateway.room(CONSOLIDATE_ANSWERS.name).tokens
+        if not fits and half > 1:
+            return await self._join([await self._join(parts[:half]), await self._join(parts[half:])])
+        try:
+            answered = await gateway.ask(CONSOLIDATE_ANSWERS, given, self._caller)
+        except TokenLimit:
+            if half <= 1:
+                raise
+            return await self._join([await self._join(parts[:half]), await self._join(parts[half:])])
+        self._made_by, self._failed = answered.made_by, [asdict(one) for one in answered.failed]
+        return SegmentSaid(parts[0].first, parts[-1].last, answered.output.answer, answered.output.citations)
+
+    async def _texts(self, said: SegmentSaid) -> list[tuple[int, str]]:
+        """All pages where one is cited: one that was counted wrongly may be any of them."""
+        if not said.citations:
+            return []
+        tools = self._run.tools
+        return await read_texts(tools.database, tools.bucket, self._analysed, 1, self._analysed.units or 0)
+
+
+def as_said(row: Row) -> SegmentSaid:
+    """With quotes that are known to stand there before those that are not."""
+    kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
+    cited = [CitedWords(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
+    return SegmentSaid(row["first"], row["last"], row["answer"]["answer"], cited)
+
+
+def check_input(given: dict[str, JSON]) -> None:
+    if set(given) != {"prompt"}:
+        raise BadInput("Answers are put together by their analysis.")
+
+
+KIND = JobKind(
+    "consolidate_answers",
+    consolidate_answers,
+    time_limit_seconds=900,
+    limit_renewed_by_stage=True,
+    check_input=check_input,
+)

@@ -1,0 +1,137 @@
+"""A book whose every page says something of its own, a model that reads it, and analyses of it from start to end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from octavo.ai.gateway import Gateway
+from octavo.analyse import analyses, prompts, views
+from octavo.analyse.prompts import PromptWords
+from octavo.analyse.views import Analysis, ItemView, ResultView
+from octavo.model.ids import new_id
+from octavo.sandbox import Sandbox
+from tests.support.fake_ai import Asked
+from tests.support.library import Desk
+from tests.support.pdf import Pdf, Words
+from tests.support.working import working
+
+_ASKED = re.compile(r"Answer for \w+ (\d+) to (\d+)")
+_PART = re.compile(r"<part-(\d+)-")
+OPEN = ("created", "queued", "analyzing")
+
+
+def sentence(page: int) -> str:
+    return f"The harbour fee of pier {page} is {page * 7} crowns."
+
+
+def write_book(pages: int) -> bytes:
+    return Pdf(
+        [[Words(sentence(page)), Words("Gulls cry over the water.", top=140)] for page in range(1, pages + 1)]
+    ).write()
+
+
+def read_pages(asked: Asked) -> tuple[int, int] | None:
+    """Which pages a question is about; nothing for what is no question about pages."""
+    found = _ASKED.search(asked.text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def answer_well(asked: Asked) -> str:
+    """The first and the last page that are asked about, quoted; put together, the first page of each part."""
+    if pages := read_pages(asked):
+        cited = [{"page": page, "quote": sentence(page), "relevance": 1.0} for page in sorted(set(pages))]
+        said = {"found": True, "answer": f"Pages {pages}.", "summary": f"Read up to {pages[1]}.", "citations": cited}
+        return json.dumps(said)
+    firsts = sorted(int(first) for first in _PART.findall(asked.text))
+    cited = [{"page": page, "quote": sentence(page), "relevance": 1.0} for page in sorted(set(firsts))[:20]]
+    return json.dumps({"answer": f"{len(firsts)} parts.", "citations": cited})
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One owner with a document, and a worker that is there when a test wants it."""
+
+    desk: Desk
+    owner: UUID
+    document: UUID
+    folder: Path
+    sandbox: Sandbox
+    gateway: Gateway | None = None
+
+    def work(self, **more: Any) -> Any:  # noqa: ANN401 - a context manager
+        return working(self.desk, self.sandbox, self.folder, gateway=more.pop("gateway", self.gateway), **more)
+
+    async def prompt(self, content: str = "What is the harbour fee?", order: int = 1) -> UUID:
+        async with self.desk.database.transaction() as connection:
+            words = PromptWords(title=content[:40], content=content, execution_order=order)
+            return (await prompts.add_prompt(connection, self.owner, words)).id
+
+    async def start(self, asked: Sequence[UUID], **more: Any) -> UUID:  # noqa: ANN401
+        async with self.desk.database.transaction() as connection:
+            return await analyses.start_analysis(connection, self.owner, self.document, asked, **more)
+
+    async def show(self, analysis: UUID) -> Analysis:
+        async with self.desk.database.connection() as connection:
+            return await views.show_analysis(connection, self.owner, analysis)
+
+    async def results(self, analysis: UUID) -> list[ResultView]:
+        async with self.desk.database.connection() as connection:
+            return await views.list_results(connection, self.owner, analysis)
+
+    async def items(self, analysis: UUID) -> list[ItemView]:
+        async with self.desk.database.connection() as connection:
+            return (await views.list_items(connection, self.owner, analysis, limit=500)).items
+
+    async def ended(self, analysis: UUID, seconds: float = 40) -> Analysis:
+        async with asyncio.timeout(seconds):
+            while (shown := await self.show(analysis)).status in OPEN:  # noqa: ASYNC110 - a worker makes it end
+                await asyncio.sleep(0.03)
+        return shown
+
+    async def wait(self, statement: str, *values: object) -> None:
+        """Until a row answers the statement."""
+        async with asyncio.timeout(30):
+            while not await self.desk.rows(statement, *values):  # noqa: ASYNC110 - somebody else makes it true
+                await asyncio.sleep(0.02)
+
+    async def run(self, statement: str, *values: object) -> None:
+        await self.desk.rows(statement, *values)
+
+
+async def put_book(desk: Desk, owner: UUID, pages: int) -> UUID:
+    """A book as it is when it was read, without the time that reading takes."""
+    document, texts = new_id(), [f"{sentence(page)}\n\nGulls cry over the water.\n" for page in range(1, pages + 1)]
+    ends = list(accumulate(map(len, texts)))
+    body, markdown = write_book(pages), "".join(texts).encode()
+    values = (document, owner, new_id(), sha256(body).digest(), len(body), pages)
+    await desk.rows(DOCUMENT, *values)
+    for kind, content, revision in (("source", body, 0), ("markdown", markdown, 1)):
+        stored = await desk.bucket.put(f"tests/{document}/{kind}", content)
+        await desk.rows(OBJECT, stored.key, stored.bytes, stored.sha256)
+        await desk.rows(ARTIFACT, new_id(), document, kind, revision, stored.key)
+    numbers = list(range(1, pages + 1))
+    await desk.rows(PAGES, document, numbers, [end - len(text) for end, text in zip(ends, texts, strict=True)], ends)
+    return document
+
+
+DOCUMENT = """
+    INSERT INTO documents (id, owner_id, process_id, status, filename, content_type, source_type, sha256, bytes,
+                           quality, revision, last_revision, text_ready, page_count)
+    VALUES (%s, %s, %s, 'completed', 'book.pdf', 'application/pdf', 'pdf', %s, %s, 'full', 1, 1, true, %s)"""
+OBJECT = "INSERT INTO objects (key, bytes, sha256) VALUES (%s, %s, decode(%s, 'hex'))"
+ARTIFACT = """
+    INSERT INTO artifacts (id, document_id, kind, revision, key, content_type)
+    VALUES (%s, %s, %s, %s, %s, 'application/octet-stream')"""
+PAGES = """
+    INSERT INTO pages (document_id, revision, number, char_start, char_end)
+    SELECT %s, 1, number, first, last
+    FROM unnest(%s::integer[], %s::integer[], %s::integer[]) AS p (number, first, last)"""
