@@ -18,14 +18,19 @@ _MOST_VALUES = 20_000
 
 def conversion_to_json(conversion: Conversion) -> bytes:
     """The same conversion is the same bytes."""
-    document = {
+    return json.dumps(
+        conversion_to_record(conversion), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    ).encode()
+
+
+def conversion_to_record(conversion: Conversion) -> dict[str, JSON]:
+    return {
         "mapping": conversion.mapping,
         "source": conversion.source,
         "values": [_value_to_json(one) for one in conversion.values],
         "checks": [[one.check, one.holds] for one in conversion.checks],
         "missing": list(conversion.missing),
     }
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _value_to_json(one: Value) -> JSON:
@@ -36,20 +41,31 @@ def _value_to_json(one: Value) -> JSON:
 def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
     """Checks everything: a child that a hostile file has taken over can write what it likes."""
     try:
-        read = json.loads(document)
+        return conversion_from_record(json.loads(document), mapping)
+    except (ValueError, RecursionError):
+        raise _unusable() from None
+
+
+def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: ANN401
+    """The same from JSON that is read already."""
+    try:
         values = tuple(_value(row, mapping) for row in read["values"][:_MOST_VALUES])
         checks = tuple(
             Checked(_is(str, check), None if holds is None else _is(bool, holds)) for check, holds in read["checks"]
         )
         missing = tuple(_is(str, name) for name in read["missing"])
         return Conversion(mapping.name, values, checks, missing, _is(str, read["source"]))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise Defect("What was made of a document cannot be used.") from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise _unusable() from None
+
+
+def _unusable() -> Defect:
+    return Defect("What was made of a document cannot be used.")
 
 
 def _value(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
     name, value, confidence, place, verified, table, number = row
-    kind = _kind(mapping, name, table)
+    kind = kind_of(mapping, name, table)
     if kind is None or not FIELD_TYPES[kind].accepts(_is(str, value)[:_MOST_TEXT]):
         raise ValueError("no such field, or no such value")
     if not 0 <= confidence <= 1 or (table is not None and _is(int, number) < 1):
@@ -57,7 +73,7 @@ def _value(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
     return Value(name, value[:_MOST_TEXT], float(confidence), _place(place), _is(bool, verified), table, number)
 
 
-def _kind(mapping: Mapping, name: object, table: object) -> str | None:
+def kind_of(mapping: Mapping, name: object, table: object) -> str | None:
     """The type of a field or of a column of a table; None if the mapping has no such thing."""
     if table is None:
         return next((one.type for one in mapping.singles if one.name == name), None)

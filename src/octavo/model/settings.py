@@ -205,6 +205,14 @@ class Settings(BaseSettings):
             "them, as `chrome-extension://abc`."
         ),
     ] = ()
+    conversion_source_days: Annotated[int, Field(ge=0, description="Days that the source of a conversion is kept.")] = 7
+    conversion_result_days: Annotated[int, Field(ge=0, description="Days that the result of a conversion is kept.")] = (
+        30
+    )
+    conversion_delete_after_download: Annotated[
+        bool,
+        Field(description="Whether the result of a conversion goes with the daily sweep after its first download."),
+    ] = False
     requests_per_minute: Annotated[
         int, Field(ge=1, description="Requests of one owner that one web process answers in a minute.")
     ] = 12_000

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from octavo.database import Connection, Database, MigrationState, connect, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.convert.steps import PRELOAD as CONVERT_PRELOAD
 from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD
 from octavo.extract.ocr.steps import Recognition
 from octavo.fetch import GuardedClient
@@ -28,7 +29,9 @@ PRELOAD = (
     "octavo.extract.run",
     "octavo.extract.pdf.run",
     "octavo.extract.pictures.run",
+    "octavo.extract.pdf.word_run",
     "octavo.enrich.run",
+    *CONVERT_PRELOAD,
     "trafilatura",
 )
 

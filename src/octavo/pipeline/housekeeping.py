@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from octavo.database import load_queries
 from octavo.deliver.forgetting import forget_notifications, forget_tries
 from octavo.intake.sweep import sweep_abandoned
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.jobs.schedules import Schedule
+from octavo.library.conversions import expire_conversions
 from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import purge_old_trash, sweep_objects
 from octavo.model.json import JSON
@@ -60,6 +63,9 @@ async def keep_house(run: Run[Tools]) -> JSON:
         "sign_ins_forgotten": await run.stage("sign-ins", forget_sign_ins),
         "uploads_abandoned": await run.stage("uploads", close_uploads),
         "documents_purged": await run.stage("trash", empty_trash),
+        "conversions_expired": await run.stage(
+            "conversions", partial(expire_conversions, tools.database, tools.bucket)
+        ),
         "unfinished_writes_removed": await run.stage("storage", sweep_storage),
         "orphans_removed": await run.stage("orphans", remove_orphans),
         "deliveries_forgotten": await run.stage("deliveries", forget_deliveries),

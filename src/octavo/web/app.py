@@ -21,11 +21,13 @@ from octavo.web.api import (
     analyses,
     collections,
     connections,
+    conversions,
     documents,
     embeddings,
     events,
     jobs,
     keys,
+    mappings,
     members,
     notifications,
     pictures,
@@ -109,7 +111,7 @@ def _routes() -> APIRouter:
         usage,
         connections,
     )
-    asked = (prompts, analyses)
+    asked = (prompts, analyses, conversions, mappings)
     for part in (objects, *PAGES, *library, *asked, account, keys, members, webhooks, notifications, admin):
         routes.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
     return routes

@@ -12,7 +12,9 @@ from octavo.web.problems import problem
 
 MOST_BYTES = 1 << 20
 # These are read as they come, and have limits of their own.
-_FILES = re.compile(r"/api/v1/(documents|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))")
+_FILES = re.compile(
+    r"/api/v1/(documents|conversions|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))"
+)
 
 
 class SmallBodies:

@@ -1,0 +1,143 @@
+-- Conversions: business documents to XML by a mapping. A conversion is a job; here is what it is about.
+
+-- Mappings of an owner. One that was added never changes: what is different has another version in its name.
+CREATE TABLE mappings (
+    id         uuid PRIMARY KEY,
+    owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    name       text NOT NULL CHECK (name <> ''),
+    file       text NOT NULL,
+    text       text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (owner_id, name)
+);
+
+CREATE TABLE conversions (
+    id                  uuid PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
+    owner_id            uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    document_id         uuid REFERENCES documents ON DELETE SET NULL,
+    filename            text NOT NULL,
+    mapping             text NOT NULL,
+    mapping_sha256      bytea CHECK (length(mapping_sha256) = 32),
+    sha256              bytea CHECK (length(sha256) = 32),
+    bytes               bigint CHECK (bytes > 0),
+    live                boolean NOT NULL,
+    revision            integer NOT NULL DEFAULT 0,
+    download_count      integer NOT NULL DEFAULT 0,
+    first_downloaded_at timestamptz,
+    source_expires_at   timestamptz,
+    result_expires_at   timestamptz,
+    archived_at         timestamptz,
+    created_at          timestamptz NOT NULL DEFAULT engine_now(),
+    CONSTRAINT live_is_whole CHECK (NOT live OR num_nonnulls(mapping_sha256, sha256, bytes) = 3)
+);
+
+COMMENT ON COLUMN conversions.live IS 'It stands for its content and mapping: the same again is this one.';
+COMMENT ON COLUMN conversions.revision IS 'The revision that is read; 0 while there is none.';
+COMMENT ON COLUMN conversions.archived_at IS 'Set: its result is gone, because its time was over.';
+
+CREATE UNIQUE INDEX conversions_same ON conversions (owner_id, sha256, mapping, mapping_sha256, bytes) WHERE live;
+CREATE INDEX conversions_owner_created ON conversions (owner_id, created_at, id);
+CREATE INDEX conversions_document ON conversions (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX conversions_source_due ON conversions (source_expires_at) WHERE source_expires_at IS NOT NULL;
+CREATE INDEX conversions_result_due ON conversions (result_expires_at) WHERE result_expires_at IS NOT NULL;
+
+-- What was found, and what people made of it: the values as the engine writes them down.
+CREATE TABLE revisions (
+    conversion_id uuid NOT NULL REFERENCES conversions ON DELETE CASCADE,
+    number        integer NOT NULL CHECK (number > 0),
+    record        jsonb NOT NULL,
+    made_by       text NOT NULL CHECK (made_by IN ('engine', 'person')),
+    user_id       uuid REFERENCES users ON DELETE SET NULL,
+    created_at    timestamptz NOT NULL DEFAULT engine_now(),
+    PRIMARY KEY (conversion_id, number)
+);
+
+CREATE TABLE conversion_files (
+    conversion_id uuid NOT NULL REFERENCES conversions ON DELETE CASCADE,
+    kind          text NOT NULL CHECK (kind IN ('source', 'result_xml')),
+    key           text NOT NULL REFERENCES objects,
+    PRIMARY KEY (conversion_id, kind)
+);
+CREATE INDEX conversion_files_key ON conversion_files (key);
+CREATE TRIGGER conversion_files_refer AFTER INSERT OR DELETE ON conversion_files
+    FOR EACH ROW EXECUTE FUNCTION count_references();
+
+-- Known before the first worker ever started, so that files can come in.
+INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage)
+VALUES ('convert', 3, interval '10 minutes', true);
+
+-- What failed stands for nothing: the same file may be tried anew. When it is retried it stands for itself again, unless
+-- another one does by then.
+CREATE FUNCTION conversion_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE conversions c SET live = NEW.status NOT IN ('failed', 'dead_letter', 'cancelled')
+        AND c.archived_at IS NULL AND num_nonnulls(c.mapping_sha256, c.sha256, c.bytes) = 3
+        AND NOT EXISTS (SELECT FROM conversions o WHERE o.live AND o.id <> c.id AND o.owner_id = c.owner_id
+                        AND o.sha256 = c.sha256 AND o.mapping = c.mapping AND o.mapping_sha256 = c.mapping_sha256
+                        AND o.bytes = c.bytes)
+    WHERE c.id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER conversion_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
+    WHEN (NEW.kind = 'convert' AND OLD.status <> NEW.status
+          AND (NEW.status IN ('failed', 'dead_letter', 'cancelled') OR OLD.status IN ('failed', 'dead_letter', 'cancelled')))
+    EXECUTE FUNCTION conversion_follows();
+
+-- One conversion for each content and mapping of an owner: answers the one that is there, or puts a new one in line.
+-- `made` is false for one that is there already; its object is then not needed.
+CREATE FUNCTION begin_conversion(new_id uuid, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea,
+                                 content bytea, size bigint, object_key text, shared boolean, source_days integer)
+RETURNS TABLE (id uuid, made boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    same uuid;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(format('convert:%s:%s:%s', owner, encode(content, 'hex'), mapping_name), 0));
+    SELECT c.id INTO same FROM conversions c
+    WHERE c.owner_id = owner AND c.sha256 = content AND c.mapping = mapping_name AND c.mapping_sha256 = mapping_hash
+      AND c.bytes = size AND c.live;
+    IF FOUND THEN
+        RETURN QUERY SELECT same, false;
+        RETURN;
+    END IF;
+    PERFORM enqueue_jobs(jsonb_build_array(jsonb_build_object(
+        'id', new_id, 'kind', 'convert', 'owner_id', owner, 'document_id', document,
+        'input', jsonb_build_object('mapping', mapping_name))));
+    INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live,
+                             source_expires_at)
+    VALUES (new_id, owner, document, name, mapping_name, mapping_hash, content, size, true,
+            engine_now() + make_interval(days => source_days));
+    IF NOT shared THEN
+        INSERT INTO objects (key, bytes, sha256) VALUES (object_key, size, content);
+    END IF;
+    INSERT INTO conversion_files (conversion_id, kind, key) VALUES (new_id, 'source', object_key);
+    RETURN QUERY SELECT new_id, true;
+END $$;
+
+-- What cannot be converted leaves one job that says why, and no bytes.
+CREATE FUNCTION refuse_conversion(new_id uuid, owner uuid, name text, mapping_name text, code text, message text)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+BEGIN
+    INSERT INTO jobs (id, kind, owner_id, virtual_time, status, max_attempts, admitted, input, error_code, error_message,
+                      created_at, failed_at)
+    SELECT new_id, k.name, owner, 0, 'failed', k.max_attempts, false, jsonb_build_object('mapping', mapping_name), code,
+           message, at, at
+    FROM job_kinds k WHERE k.name = 'convert';
+    INSERT INTO conversions (id, owner_id, filename, mapping, live) VALUES (new_id, owner, name, mapping_name, false);
+END $$;
+
+-- What a visitor collected becomes the person's who signs in: conversions and mappings first, the rest as before.
+ALTER FUNCTION merge_owner(uuid, uuid) RENAME TO merge_owner_documents;
+CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
+    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
+        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
+    UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
+        SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
+        AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
+    UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
+    RETURN merge_owner_documents(visitor, person);
+END $$;

@@ -1,0 +1,139 @@
+-- name: begin(id, owner, document, filename, mapping, mapping_sha256, sha256, bytes, key, shared, source_days)
+-- Put it in line, or answer the one that is there.
+SELECT id, made FROM begin_conversion(:id, :owner, :document, :filename, :mapping, decode(:mapping_sha256, 'hex'),
+                                      decode(:sha256, 'hex'), :bytes, :key, :shared, :source_days);
+
+-- name: refuse(id, owner, filename, mapping, code, message)!
+SELECT refuse_conversion(:id, :owner, :filename, :mapping, :code, :message);
+
+-- name: document_source(owner, document)
+-- What a document of the library is converted from.
+SELECT d.filename, d.source_type, coalesce(u.key, a.key) AS key, encode(o.sha256, 'hex') AS sha256, o.bytes
+FROM documents d
+LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
+LEFT JOIN artifacts u ON u.document_id = d.id AND u.kind = 'unlocked' AND u.revision = 0
+LEFT JOIN objects o ON o.key = coalesce(u.key, a.key)
+WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL;
+
+-- name: show(owner, id)
+SELECT c.id, c.document_id, c.filename, c.mapping, j.status, j.error_code, j.error_message, c.revision,
+       encode(c.sha256, 'hex') AS sha256, c.bytes, c.download_count, c.first_downloaded_at, c.archived_at, c.created_at,
+       r.record::text AS record
+FROM conversions c JOIN jobs j ON j.id = c.id
+LEFT JOIN revisions r ON r.conversion_id = c.id AND r.number = c.revision
+WHERE c.id = :id AND c.owner_id = :owner;
+
+-- name: page(owner, status, before, limit)
+-- The newest first, without their values; ids are ordered as they were made.
+SELECT c.id, c.document_id, c.filename, c.mapping, j.status, j.error_code, j.error_message, c.revision,
+       encode(c.sha256, 'hex') AS sha256, c.bytes, c.download_count, c.first_downloaded_at, c.archived_at, c.created_at,
+       NULL::text AS record
+FROM conversions c JOIN jobs j ON j.id = c.id
+WHERE c.owner_id = :owner AND (:status::text IS NULL OR j.status = :status)
+  AND (:before::uuid IS NULL OR (c.created_at, c.id) < (SELECT b.created_at, b.id FROM conversions b WHERE b.id = :before))
+ORDER BY c.created_at DESC, c.id DESC LIMIT :limit;
+
+-- name: file(owner, id, kind)
+SELECT f.key, o.bytes, encode(o.sha256, 'hex') AS sha256
+FROM conversions c JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = :kind JOIN objects o ON o.key = f.key
+WHERE c.id = :id AND c.owner_id = :owner;
+
+-- name: count_download(id, at_once)!
+-- And its event; where results go with their first download, its time is over at once.
+WITH counted AS (
+    UPDATE conversions SET download_count = download_count + 1,
+           first_downloaded_at = coalesce(first_downloaded_at, engine_now()),
+           result_expires_at = CASE WHEN :at_once THEN engine_now() ELSE result_expires_at END
+    WHERE id = :id RETURNING id, owner_id, document_id
+)
+INSERT INTO events (process_id, kind, owner_id, document_id) SELECT id, 'downloaded', owner_id, document_id FROM counted;
+
+-- name: work(id)
+-- What a job converts.
+SELECT c.owner_id, c.mapping, encode(c.mapping_sha256, 'hex') AS mapping_sha256, f.key
+FROM conversions c LEFT JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = 'source'
+WHERE c.id = :id;
+
+-- name: insert_object(key, bytes, sha256)!
+INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex'));
+
+-- name: forget_file(id, kind)
+DELETE FROM conversion_files WHERE conversion_id = :id AND kind = :kind RETURNING key;
+
+-- name: keep_file(id, kind, key)!
+INSERT INTO conversion_files (conversion_id, kind, key) VALUES (:id, :kind, :key);
+
+-- name: add_revision(id, record, made_by, user, result_days)
+-- It is read from now on; its time begins with it.
+WITH next AS (
+    UPDATE conversions SET revision = revision + 1,
+           result_expires_at = engine_now() + make_interval(days => :result_days)
+    WHERE id = :id RETURNING id, revision
+)
+INSERT INTO revisions (conversion_id, number, record, made_by, user_id)
+SELECT id, revision, :record, :made_by, :user FROM next RETURNING number;
+
+-- name: lock(owner, id)
+-- For a correction: nobody else makes the next revision meanwhile.
+SELECT revision FROM conversions WHERE id = :id AND owner_id = :owner FOR UPDATE;
+
+-- name: revisions(owner, id)
+SELECT r.number, r.record::text AS record, r.made_by, r.user_id, r.created_at
+FROM revisions r JOIN conversions c ON c.id = r.conversion_id
+WHERE c.id = :id AND c.owner_id = :owner ORDER BY r.number;
+
+-- name: corrected(owner)
+-- First and last revision of everything that a person corrected.
+SELECT c.id, c.mapping, encode(c.sha256, 'hex') AS sha256, first.record::text AS found, last.record::text AS corrected
+FROM conversions c
+JOIN revisions first ON first.conversion_id = c.id AND first.number = 1
+JOIN revisions last ON last.conversion_id = c.id AND last.number = c.revision AND last.made_by = 'person'
+WHERE c.owner_id = :owner ORDER BY c.created_at, c.id;
+
+-- name: expire_sources(most)
+-- Sources whose time is over, of jobs that nothing happens to any more; the conversion and its result stay.
+WITH due AS (
+    SELECT c.id FROM conversions c JOIN jobs j ON j.id = c.id
+    WHERE source_expires_at <= engine_now() AND j.status IN ('complete', 'failed', 'dead_letter', 'cancelled')
+    ORDER BY source_expires_at LIMIT :most FOR UPDATE OF c SKIP LOCKED
+), over AS (
+    UPDATE conversions c SET source_expires_at = NULL FROM due WHERE c.id = due.id RETURNING c.id, c.owner_id, c.document_id
+), told AS (
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    SELECT id, 'expired', owner_id, document_id, '{"what": "source"}' FROM over
+), gone AS (
+    DELETE FROM conversion_files f USING over WHERE f.conversion_id = over.id AND f.kind = 'source' RETURNING f.key
+)
+SELECT (SELECT count(*) FROM over), ARRAY(SELECT key FROM gone);
+
+-- name: expire_results(most)
+-- Results whose time is over: the row stays as archived and no longer stands for its content.
+WITH due AS (
+    SELECT id FROM conversions WHERE result_expires_at <= engine_now()
+    ORDER BY result_expires_at LIMIT :most FOR UPDATE SKIP LOCKED
+), over AS (
+    UPDATE conversions c SET result_expires_at = NULL, source_expires_at = NULL, archived_at = engine_now(), live = false
+    FROM due WHERE c.id = due.id RETURNING c.id, c.owner_id, c.document_id
+), told AS (
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    SELECT id, 'expired', owner_id, document_id, '{"what": "result"}' FROM over
+), values_gone AS (
+    DELETE FROM revisions r USING over WHERE r.conversion_id = over.id
+), gone AS (
+    DELETE FROM conversion_files f USING over WHERE f.conversion_id = over.id RETURNING f.key
+)
+SELECT (SELECT count(*) FROM over), ARRAY(SELECT key FROM gone);
+
+-- name: delete_unused_objects(keys)
+DELETE FROM objects WHERE key = ANY (:keys) AND refs = 0 RETURNING key;
+
+-- name: own_mappings(owner)
+SELECT name, file, text, created_at FROM mappings WHERE owner_id = :owner ORDER BY name;
+
+-- name: own_mapping(owner, name)
+SELECT name, file, text, created_at FROM mappings WHERE owner_id = :owner AND name = :name;
+
+-- name: add_mapping(id, owner, name, file, text)
+-- Answers nothing when there is one of this name.
+INSERT INTO mappings (id, owner_id, name, file, text) VALUES (:id, :owner, :name, :file, :text)
+ON CONFLICT (owner_id, name) DO NOTHING RETURNING name;

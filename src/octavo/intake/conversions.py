@@ -1,0 +1,167 @@
+"""Asking for a conversion, of a file that comes with it or of a document. The same again is the same one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+from psycopg.rows import dict_row
+
+from octavo.database import Database, load_queries
+from octavo.extract.contract import SourceType
+from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.intake.mappings import StoredMapping, find_mapping
+from octavo.intake.names import clean_filename
+from octavo.library.changes import SourceGone
+from octavo.model.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
+from octavo.model.ids import new_id
+from octavo.storage import Bucket, Stored
+
+log = structlog.get_logger()
+QUERIES = load_queries("conversions")
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """`made` is false for one that was there already, finished or on its way."""
+
+    id: UUID
+    made: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionIntake:
+    """Puts conversions in line. What is refused leaves one job that says why, and no bytes."""
+
+    database: Database
+    bucket: Bucket
+    upload_bytes: int
+    source_days: int
+
+    async def take_file(
+        self, owner: UUID, filename: str, mapping: Callable[[], str], body: AsyncIterable[bytes]
+    ) -> Begun:
+        """Of these bytes, which must be a PDF. `mapping` is asked after them: a form may name it behind its file."""
+        job, label = new_id(), clean_filename(filename)
+        stored: Stored | None = None
+        try:
+            stored = await self._store(job, label, body)
+            begun = await self._begin(job, owner, label, await self._mapping(owner, mapping()), stored)
+        except OctavoError as error:
+            await self._remove(stored)
+            await self._refuse(job, owner, label, mapping(), error)
+            raise
+        if not begun.made:
+            await self._remove(stored)
+        return begun
+
+    async def take_document(self, owner: UUID, document: UUID, mapping: str) -> Begun:
+        """Of the source of a document, which is shared and not copied."""
+        async with (
+            self.database.connection() as connection,
+            connection.cursor(row_factory=dict_row) as cursor,
+        ):
+            await cursor.execute(QUERIES.document_source, {"owner": owner, "document": document})
+            source = await cursor.fetchone()
+        if source is None:
+            raise NotFound
+        job = new_id()
+        try:
+            wanted = await self._mapping(owner, mapping)
+            if source["source_type"] != SourceType.PDF:
+                raise NotPdf
+            if source["key"] is None:
+                raise SourceGone
+            stored = Stored(source["key"], source["bytes"], source["sha256"])
+            return await self._begin(job, owner, source["filename"], wanted, stored, document)
+        except OctavoError as error:
+            await self._refuse(job, owner, source["filename"], mapping, error)
+            raise
+
+    async def _mapping(self, owner: UUID, name: str) -> StoredMapping:
+        async with self.database.connection() as connection:
+            return await find_mapping(connection, owner, name)
+
+    async def _store(self, job: UUID, label: str, body: AsyncIterable[bytes]) -> Stored:
+        """Looks at the first bytes before the others are taken: what is no PDF need not come whole."""
+        try:
+            stored = await self.bucket.put(f"conversions/{job}/source", _only_pdf(body, label), limit=self.upload_bytes)
+        except TooLarge:
+            raise TooLarge(f"At most {self.upload_bytes:,} bytes can be converted.") from None
+        if stored.bytes == 0:
+            await self._remove(stored)
+            raise Empty
+        return stored
+
+    async def _begin(
+        self,
+        job: UUID,
+        owner: UUID,
+        filename: str,
+        mapping: StoredMapping,
+        stored: Stored,
+        document: UUID | None = None,
+    ) -> Begun:
+        values = {
+            "id": job,
+            "owner": owner,
+            "document": document,
+            "filename": filename,
+            "mapping": mapping.name,
+            "mapping_sha256": mapping.sha256,
+            "sha256": stored.sha256,
+            "bytes": stored.bytes,
+            "key": stored.key,
+            "shared": document is not None,
+            "source_days": self.source_days,
+        }
+        async with self.database.transaction() as connection:
+            row = await (await connection.execute(QUERIES.begin, values)).fetchone()
+        if row is None:
+            raise AssertionError("it answers one row")
+        return Begun(*row)
+
+    async def _refuse(self, job: UUID, owner: UUID, filename: str, mapping: str, error: OctavoError) -> None:
+        values = {
+            "id": job,
+            "owner": owner,
+            "filename": filename,
+            "mapping": "".join(filter(str.isprintable, mapping))[:_LONGEST_NAME],
+            "code": error.code,
+            "message": error.line,
+        }
+        async with self.database.transaction() as connection:
+            await connection.execute(QUERIES.refuse, values)
+
+    async def _remove(self, stored: Stored | None) -> None:
+        """What is not removed now is found by the daily sweep."""
+        try:
+            if stored:
+                await self.bucket.delete([stored.key])
+        except OctavoError as error:
+            log.warning("unused objects stay until the sweep", keys=[stored and stored.key], reason=error.line)
+
+
+async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:
+    """Raises `NotPdf` as soon as enough has come to tell."""
+    head, told = b"", False
+    async for chunk in body:
+        if told:
+            yield chunk
+            continue
+        head += chunk
+        if len(head) >= HEAD_BYTES:
+            _check(head, label)
+            told = True
+            yield head
+    if not told and head:
+        _check(head, label)
+        yield head
+
+
+def _check(head: bytes, label: str) -> None:
+    if detect(head[:HEAD_BYTES], label) is not SourceType.PDF:
+        raise NotPdf

@@ -1,0 +1,89 @@
+"""Which mapping a name means: one that an owner added, or one that comes with Octavo."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import PurePath
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from octavo.convert.errors import UnknownMapping
+from octavo.convert.mapping import Mapping
+from octavo.convert.mapping_text import mapping_from_text
+from octavo.convert.shipped import shipped_names, shipped_text
+from octavo.database import Connection, load_queries
+from octavo.intake.names import clean_filename
+from octavo.model.errors import BadInput
+from octavo.model.ids import new_id
+
+QUERIES = load_queries("conversions")
+DEFAULT_MAPPING = "pt_simon_invoice_v1"
+
+
+class MappingTaken(BadInput):
+    """There is a mapping of this name already, and one that was added never changes. Give it the next version."""
+
+    code = "MAPPING_TAKEN"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMapping:
+    """`created_at` is None for one that comes with Octavo."""
+
+    name: str
+    file: str
+    text: str
+    created_at: datetime | None = None
+
+    @property
+    def sha256(self) -> str:
+        """Which mapping it is, letter by letter."""
+        return sha256(self.text.encode()).hexdigest()
+
+    def read(self) -> Mapping:
+        return mapping_from_text(self.text, self.file)
+
+
+async def list_mappings(connection: Connection, owner: UUID) -> list[StoredMapping]:
+    """Those that come with Octavo, then the owner's."""
+    async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
+        await cursor.execute(QUERIES.own_mappings, {"owner": owner})
+        own = await cursor.fetchall()
+    return [*map(_shipped, shipped_names()), *own]
+
+
+async def find_mapping(connection: Connection, owner: UUID, name: str) -> StoredMapping:
+    """Raises `UnknownMapping`, which lists those that come with Octavo."""
+    if name in shipped_names():
+        return _shipped(name)
+    async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
+        await cursor.execute(QUERIES.own_mapping, {"owner": owner, "name": name})
+        found = await cursor.fetchone()
+    if found is None:
+        raise UnknownMapping(f"{name[:80]!r} is none of yours, and none of {', '.join(shipped_names())}.")
+    return found
+
+
+async def add_mapping(connection: Connection, owner: UUID, file: str, text: str) -> StoredMapping:
+    """Checks it first. The same text again is no mistake. Raises `BadMapping` and `MappingTaken`."""
+    label = clean_filename(file)
+    mapping = await asyncio.to_thread(mapping_from_text, text, label)
+    stored = StoredMapping(mapping.name, label, text)
+    values = {"id": new_id(), "owner": owner, "name": stored.name, "file": stored.file, "text": text}
+    if stored.name in shipped_names():
+        raise MappingTaken(f"{stored.name} comes with Octavo.")
+    if await (await connection.execute(QUERIES.add_mapping, values)).fetchone():
+        return stored
+    there = await find_mapping(connection, owner, stored.name)
+    if there.text != text:
+        raise MappingTaken(f"It is called {stored.name}.")
+    return there
+
+
+def _shipped(name: str) -> StoredMapping:
+    return StoredMapping(name, str(PurePath(name).with_suffix(".yaml")), shipped_text(name))

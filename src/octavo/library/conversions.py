@@ -1,0 +1,152 @@
+"""Conversions as people see them: their state, their values, their files, and what becomes of them in time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from octavo.database import Connection, Database, load_queries
+from octavo.library.files import NotReady
+from octavo.model.errors import BadInput, NotFound
+from octavo.model.pages import Page, make_cursor, read_cursor
+from octavo.storage import Bucket
+
+QUERIES = load_queries("conversions")
+SWEPT_AT_ONCE = 500
+
+
+class Expired(BadInput):
+    """This result is no longer kept. Convert the file again."""
+
+    code = "EXPIRED"
+    status = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One conversion; `record` is what its revision holds, as the engine writes it down."""
+
+    id: UUID
+    document_id: UUID | None
+    filename: str
+    mapping: str
+    status: str
+    error_code: str | None
+    error_message: str | None
+    revision: int
+    sha256: str | None
+    bytes: int | None
+    download_count: int
+    first_downloaded_at: datetime | None
+    archived_at: datetime | None
+    created_at: datetime
+    record: str | None
+
+    @property
+    def complete_record(self) -> bytes:
+        """Its values, where it is complete and they are still kept."""
+        if self.archived_at:
+            raise Expired
+        if self.status != "complete" or self.record is None:
+            raise NotReady
+        return self.record.encode()
+
+
+class ResultFile(NamedTuple):
+    key: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """`user_id` is who corrected it; `values` are all it holds, as rows of the engine's record."""
+
+    number: int
+    made_by: str
+    user_id: UUID | None
+    created_at: datetime
+    record: str
+
+
+async def show_conversion(connection: Connection, owner: UUID, conversion: UUID) -> Found:
+    """Missing and foreign ones answer alike."""
+    async with connection.cursor(row_factory=class_row(Found)) as cursor:
+        await cursor.execute(QUERIES.show, {"owner": owner, "id": conversion})
+        found = await cursor.fetchone()
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def list_conversions(
+    connection: Connection, owner: UUID, *, status: str | None, cursor: str | None, limit: int
+) -> Page[Found]:
+    """The newest first, without their values."""
+    before = read_cursor(cursor)[1] if cursor else None
+    async with connection.cursor(row_factory=class_row(Found)) as rows:
+        await rows.execute(QUERIES.page, {"owner": owner, "status": status, "before": before, "limit": limit + 1})
+        found = await rows.fetchall()
+    more = len(found) > limit
+    items = found[:limit]
+    return Page(items, make_cursor(items[-1].created_at, items[-1].id) if more else None)
+
+
+async def find_result(connection: Connection, owner: UUID, conversion: UUID, kind: str = "result_xml") -> ResultFile:
+    row = await (await connection.execute(QUERIES.file, {"owner": owner, "id": conversion, "kind": kind})).fetchone()
+    if row is None:
+        raise Expired
+    return ResultFile(*row)
+
+
+async def count_download(connection: Connection, conversion: UUID, *, at_once: bool) -> None:
+    """Told as an event too; `at_once`: the result is not wanted after its first download."""
+    await connection.execute(QUERIES.count_download, {"id": conversion, "at_once": at_once})
+
+
+async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) -> list[Revision]:
+    await show_conversion(connection, owner, conversion)
+    async with connection.cursor(row_factory=class_row(Revision)) as cursor:
+        await cursor.execute(QUERIES.revisions, {"owner": owner, "id": conversion})
+        return await cursor.fetchall()
+
+
+async def training_samples(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
+    """What was found and what it should have been, of all that a person corrected."""
+    rows = await (await connection.execute(QUERIES.corrected, {"owner": owner})).fetchall()
+    return [
+        {
+            "conversion": str(conversion),
+            "mapping": mapping,
+            "sha256": sha256,
+            "found": json.loads(found)["values"],
+            "corrected": json.loads(corrected)["values"],
+        }
+        for conversion, mapping, sha256, found, corrected in rows
+    ]
+
+
+async def expire_conversions(database: Database, bucket: Bucket) -> int:
+    """Results and sources whose time is over: rows first, in one transaction with their events; objects after it."""
+    return await _expire(database, bucket, QUERIES.expire_results) + await _expire(
+        database, bucket, QUERIES.expire_sources
+    )
+
+
+async def _expire(database: Database, bucket: Bucket, query: bytes) -> int:
+    expired = 0
+    while True:
+        async with database.transaction() as connection:
+            row = await (await connection.execute(query, {"most": SWEPT_AT_ONCE})).fetchone()
+            count, keys = row or (0, [])
+            cursor = await connection.execute(QUERIES.delete_unused_objects, {"keys": keys})
+            unused = [key for (key,) in await cursor.fetchall()]
+        await bucket.delete(unused)
+        expired += count
+        if count < SWEPT_AT_ONCE:
+            return expired

@@ -1,0 +1,302 @@
+"""Business documents to XML: asking for a conversion, what was found, downloading it, putting it right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from octavo.convert.contract import Conversion
+from octavo.convert.corrections import Correction
+from octavo.convert.records import conversion_from_json
+from octavo.convert.xml import render
+from octavo.database import Connection
+from octavo.intake.conversion_results import Corrections
+from octavo.intake.conversions import ConversionIntake
+from octavo.intake.mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.library import conversions as library
+from octavo.library.conversions import Found
+from octavo.model.errors import BadInput
+from octavo.model.json import JSON
+from octavo.model.pages import Page
+from octavo.model.states import JobStatus
+from octavo.storage import attachment_header
+from octavo.web.api import Cursor, Limit, problems
+from octavo.web.downloads import attachment
+from octavo.web.intake import LimitsOf
+from octavo.web.multipart import FormReader
+from octavo.web.parts import Parts, PartsOf, Reading, Writing
+
+router = APIRouter(prefix="/api/v1/conversions", tags=["conversions"])
+XML_TYPE, JSON_TYPE = "application/xml", "application/json"
+_JSON_BYTES = 64 << 10
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class DocumentToConvert(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    document_id: UUID
+    mapping: Name = DEFAULT_MAPPING
+
+
+class FoundValue(BaseModel):
+    """`box` is left, top, right and bottom in points from the upper left corner of the page."""
+
+    name: str
+    value: str
+    page: int | None
+    box: list[float] | None
+    quote: str | None
+    confidence: float
+    verified: bool
+
+
+class FoundCheck(BaseModel):
+    check: str
+    holds: bool | None
+
+
+class ConversionView(BaseModel):
+    """`duplicate_of` is always null: the same file and mapping is the same conversion."""
+
+    id: UUID
+    document_id: UUID | None
+    filename: str
+    mapping: str
+    status: str
+    error: dict[str, str] | None
+    duplicate_of: UUID | None = None
+    revision: int
+    sha256: str | None
+    bytes: int | None
+    download_count: int
+    first_downloaded_at: datetime | None
+    archived_at: datetime | None
+    created_at: datetime
+    values: list[FoundValue] = []
+    checks: list[FoundCheck] = []
+    missing: list[str] = []
+
+
+class OneCorrection(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+    value: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None
+
+
+class CorrectionRequest(BaseModel):
+    """Only what is given is changed; null takes a value away."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    values: list[OneCorrection] = Field(min_length=1, max_length=500)
+
+
+class RevisionView(BaseModel):
+    number: int
+    made_by: str
+    user_id: UUID | None
+    created_at: datetime
+    values: list[FoundValue]
+
+
+@router.post(
+    "",
+    status_code=202,
+    responses=problems(400, 401, 403, 404, 409, 413, 415, 422, 429),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["file"],
+                        "properties": {"mapping": {"type": "string"}, "file": {"type": "string", "format": "binary"}},
+                    }
+                },
+                "application/json": {"schema": DocumentToConvert.model_json_schema()},
+            },
+        }
+    },
+)
+async def convert(
+    parts: PartsOf, limits: LimitsOf, caller: Writing, request: Request, content_type: Annotated[str, Header()] = ""
+) -> ConversionView:
+    """Convert a PDF: a form with `file` and `mapping`, or JSON with `document_id` and `mapping`.
+
+    The same content with the same mapping is the same conversion, finished or on its way.
+    """
+    intake = ConversionIntake(parts.database, parts.bucket, limits.upload_bytes, parts.settings.conversion_source_days)
+    if content_type.partition(";")[0].strip().lower() == "application/json":
+        wanted = await _read_json(request)
+        begun = await intake.take_document(caller.owner_id, wanted.document_id, wanted.mapping)
+    else:
+        with parts.limits.transfers.one(caller.owner_id, limits.concurrent):
+            form = await FormReader(content_type, request.stream()).read()
+            fields = form.fields
+            begun = await intake.take_file(
+                caller.owner_id, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file
+            )
+    async with parts.database.connection() as connection:
+        return await _show(connection, caller.owner_id, begun.id)
+
+
+async def _read_json(request: Request) -> DocumentToConvert:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _JSON_BYTES:
+            raise BadInput("The request is too long.")
+    try:
+        return DocumentToConvert.model_validate_json(bytes(body))
+    except ValidationError as error:
+        wrong = (f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors())
+        raise BadInput("; ".join(wrong)) from None
+
+
+@router.get("", responses=problems(401, 422))
+async def conversions(
+    parts: PartsOf,
+    caller: Reading,
+    status: JobStatus | None = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[ConversionView]:
+    """Your conversions, newest first, without their values."""
+    async with parts.database.connection() as connection:
+        found = await library.list_conversions(connection, caller.owner_id, status=status, cursor=cursor, limit=limit)
+    return Page([_view(one) for one in found.items], found.next_cursor)
+
+
+@router.get("/samples", responses=problems(401, 422), response_class=Response)
+async def samples(parts: PartsOf, caller: Reading) -> Response:
+    """What was found and what people made of it, as lines of JSON, to train and to measure with."""
+    async with parts.database.connection() as connection:
+        found = await library.training_samples(connection, caller.owner_id)
+    lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
+    return Response(lines, media_type="application/jsonl", headers={"x-content-type-options": "nosniff"})
+
+
+@router.get("/{conversion}", responses=problems(401, 404, 422))
+async def conversion(parts: PartsOf, caller: Reading, conversion: UUID) -> ConversionView:
+    """Its state and, when it is complete, its values with their places."""
+    async with parts.database.connection() as connection:
+        return await _show(connection, caller.owner_id, conversion)
+
+
+@router.patch("/{conversion}", responses=problems(400, 401, 403, 404, 409, 410, 422))
+async def correct(parts: PartsOf, caller: Writing, conversion: UUID, wanted: CorrectionRequest) -> ConversionView:
+    """Put values right: all of them or none. It becomes the next revision, and its XML is made anew."""
+    corrections = Corrections(parts.database, parts.bucket, parts.settings.conversion_result_days)
+    given = [Correction(one.name, one.value) for one in wanted.values]
+    await corrections.correct(caller.owner_id, conversion, caller.user_id, given)
+    async with parts.database.connection() as connection:
+        return await _show(connection, caller.owner_id, conversion)
+
+
+@router.get("/{conversion}/revisions", responses=problems(401, 404, 422))
+async def revisions(parts: PartsOf, caller: Reading, conversion: UUID) -> list[RevisionView]:
+    """What was found first, and each correction of it."""
+    async with parts.database.connection() as connection:
+        found = await library.show_conversion(connection, caller.owner_id, conversion)
+        made = await library.list_revisions(connection, caller.owner_id, conversion)
+        mapping = await _mapping(connection, caller.owner_id, found)
+    read = mapping.read()
+    return [
+        RevisionView(
+            number=one.number,
+            made_by=one.made_by,
+            user_id=one.user_id,
+            created_at=one.created_at,
+            values=_values(conversion_from_json(one.record.encode(), read)),
+        )
+        for one in made
+    ]
+
+
+@router.get("/{conversion}/download", responses=problems(401, 404, 409, 410, 422), response_class=Response)
+async def download(
+    parts: PartsOf, caller: Reading, conversion: UUID, form: Literal["xml", "plain", "json"] = "xml"
+) -> Response:
+    """The XML; `plain` is without places, `json` has the same values as JSON."""
+    async with parts.database.connection() as connection:
+        found = await library.show_conversion(connection, caller.owner_id, conversion)
+        record = found.complete_record
+        file = await library.find_result(connection, caller.owner_id, conversion)
+        mapping = await _mapping(connection, caller.owner_id, found)
+    name = f"{found.filename.removesuffix('.pdf')}.{'json' if form == 'json' else 'xml'}"
+    if form == "xml":
+        answer: Response = attachment(await parts.bucket.stream(file.key), name, XML_TYPE, {"etag": f'"{file.sha256}"'})
+    else:
+        answer = await asyncio.to_thread(_rendered, conversion_from_json(record, mapping.read()), mapping, form, name)
+    await _count(parts, conversion)
+    return answer
+
+
+@router.get("/{conversion}/source", responses=problems(401, 404, 409, 410, 422), response_class=Response)
+async def source(parts: PartsOf, caller: Reading, conversion: UUID) -> StreamingResponse:
+    """The file that was converted, as long as it is kept."""
+    async with parts.database.connection() as connection:
+        found = await library.show_conversion(connection, caller.owner_id, conversion)
+        file = await library.find_result(connection, caller.owner_id, conversion, "source")
+    return attachment(await parts.bucket.stream(file.key), found.filename, "application/pdf")
+
+
+async def _count(parts: Parts, conversion: UUID) -> None:
+    async with parts.database.transaction() as connection:
+        at_once = parts.settings.conversion_delete_after_download
+        await library.count_download(connection, conversion, at_once=at_once)
+
+
+def _rendered(found: Conversion, mapping: StoredMapping, form: str, name: str) -> Response:
+    body = (
+        json.dumps(found.as_json(), ensure_ascii=False).encode()
+        if form == "json"
+        else render(found, mapping.read(), plain=True)
+    )
+    headers = {
+        "content-disposition": attachment_header(name),
+        "content-security-policy": "sandbox",
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    return Response(body, media_type=JSON_TYPE if form == "json" else XML_TYPE, headers=headers)
+
+
+async def _show(connection: Connection, owner: UUID, conversion: UUID) -> ConversionView:
+    found = await library.show_conversion(connection, owner, conversion)
+    if found.record is None or found.status != JobStatus.COMPLETE:
+        return _view(found)
+    mapping = await _mapping(connection, owner, found)
+    return _view(found, conversion_from_json(found.record.encode(), mapping.read()))
+
+
+async def _mapping(connection: Connection, owner: UUID, found: Found) -> StoredMapping:
+    return await find_mapping(connection, owner, found.mapping)
+
+
+def _view(found: Found, conversion: Conversion | None = None) -> ConversionView:
+    said: dict[str, Any] = {name: getattr(found, name) for name in ConversionView.model_fields if hasattr(found, name)}
+    if found.error_code:
+        said["error"] = {"code": found.error_code, "message": found.error_message or ""}
+    else:
+        said["error"] = None
+    if conversion:
+        made = conversion.as_json()
+        said |= {"values": made["values"], "checks": made["checks"], "missing": made["missing"]}
+    return ConversionView(**said)
+
+
+def _values(conversion: Conversion) -> list[FoundValue]:
+    rows: list[dict[str, JSON]] = [one.as_json() for one in conversion.values]
+    return [FoundValue.model_validate(row) for row in rows]

@@ -1,0 +1,98 @@
+"""Mappings: which there are, what is in them, whether one is right, and adding one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from octavo.convert.mapping_text import mapping_from_text
+from octavo.convert.xml import schema_of
+from octavo.intake.mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.intake.names import clean_filename
+from octavo.web.api import problems
+from octavo.web.parts import PartsOf, Reading, Writing
+
+router = APIRouter(prefix="/api/v1/mappings", tags=["mappings"])
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class NewMapping(BaseModel):
+    """`file` is only a label, which refusals name; `text` is YAML, or a template of invoice2data."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    file: Label = "mapping.yaml"
+    text: Annotated[str, Field(min_length=1, max_length=256 * 1024, pattern=r"^[^\x00]*$")]
+
+
+class MappingSummary(BaseModel):
+    """`created_at` is null for one that comes with Octavo."""
+
+    name: str
+    title: str
+    fields: list[str]
+    required: list[str]
+    created_at: datetime | None
+
+
+class MappingView(MappingSummary):
+    text: str
+
+
+@router.get("", responses=problems(401))
+async def mappings(parts: PartsOf, caller: Reading) -> list[MappingSummary]:
+    """Those that come with Octavo, then your own."""
+    async with parts.database.connection() as connection:
+        found = await list_mappings(connection, caller.owner_id)
+    return await asyncio.to_thread(lambda: [_summary(one) for one in found])
+
+
+@router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
+async def add(parts: PartsOf, caller: Writing, new: NewMapping) -> MappingView:
+    """Add one of your own. It is checked first, and never changes afterwards: what differs has another version."""
+    async with parts.database.transaction() as connection:
+        return _view(await add_mapping(connection, caller.owner_id, new.file, new.text))
+
+
+@router.post("/check", responses=problems(400, 401, 403, 422))
+async def check(caller: Writing, new: NewMapping) -> MappingSummary:
+    """Whether it could be added; nothing is kept."""
+    del caller
+    label = clean_filename(new.file)
+    mapping = await asyncio.to_thread(mapping_from_text, new.text, label)
+    return _summary(StoredMapping(mapping.name, label, new.text))
+
+
+@router.get("/{name}", responses=problems(401, 422))
+async def mapping(parts: PartsOf, caller: Reading, name: str) -> MappingView:
+    """One mapping with its text."""
+    async with parts.database.connection() as connection:
+        return _view(await find_mapping(connection, caller.owner_id, name))
+
+
+@router.get("/{name}/schema", responses=problems(401, 422), response_class=Response)
+async def schema(parts: PartsOf, caller: Reading, name: str) -> Response:
+    """XML Schema that every result of this mapping fits."""
+    async with parts.database.connection() as connection:
+        found = await find_mapping(connection, caller.owner_id, name)
+    body = await asyncio.to_thread(lambda: schema_of(found.read()))
+    return Response(body, media_type="application/xml", headers={"x-content-type-options": "nosniff"})
+
+
+def _summary(stored: StoredMapping) -> MappingSummary:
+    read = stored.read()
+    return MappingSummary(
+        name=stored.name,
+        title=read.title,
+        fields=[field.name for field in read.fields],
+        required=[field.name for field in read.fields if field.required],
+        created_at=stored.created_at,
+    )
+
+
+def _view(stored: StoredMapping) -> MappingView:
+    return MappingView(**_summary(stored).model_dump(), text=stored.text)
