@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -17,9 +17,11 @@ QUERIES = load_queries("connections")
 # Up to so many vectors an owner's are all fetched and multiplied; measured in docs/decisions/0018-connections.md.
 MOST_EXACT = 20_000
 BLOCK = 20_000
+MOST_COUNTED = 1 << 30
 EF_SEARCH = 120
 # What pgvector indexes as numbers of four bytes.
 MOST_WHOLE_DIMENSIONS = 2000
+ID = np.dtype("V16")
 # Before its numbers, a vector says in four bytes how many there are.
 HEAD = 4
 
@@ -44,8 +46,7 @@ class Model:
         return f"chunk_embeddings_hnsw_{self.id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     source: UUID
     target: UUID
     similarity: float
@@ -63,21 +64,27 @@ class Field:
         return {"owner": self.owner, "model": self.model.id, "left_out": self.left_out}
 
 
-async def find_neighbours(connection: Connection, field: Field, chunks: Sequence[UUID], most: int) -> list[Neighbour]:
-    """Inside a transaction. Up to `most` for each passage, in no order."""
-    if await _is_small(connection, field) or not await has_index(connection, field.model):
-        return await find_exactly(connection, field, chunks, most)
-    return await find_by_index(connection, field, chunks, most)
+async def find_neighbours(
+    connection: Connection, field: Field, chunks: Sequence[UUID], most: int, least: float
+) -> list[Neighbour]:
+    """Inside a transaction. Up to `most` for each passage, from a similarity on, in no order."""
+    if await is_small(connection, field) or not await has_index(connection, field.model):
+        return await find_exactly(connection, field, chunks, most, least)
+    return await find_by_index(connection, field, chunks, most, least)
 
 
 async def needs_index(connection: Connection, field: Field) -> bool:
-    return not await _is_small(connection, field) and not await has_index(connection, field.model)
+    return not await is_small(connection, field) and not await has_index(connection, field.model)
 
 
-async def _is_small(connection: Connection, field: Field) -> bool:
-    values = {"owner": field.owner, "model": field.model.id, "most": MOST_EXACT + 1}
+async def is_small(connection: Connection, field: Field) -> bool:
+    return await _count(connection, field, MOST_EXACT + 1) <= MOST_EXACT
+
+
+async def _count(connection: Connection, field: Field, most: int) -> int:
+    values = {"owner": field.owner, "model": field.model.id, "most": most}
     row = await (await connection.execute(QUERIES.owner_vectors, values)).fetchone()
-    return row is None or row[0] <= MOST_EXACT
+    return int(row[0]) if row else 0
 
 
 async def has_index(connection: Connection, model: Model) -> bool:
@@ -85,41 +92,42 @@ async def has_index(connection: Connection, model: Model) -> bool:
     return row is not None and bool(row[0])
 
 
-async def find_by_index(connection: Connection, field: Field, chunks: Sequence[UUID], most: int) -> list[Neighbour]:
+async def find_by_index(
+    connection: Connection, field: Field, chunks: Sequence[UUID], most: int, least: float
+) -> list[Neighbour]:
     await connection.execute(QUERIES.look_far, {"ef": str(EF_SEARCH)})
-    query = QUERIES.nearest.replace(b"{type}", field.model.type.encode()).replace(
-        b"{model}", str(field.model.id).encode()
-    )
+    named = {b"{type}": field.model.type, b"{model}": str(field.model.id)}
+    query = QUERIES.nearest
+    for mark, text in named.items():
+        query = query.replace(mark, text.encode())
     values = {"chunks": list(chunks), "owner": field.owner, "left_out": field.left_out, "most": most}
     cursor = await connection.execute(query, values, prepare=False)
-    return [Neighbour(*row) for row in await cursor.fetchall()]
+    return [Neighbour(*row) for row in await cursor.fetchall() if row[2] >= least]
 
 
-async def find_exactly(connection: Connection, field: Field, chunks: Sequence[UUID], most: int) -> list[Neighbour]:
+async def find_exactly(
+    connection: Connection, field: Field, chunks: Sequence[UUID], most: int, least: float
+) -> list[Neighbour]:
     """Vectors come in blocks, so that nobody's number of passages decides how much memory it takes."""
-    cursor = await connection.execute(
-        QUERIES.vectors_of, {"chunks": list(chunks), "model": field.model.id}, binary=True
-    )
-    sources, wanted = _as_matrix(await cursor.fetchall())
+    values = {"chunks": list(chunks), "model": field.model.id}
+    sources, wanted = await _fetch(connection, QUERIES.vectors_of, values)
     best = Best(len(sources), most)
-    async for targets, block in _blocks(connection, field):
-        await asyncio.to_thread(best.take, wanted, block, targets)
-    return best.as_neighbours(sources)
+    blocks = -(-await _count(connection, field, MOST_COUNTED) // BLOCK)
+    for block in range(blocks):
+        among = field.values() | {"blocks": blocks, "block": block}
+        targets, vectors = await _fetch(connection, QUERIES.vectors_to_compare, among)
+        await asyncio.to_thread(best.take, wanted, vectors, targets)
+    return best.as_neighbours(sources, least)
 
 
-async def _blocks(connection: Connection, field: Field) -> AsyncIterator[tuple[list[UUID], Matrix]]:
-    async with connection.cursor("vectors", binary=True) as cursor:
-        await cursor.execute(QUERIES.vectors_to_compare, field.values())
-        while rows := await cursor.fetchmany(BLOCK):
-            yield _as_matrix(rows)
-
-
-def _as_matrix(rows: Sequence[tuple[Any, ...]]) -> tuple[list[UUID], Matrix]:
-    """One row of length one for each vector."""
-    sent = b"".join(row[1][HEAD:] for row in rows)
-    numbers = np.frombuffer(sent, dtype=">f4").astype(np.float32).reshape(len(rows), -1)
-    lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
-    return [row[0] for row in rows], numbers / np.maximum(lengths, 1e-12)
+async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -> tuple[NDArray[np.void], Matrix]:
+    """Ids and vectors, which are of length one: each all in one value, because a row costs more than what is in it."""
+    rows = await (await connection.execute(query, values, binary=True)).fetchall()
+    count, ids, vectors = rows[0]
+    if not count:
+        return np.empty(0, dtype=ID), np.empty((0, 1), dtype=np.float32)
+    sent: NDArray[np.uint8] = np.frombuffer(vectors, dtype=np.uint8).reshape(count, -1)
+    return np.frombuffer(ids, dtype=ID), np.ascontiguousarray(sent[:, HEAD:]).view(">f4").astype(np.float32)
 
 
 class Best:
@@ -128,22 +136,23 @@ class Best:
     def __init__(self, passages: int, most: int) -> None:
         self._most = most
         self._scores: NDArray[np.float32] = np.empty((passages, 0), dtype=np.float32)
-        self._targets: list[UUID] = []
-        self._places: NDArray[np.int64] = np.empty((passages, 0), dtype=np.int64)
+        self._targets: NDArray[np.void] = np.empty((passages, 0), dtype=ID)
 
-    def take(self, wanted: Matrix, block: Matrix, targets: Sequence[UUID]) -> None:
+    def take(self, wanted: Matrix, block: Matrix, targets: NDArray[np.void]) -> None:
+        if not len(targets):
+            return
         scores, places = _top(wanted @ block.T, self._most)
-        joined = np.hstack([self._scores, scores])
-        beside = np.hstack([self._places, places + len(self._targets)])
-        self._scores, chosen = _top(joined, self._most)
-        self._places = np.take_along_axis(beside, chosen, axis=1)
-        self._targets.extend(targets)
+        self._scores, chosen = _top(np.hstack([self._scores, scores]), self._most)
+        self._targets = np.take_along_axis(np.hstack([self._targets, targets[places]]), chosen, axis=1)
 
-    def as_neighbours(self, sources: Sequence[UUID]) -> list[Neighbour]:
+    def as_neighbours(self, sources: NDArray[np.void], least: float) -> list[Neighbour]:
+        rows = zip(sources.tolist(), self._targets.tolist(), self._scores.tolist(), strict=True)
         return [
-            Neighbour(source, self._targets[int(place)], float(score))
-            for source, scores, places in zip(sources, self._scores.tolist(), self._places.tolist(), strict=True)
-            for score, place in zip(scores, places, strict=True)
+            Neighbour(one, UUID(bytes=target), score)
+            for source, targets, scores in rows
+            for one in (UUID(bytes=source),)
+            for target, score in zip(targets, scores, strict=True)
+            if score >= least
         ]
 
 

@@ -59,15 +59,13 @@ async def open_field(connection: Connection, owner: UUID, document: UUID, model:
 
 async def compare(database: Database, among: Field, chunks: Sequence[UUID], readings: Readings, into: Outcome) -> None:
     """Up to a hundred passages with all others of their owner."""
-    began = time.monotonic()
+    began, limits = time.monotonic(), thresholds_of(among.model.name)
     async with database.transaction() as connection:
-        near = await find_neighbours(connection, among, chunks, MOST_NEIGHBOURS)
+        near = await find_neighbours(connection, among, chunks, MOST_NEIGHBOURS, limits.related)
         into.seconds[Engine.SIMILARITY] += time.monotonic() - began
         values = among.values() | {"chunks": list(chunks), "most": MOST_BY_CONCEPTS}
         rows = await (await connection.execute(QUERIES.by_concepts, values)).fetchall()
         by_concepts = [Neighbour(*row) for row in rows]
-        limits = thresholds_of(among.model.name)
-        near = [one for one in near if one.similarity >= limits.related]
         ids = {*chunks, *(one.target for one in (*near, *by_concepts))}
         pieces = await load_pieces(connection, among.owner, ids)
     nearest, sharing = _pairs(near, pieces), _pairs(by_concepts, pieces)

@@ -18,9 +18,9 @@ SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revisio
 WHERE d.id = :document ORDER BY c.index;
 
 -- name: left_out(owner, document)
--- Documents that it is not compared with: itself, the same file again, and what lies in the trash.
+-- Documents that it is not compared with: itself, its other versions, the same file again, and what lies in the trash.
 SELECT d.id FROM documents d JOIN documents mine ON mine.id = :document
-WHERE d.owner_id = :owner AND (d.id = mine.id OR d.sha256 = mine.sha256 OR d.deleted_at IS NOT NULL);
+WHERE d.owner_id = :owner AND (d.family_id = mine.family_id OR d.sha256 = mine.sha256 OR d.deleted_at IS NOT NULL);
 
 -- name: owner_vectors(owner, model, most)
 -- How many vectors of a model an owner has, counted no further than it matters.
@@ -28,11 +28,17 @@ SELECT count(*)::integer FROM (
     SELECT FROM chunk_embeddings WHERE owner_id = :owner AND model_id = :model LIMIT :most) AS counted;
 
 -- name: vectors_of(chunks, model)
-SELECT chunk_id, vector_send(vector) AS vector FROM chunk_embeddings WHERE chunk_id = ANY (:chunks) AND model_id = :model;
+-- Ids and vectors, each in one value.
+SELECT count(*)::integer, string_agg(uuid_send(chunk_id), ''::bytea), string_agg(vector_send(vector), ''::bytea)
+FROM chunk_embeddings WHERE chunk_id = ANY (:chunks) AND model_id = :model;
 
--- name: vectors_to_compare(owner, model, left_out)
-SELECT chunk_id, vector_send(vector) AS vector FROM chunk_embeddings
-WHERE owner_id = :owner AND model_id = :model AND document_id <> ALL (:left_out);
+-- name: vectors_to_compare(owner, model, left_out, blocks, block)
+-- The same for a part of all that an owner has; ids end in chance, so parts are of about the same size.
+SELECT count(*)::integer, string_agg(uuid_send(chunk_id), ''::bytea), string_agg(vector_send(vector), ''::bytea)
+FROM chunk_embeddings
+WHERE owner_id = :owner AND model_id = :model AND document_id <> ALL (:left_out)
+  AND (:blocks::integer = 1
+       OR mod(get_byte(uuid_send(chunk_id), 14) * 256 + get_byte(uuid_send(chunk_id), 15), :blocks::integer) = :block::integer);
 
 -- name: look_far(ef)
 -- An owner's passages may be few among the nearest that an index knows, so it goes on until there are enough.
