@@ -72,6 +72,7 @@ class Rule:
     body: Body | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
     content: bytes | None = None
+    query: str = ""
 
 
 def many(**more: object) -> Body:
@@ -111,6 +112,9 @@ RULES: dict[str, Rule] = {
     "PATCH /api/v1/collections/{collection}": Rule("write", "collection", 204, given(name="Renamed")),
     "DELETE /api/v1/collections/{collection}": Rule("write", "collection", 204),
     "GET /api/v1/tags": Rule("read", None),
+    "GET /api/v1/tags/similar": Rule("read", None, query="?name=bogs"),
+    "GET /api/v1/search": Rule("read", None, query="?q=bog&mode=text"),
+    "GET /api/v1/documents/{document}/related": Rule("read", "document"),
     "GET /api/v1/jobs": Rule("read", None),
     "GET /api/v1/jobs/{job}": Rule("read", "job"),
     "POST /api/v1/jobs/{job}/cancel": Rule("write", "job"),
@@ -321,7 +325,7 @@ async def ask(client: httpx.AsyncClient, name: str, thing: str, **headers: str) 
     rule = RULES[name]
     more: dict[str, Any] = {"json": rule.body(thing)} if rule.body else {"content": rule.content}
     path = re.sub(r"\{\w+\}", thing, path.replace("{number}", "1"))
-    return await client.request(method, path, headers={**rule.headers, **headers}, **more)
+    return await client.request(method, path + rule.query, headers={**rule.headers, **headers}, **more)
 
 
 def owner_of(world: World, name: str) -> httpx.AsyncClient:

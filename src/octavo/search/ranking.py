@@ -46,25 +46,27 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`candidates` is a query that finds every passage worth weighing."""
+    """`candidates` is a query that finds every passage worth weighing; it is empty where no passage has a word.
+
+    Terms that no passage has are among them: a title may.
+    """
 
     candidates: str
     terms: tuple[Weighed, ...]
 
 
-def plan(terms: Iterable[Term]) -> Plan | None:
-    """What to weigh, or nothing where none of the words is anywhere."""
+def plan(terms: Iterable[Term]) -> Plan:
+    """What to weigh."""
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
-        if term.found_in:
-            languages[term.config][term] += 1
+        languages[term.config][term] += 1
     weighed: list[Weighed] = []
     candidates: dict[str, None] = {}
     for counted in languages.values():
         rarest = sorted(counted, key=lambda term: (term.found_in, term.query))[:MOST_TERMS]
-        candidates |= dict.fromkeys(choose(rarest))
+        candidates |= dict.fromkeys(choose([term for term in rarest if term.found_in]))
         weighed += [Weighed(term.config, term.query, counted[term] * rarity(term), term.average) for term in rarest]
-    return Plan(" | ".join(candidates), tuple(weighed)) if weighed else None
+    return Plan(" | ".join(candidates), tuple(weighed))
 
 
 def rarity(term: Term) -> float:

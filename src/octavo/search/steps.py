@@ -116,8 +116,9 @@ async def search(
     by_words: list[Row] = []
     by_title: list[Row] = []
     by_vector: list[Row] = []
-    if planned and mode != "semantic":
-        by_words = await _by_words(connection, limits, planned)
+    if planned.terms and mode != "semantic":
+        if planned.candidates:
+            by_words = await _by_words(connection, limits, planned)
         if not limits.required and not limits.excluded:
             by_title = await _by_title(connection, limits, planned)
     if vector and mode != "text":
@@ -160,7 +161,7 @@ def _all_of(queries: Iterable[str | None]) -> str | None:
     return " & ".join(f"({query})" for query in queries if query) or None
 
 
-async def _plan(connection: Connection, owner: UUID, asked: Asked) -> Plan | None:
+async def _plan(connection: Connection, owner: UUID, asked: Asked) -> Plan:
     values = {"owner": owner, "words": list(asked.words), "common": MOST_CANDIDATES // 2}
     return plan(Term(**row) for row in await _fetch(connection, QUERIES.terms, values))
 
@@ -215,10 +216,10 @@ def as_text(vector: Sequence[float]) -> str:
     return f"[{','.join(map(repr, vector))}]"
 
 
-async def _details(connection: Connection, owner: UUID, chunks: list[UUID], planned: Plan | None) -> dict[UUID, Row]:
+async def _details(connection: Connection, owner: UUID, chunks: list[UUID], planned: Plan) -> dict[UUID, Row]:
     if not chunks:
         return {}
-    marked = _any_of(term.query for term in planned.terms) if planned else None
+    marked = _any_of(term.query for term in planned.terms)
     values = {"owner": owner, "chunks": chunks, "marked": marked, "begin": BEGIN, "end": END}
     return {row["chunk_id"]: row for row in await _fetch(connection, QUERIES.details, values)}
 

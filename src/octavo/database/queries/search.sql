@@ -23,17 +23,19 @@ WITH languages AS MATERIALIZED (
     FROM (SELECT DISTINCT often FROM counted WHERE passages > :common) AS q CROSS JOIN LATERAL count_matches(:owner, q.often) AS n
 )
 SELECT w.config::text, w.query::text, w.often::text, w.passages::integer, w.average::double precision,
-       n.passages AS found_in, coalesce(o.passages, 0) AS often_in
-FROM wanted w JOIN counted n ON n.config = w.config AND n.query = w.query
+       coalesce(n.passages, 0) AS found_in, coalesce(o.passages, 0) AS often_in
+FROM wanted w LEFT JOIN counted n ON n.config = w.config AND n.query = w.query
 LEFT JOIN used_often o ON o.config = w.config AND o.often = w.often;
 
 -- name: phrases(owner, phrases)
--- Phrases as every language of the owner reads them; one that says nothing in a language is missing there.
+-- Phrases as every language of the owner reads them; one that says nothing in a language is missing there. The last
+-- character of what is written without spaces is in a pair already.
 SELECT place, query::text FROM (
     SELECT DISTINCT search_config(d.language) AS config FROM documents d
     WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.revision > 0) AS languages
 CROSS JOIN unnest(:phrases::text[]) WITH ORDINALITY AS p (phrase, place)
-CROSS JOIN LATERAL phraseto_tsquery(config, search_text(phrase)) AS query
+CROSS JOIN LATERAL phraseto_tsquery(
+    config, regexp_replace(search_text(phrase), '([\u0E00-\u9FFF]{2}) [\u0E00-\u9FFF](?=\s|$)', '\1', 'g')) AS query
 WHERE numnode(query) > 0;
 
 -- name: by_words(owner, chosen, candidates, required, excluded, configs, queries, weights, averages, room, most)
@@ -137,3 +139,7 @@ CROSS JOIN LATERAL (
     SELECT count(*)::integer AS documents FROM document_tags dt JOIN documents d ON d.id = dt.document_id
     WHERE dt.tag_id = t.id AND d.deleted_at IS NULL) AS used
 WHERE used.documents > 0 ORDER BY score DESC, t.name LIMIT :most;
+
+-- name: kinds(owner)
+-- Which types and languages the owner's documents have.
+SELECT DISTINCT source_type, language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND revision > 0;

@@ -6,6 +6,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from octavo.library.documents import show_document
 from octavo.library.embedding import name_of_model
@@ -19,8 +20,7 @@ from octavo.web.parts import PartsOf, Reading
 
 router = APIRouter(prefix="/api/v1", tags=["search"])
 MOST_CHOSEN = 100
-Word = Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Words = Annotated[list[Word], Query(max_length=MOST_CHOSEN)]
+Word = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Few = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 
 
@@ -32,9 +32,9 @@ async def search(  # noqa: PLR0917 - query parameters
     mode: Mode = "hybrid",
     limit: Few = DEFAULT_LIMIT,
     document: Annotated[list[UUID] | None, Query(max_length=MOST_CHOSEN)] = None,
-    tag: Words | None = None,
+    tag: Annotated[list[Word] | None, Query(max_length=MOST_CHOSEN)] = None,
     collection: Word | None = None,
-    kind: Annotated[Words | None, Query(description="Source types, as documents have them.")] = None,
+    kind: Annotated[list[Word] | None, Query(max_length=MOST_CHOSEN, description="Types, as of documents.")] = None,
     language: Word | None = None,
     since: Date | None = None,
     until: Date | None = None,

@@ -13,6 +13,7 @@ from octavo.web.pages import (
     operations,
     operations_jobs,
     reader,
+    search,
     settings,
     sign_in,
     sign_out,
@@ -24,6 +25,7 @@ from octavo.web.pages import (
 ROOMS = (settings, account, keys, webhooks, appearance)
 PAGES = (
     library,
+    search,
     reader,
     edit,
     history,

@@ -7,13 +7,14 @@ import { openBox } from "./paste.js";
 import { openPalette } from "./palette.js";
 import { clearSelection, toggle } from "./select.js";
 
-const PLACES = { l: "/library", n: "/notifications", o: "/operations" };
+const PLACES = { l: "/library", s: "/search", n: "/notifications", o: "/operations" };
 const SECOND_MS = 1500;
 const HELP = [
   ["Ctrl K", "Find a document, a page or an action"],
   ["/", "Find in the library"],
   ["n", "Add a link, text or file"],
   ["g l", "Library"],
+  ["g s", "Search"],
   ["g n", "Notifications"],
   ["j  k", "Next or previous document"],
   ["Enter", "Open it"],
