@@ -6,22 +6,33 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
 from octavo.ai.gateway import Gateway
 from octavo.analyse import analyses, prompts, views
 from octavo.analyse.prompts import PromptWords
 from octavo.analyse.views import Analysis, ItemView, ResultView
+from octavo.jobs.run import ClaimedJob
+from octavo.model.errors import StorageFailed
 from octavo.model.ids import new_id
+from octavo.model.settings import Settings
+from octavo.pipeline import Tools
 from octavo.sandbox import Sandbox
+from tests.support.engine import FROM_THE_BEGINNING
+from tests.support.engine import QUERIES as JOBS
 from tests.support.fake_ai import Asked
 from tests.support.library import Desk
 from tests.support.pdf import Pdf, Words
+from tests.support.processing import attempt
 from tests.support.working import working
 
 _ASKED = re.compile(r"Answer for \w+ (\d+) to (\d+)")
@@ -96,6 +107,37 @@ class Study:
             while (shown := await self.show(analysis)).status in OPEN:  # noqa: ASYNC110 - a worker makes it end
                 await asyncio.sleep(0.03)
         return shown
+
+    async def prepare(self) -> None:
+        """The analysis is planned and in line, and nothing was asked yet."""
+        await self._attempt(await self._claim(["analyse_document"]))
+
+    async def break_off(self, point: str) -> None:
+        """An attempt at what is next ends at a fault point as with a kill: its lease runs out, and nobody says why."""
+        job = await self._claim(["analyse_document", "answer_segment", "consolidate_answers"])
+        if not point.startswith("claim."):
+            with pytest.raises(StorageFailed):
+                await self._attempt(job, f"{point}=raise")
+        await self.run("UPDATE jobs SET lease_expires_at = engine_now() - interval '1 s' WHERE status = 'processing'")
+
+    async def _claim(self, kinds: list[str]) -> ClaimedJob:
+        values = {"worker": new_id(), "kinds": kinds, "held": [], "tokens": [], "outputs": Jsonb([]), "slots": 1}
+        async with (
+            self.desk.database.connection() as connection,
+            connection.cursor(row_factory=class_row(ClaimedJob)) as cursor,
+        ):
+            await cursor.execute(JOBS.exchange, values | {"idle": True, "lease": 60, **FROM_THE_BEGINNING})
+            job = await cursor.fetchone()
+        assert job
+        return job
+
+    async def _attempt(self, job: ClaimedJob, faults: str = "") -> None:
+        tools = Tools(Settings(data_dir=self.folder), self.desk.database, self.desk.bucket, self.sandbox)
+        await attempt(job, replace(tools, gateway=self.gateway) if self.gateway else tools, faults)
+        async with self.desk.database.connection() as connection:
+            values = {"worker": new_id(), "kinds": [], "held": [job.id], "tokens": [job.lease_token]}
+            more = {"outputs": Jsonb([None]), "slots": 0, "idle": True, "lease": 60, **FROM_THE_BEGINNING}
+            await connection.execute(JOBS.exchange, values | more)
 
     async def wait(self, statement: str, *values: object) -> None:
         """Until a row answers the statement."""

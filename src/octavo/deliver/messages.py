@@ -38,10 +38,22 @@ EventType = Literal[
     "job.cancelled",
     "job.discarded",
     "job.dead_letter",
+    "analysis.created",
+    "analysis.queued",
+    "analysis.analyzing",
+    "analysis.initializing",
+    "analysis.uploading",
+    "analysis.processing",
+    "analysis.consolidating",
+    "analysis.item",
+    "analysis.result",
+    "analysis.completed",
+    "analysis.failed",
+    "analysis.abandoned",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
-NEWS: tuple[EventType, ...] = ("document.completed",)
-ERRORS: tuple[EventType, ...] = ("document.failed", "job.failed", "job.dead_letter")
+NEWS: tuple[EventType, ...] = ("document.completed", "analysis.completed")
+ERRORS: tuple[EventType, ...] = ("document.failed", "job.failed", "job.dead_letter", "analysis.failed", "analysis.abandoned")
 DEFAULT_EVENTS: tuple[EventType, ...] = (*NEWS, *ERRORS)
 TEST = "webhook.test"
 
@@ -57,6 +69,9 @@ _SENTENCES: Mapping[str, str] = {
     "job.completed": "A job is done.",
     "job.failed": "A job failed{code}.",
     "job.dead_letter": "{thing} was tried several times and given up{code}.",
+    "analysis.completed": "The analysis of {thing} is complete.",
+    "analysis.failed": "The analysis of {thing} failed{code}.",
+    "analysis.abandoned": "Nothing has happened for two days to the analysis of {thing}{code}.",
     TEST: "This is a test: deliveries to this address work.",
 }
 
@@ -81,7 +96,7 @@ def describe(
     """An event for a person. Without a title the document is only called a document."""
     named = plain(title) if title else ""
     thing = f"“{named}”" if named else "A document" if document_id else "A job"
-    if error_code and error_code.startswith(_MODELS) and document_id:
+    if error_code and error_code.startswith(_MODELS) and document_id and not event_type.startswith("analysis."):
         event_type = _UNDESCRIBED
     pattern = _SENTENCES.get(event_type, f"{{thing}}: {event_type.partition('.')[2]}.")
     sentence = pattern.format(thing=thing, code=f" ({error_code})" if error_code else "")

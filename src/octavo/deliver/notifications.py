@@ -100,4 +100,7 @@ async def _read(connection: Connection, owner_id: UUID, **wanted: Any) -> list[R
 def _as_view(row: Row) -> Notification:
     document = row["document_id"]
     about = describe(row["type"], title=row["title"], error_code=row["error_code"], document_id=document)
-    return Notification(**row, sentence=about.sentence, link=f"/documents/{document}" if document else None)
+    link = f"/documents/{document}" if document else None
+    if row["type"].startswith("analysis."):
+        link = f"/analyses/{row['process_id']}"
+    return Notification(**row, sentence=about.sentence, link=link)

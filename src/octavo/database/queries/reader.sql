@@ -32,7 +32,7 @@ SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail
 FROM events e
 WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner AND kind <> 'embed_tags'
                        UNION SELECT process_id FROM documents WHERE id = :document AND owner_id = :owner)
-  AND e.kind <> 'progress' AND e.detail ->> 'part' IS NULL
+  AND e.kind NOT IN ('progress', 'analysis.item', 'analysis.result') AND e.detail ->> 'part' IS NULL
   AND (e.document_id IS NULL OR e.document_id = :document)
   AND (:before::bigint IS NULL OR e.id < :before)
 ORDER BY e.id DESC LIMIT :most;

@@ -28,6 +28,14 @@ SENTENCES = {
     "downloaded": "The original was downloaded",
     "superseded": "A newer version was added",
     "expired": "Removed by retention",
+    "analysis.created": "An analysis was asked for",
+    "analysis.queued": "The analysis is in line",
+    "analysis.analyzing": "The analysis is planned",
+    "analysis.processing": "Prompts are asked",
+    "analysis.consolidating": "Answers are put together",
+    "analysis.completed": "The analysis is complete",
+    "analysis.failed": "The analysis failed",
+    "analysis.abandoned": "The analysis has not moved for two days",
 }
 # What was done when a stage is over.
 STAGES = {
@@ -47,9 +55,12 @@ STAGES = {
     "indexing": "Indexed some passages",
     "embedded": "Indexed",
     "connected": "Connected",
+    "planned": "Planned an analysis",
+    "cutting": "Cut some pages out for an analysis",
+    "lined_up": "Put an analysis in line",
 }
 FIELDS = {"title": "title", "author": "author", "document_date": "date", "tags": "tags", "collection": "collection"}
-TONES = {"complete": "ok", "failed": "bad", "dead_letter": "bad", "paused": "warn"}
+TONES = {"complete": "ok", "failed": "bad", "dead_letter": "bad", "paused": "warn", "analysis.failed": "bad"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ EVENTS: dict[EventType, str] = {
     "document.rejected": "A file was refused",
     "document.created": "A document was added",
     "document.deleted": "A document was moved to the trash",
+    "analysis.completed": "An analysis is complete",
+    "analysis.failed": "An analysis failed",
+    "analysis.abandoned": "Nothing happened to an analysis for two days",
     "job.failed": "A job failed",
     "job.dead_letter": "A job was given up",
 }
