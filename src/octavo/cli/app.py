@@ -9,7 +9,21 @@ from typing import Annotated, Any
 
 import typer
 
-from octavo.cli import add, connections, diff, documents, extract, jobs, keys, schedules, search, usage, watch
+from octavo.cli import (
+    add,
+    connections,
+    convert,
+    diff,
+    documents,
+    extract,
+    jobs,
+    keys,
+    mappings,
+    schedules,
+    search,
+    usage,
+    watch,
+)
 from octavo.model.errors import NotRunning
 from octavo.model.settings import Settings, load_settings, variable_name
 
@@ -33,8 +47,10 @@ app.add_typer(search.app)
 app.add_typer(watch.app)
 app.add_typer(usage.app)
 app.add_typer(extract.app)
+app.add_typer(convert.app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(mappings.app, name="mappings")
 app.add_typer(schedules.app, name="schedules")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]

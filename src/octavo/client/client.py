@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
-from functools import cache
 from mimetypes import guess_type
 from os import fsencode
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from urllib.parse import quote
 from uuid import UUID
-
-from pydantic import TypeAdapter, ValidationError
 
 from octavo.client.address import read_key
 from octavo.client.bodies import FileBody, OnProgress
 from octavo.client.connections import Connection, Decision, Rebuilding
-from octavo.client.errors import Damaged, NotOctavo
+from octavo.client.conversions import ConversionCalls
+from octavo.client.errors import Damaged
 from octavo.client.following import follow
 from octavo.client.patience import Patience
+from octavo.client.reading import Record, read_page, read_record
 from octavo.client.records import (
     Action,
     Changed,
@@ -54,8 +53,6 @@ ONE_CALL_BYTES = 8 << 20
 MOST_LISTED = 500
 MOST_CHANGED = 500
 CONNECTIONS = 10
-
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +322,11 @@ class Client:
         wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
         return read_record(Rebuilding, await self._wire.call(Ask("POST", "/connections/rebuild", json=wanted))).jobs
 
+    @property
+    def conversions(self) -> ConversionCalls:
+        """Business documents to XML, and the mappings for that."""
+        return ConversionCalls(self._wire)
+
     # Jobs --------------------------------------------------------------------------------------------------------
 
     async def list_jobs(
@@ -400,30 +402,3 @@ def unless_plain(extraction: Extraction) -> dict[str, str]:
 
 def as_query(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def read_record(record: type[Record], answer: object) -> Record:
-    """An answer in the form that this version knows."""
-    return validate(reader(record), answer)
-
-
-def read_page(record: type[Record], answer: object) -> Page[Record]:
-    return validate(page_reader(record), answer)
-
-
-def validate(form: TypeAdapter[Record], answer: object) -> Record:
-    try:
-        return form.validate_python(answer)
-    except ValidationError as error:
-        wrong = ", ".join(sorted({".".join(map(str, one["loc"])) for one in error.errors()}))
-        raise NotOctavo(f"Wrong in it: {wrong or 'its form'}.") from None
-
-
-@cache
-def reader(record: type[Record]) -> TypeAdapter[Record]:
-    return TypeAdapter(record)
-
-
-@cache
-def page_reader(record: type[Record]) -> TypeAdapter[Page[Record]]:
-    return TypeAdapter(Page[record])  # pyright: ignore[reportInvalidTypeForm] - known only when it runs

@@ -67,13 +67,18 @@ class Wire:
 
     async def call(self, ask: Ask) -> Any:  # noqa: ANN401 - whatever JSON the server answers
         """The answer's JSON, None where it is empty; a refusal is raised."""
+        answer = await self.answer(ask)
+        return read_json(answer) if answer else None
+
+    async def answer(self, ask: Ask) -> httpx.Response | None:
+        """The answer as it came; None where something to delete was gone already."""
         tries = self._patience.begin()
         while True:
             answer = await self._send(ask, tries)
             if answer is None:
                 continue
             if answer.is_success:
-                return read_json(answer)
+                return answer
             if ask.method == "DELETE" and tries.repeated and answer.status_code == HTTPStatus.NOT_FOUND:
                 return None  # an earlier try did it, and only its answer was lost
             wait = seconds_to_wait(ask, answer)

@@ -50,9 +50,9 @@ SELECT count(*) FROM jobs;
 
 -- name: wrong_references()
 -- Objects that count their references wrongly, or that nobody refers to.
-SELECT o.key, o.refs, count(a.id) AS found
-FROM objects o LEFT JOIN artifacts a ON a.key = o.key
-GROUP BY o.key, o.refs HAVING o.refs <> count(a.id) OR o.refs = 0 ORDER BY o.key LIMIT 10;
+SELECT o.key, o.refs, count(f.key) AS found
+FROM objects o LEFT JOIN (SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files) AS f ON f.key = o.key
+GROUP BY o.key, o.refs HAVING o.refs <> count(f.key) OR o.refs = 0 ORDER BY o.key LIMIT 10;
 
 -- name: wrong_usage()
 -- Owners whose use was added up wrongly.

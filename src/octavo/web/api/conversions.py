@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -29,6 +29,7 @@ from octavo.model.pages import Page
 from octavo.model.states import JobStatus
 from octavo.storage import attachment_header
 from octavo.web.api import Cursor, Limit, problems
+from octavo.web.api.uploads import RAW, read_name
 from octavo.web.downloads import attachment
 from octavo.web.intake import LimitsOf
 from octavo.web.multipart import FormReader
@@ -125,27 +126,38 @@ class RevisionView(BaseModel):
                     }
                 },
                 "application/json": {"schema": DocumentToConvert.model_json_schema()},
+                **RAW,
             },
         }
     },
 )
 async def convert(
-    parts: PartsOf, limits: LimitsOf, caller: Writing, request: Request, content_type: Annotated[str, Header()] = ""
+    parts: PartsOf,
+    limits: LimitsOf,
+    caller: Writing,
+    request: Request,
+    mapping: Annotated[Name | None, Query(description="For raw bytes; a form and JSON say it themselves.")] = None,
+    content_type: Annotated[str, Header()] = "",
+    x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
 ) -> ConversionView:
-    """Convert a PDF: a form with `file` and `mapping`, or JSON with `document_id` and `mapping`.
+    """Convert a PDF: a form with `file` and `mapping`, raw bytes with `X-Upload-Filename`, or JSON with `document_id`.
 
     The same content with the same mapping is the same conversion, finished or on its way.
     """
     intake = ConversionIntake(parts.database, parts.bucket, limits.upload_bytes, parts.settings.conversion_source_days)
-    if content_type.partition(";")[0].strip().lower() == "application/json":
-        wanted = await _read_json(request)
-        begun = await intake.take_document(caller.owner_id, wanted.document_id, wanted.mapping)
-    else:
-        with parts.limits.transfers.one(caller.owner_id, limits.concurrent):
+    owner = caller.owner_id
+    with parts.limits.transfers.one(owner, limits.concurrent):
+        if x_upload_filename is not None:
+            name = read_name(x_upload_filename)
+            begun = await intake.take_file(owner, name, lambda: mapping or DEFAULT_MAPPING, request.stream())
+        elif content_type.partition(";")[0].strip().lower() == "application/json":
+            wanted = await _read_json(request)
+            begun = await intake.take_document(owner, wanted.document_id, wanted.mapping)
+        else:
             form = await FormReader(content_type, request.stream()).read()
             fields = form.fields
             begun = await intake.take_file(
-                caller.owner_id, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file
+                owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file
             )
     async with parts.database.connection() as connection:
         return await _show(connection, caller.owner_id, begun.id)

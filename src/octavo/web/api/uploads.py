@@ -160,7 +160,7 @@ async def add(
     with parts.limits.transfers.one(caller.owner_id, limits.concurrent):
         if x_upload_filename is not None:
             said = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
-            announced = _check_fields(said, _read_name(x_upload_filename), content_type)
+            announced = _check_fields(said, read_name(x_upload_filename), content_type)
             check_extraction(parts.settings, caller, announced.extraction)
             return await intake.take(caller.owner_id, announced.as_upload(), request.stream(), limits)
         if media_type == "application/json":
@@ -175,7 +175,7 @@ async def add(
     raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
 
 
-def _read_name(header: str) -> str:
+def read_name(header: str) -> str:
     """Percent-encoded, as browsers have to write it; others send UTF-8 as it is, which servers read as Latin-1."""
     try:
         return unquote(header.encode("latin-1").decode())

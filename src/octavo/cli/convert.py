@@ -1,0 +1,169 @@
+"""`octavo convert`: invoices and the like to XML, many at once, here or elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_json
+from octavo.cli.paths import LocalFile, find_files
+from octavo.cli.remote import Target, call
+from octavo.cli.tables import clean, count_of, open_console
+from octavo.model.errors import BadInput, OctavoError, StorageFailed
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+    from octavo.client.conversions import Conversion
+
+AT_ONCE = 8
+FIRST_LOOK, LONGEST_LOOK = 0.1, 2.0
+
+app = typer.Typer()
+
+
+class Form(StrEnum):
+    XML = "xml"
+    PLAIN = "plain"
+    JSON = "json"
+
+
+@app.command()
+def convert(
+    files: Annotated[list[str], typer.Argument(metavar="PDF", help="Files, folders or patterns.")],
+    mapping: Annotated[str, typer.Option(help="What to look for; `octavo mappings ls` lists them.")] = "invoice_v1",
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where results go; made if it is not there.")] = Path(),
+    form: Annotated[Form, typer.Option(help="xml: with the place of every value; plain: without; json.")] = Form.XML,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Convert PDFs to XML by a mapping. A file that was converted before is not converted again.
+
+    The exit code is 1 when one of them could not be converted.
+    """
+    found = find_files(files)
+    converting = Converting(mapping, form.value, _folder(out), names=_names(found.files, form))
+    for refused in found.refused:
+        converting.refused.append((refused.shown, refused.error))
+
+    async def run(client: Client) -> None:
+        with _progress(len(found.files), silent=as_json) as advance:
+            await converting.run(client, found.files, advance)
+
+    call(Target(server, key), run, connections=AT_ONCE)
+    if as_json:
+        print_json([{"path": shown, "result": str(path), "conversion": one} for shown, path, one in converting.done])
+    for shown, error in converting.refused:
+        typer.echo(f"octavo: {clean(shown)}: {clean(error.line)} ({error.code})", err=True)
+    if not as_json:
+        typer.echo(_summary(converting))
+    raise typer.Exit(int(bool(converting.refused)))
+
+
+class NotConverted(BadInput):
+    """It could not be converted."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__()
+        self.code = code  # pyright: ignore[reportAttributeAccessIssue] - the server's, which this one only reports
+        self.title = message
+        self.args = (message,)
+
+
+@dataclass(slots=True)
+class Converting:
+    """One run: some files at once, each sent, waited for and written."""
+
+    mapping: str
+    form: str
+    folder: Path
+    names: dict[LocalFile, str]
+    done: list[tuple[str, Path, Conversion]] = field(default_factory=list["tuple[str, Path, Conversion]"])
+    refused: list[tuple[str, OctavoError]] = field(default_factory=list[tuple[str, OctavoError]])
+
+    async def run(self, client: Client, files: Sequence[LocalFile], advance: Callable[[], None]) -> None:
+        waiting = iter(files)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(AT_ONCE, len(files))):
+                group.create_task(self._work(client, waiting, advance))
+
+    async def _work(self, client: Client, waiting: Iterator[LocalFile], advance: Callable[[], None]) -> None:
+        for file in waiting:  # shared by all workers, each takes the next
+            try:
+                self.done.append((file.shown, *await self._convert(client, file)))
+            except OctavoError as error:
+                self.refused.append((file.shown, error))
+            except OSError as error:
+                self.refused.append((file.shown, StorageFailed(error.strerror)))
+            advance()
+
+    async def _convert(self, client: Client, file: LocalFile) -> tuple[Path, Conversion]:
+        calls = client.conversions
+        conversion = await calls.convert(file.path, file.name, self.mapping)
+        pause = FIRST_LOOK
+        while not conversion.is_over:
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, LONGEST_LOOK)
+            conversion = await calls.show(conversion.id)
+        if conversion.error or conversion.status != "complete":
+            problem = conversion.error
+            raise NotConverted(problem.code if problem else "CANCELLED", problem.message if problem else "Stopped.")
+        path = self.folder / self.names[file]
+        body = await calls.download(conversion.id, self.form)  # pyright: ignore[reportArgumentType] - one of Form
+        await asyncio.to_thread(path.write_bytes, body)
+        return path, conversion
+
+
+def _folder(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{clean(str(out))} cannot be written: {error.strerror}.") from None
+    return out
+
+
+def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
+    """Files of one name from several folders do not overwrite each other."""
+    ending = "json" if form is Form.JSON else "xml"
+    taken: dict[str, int] = {}
+    names: dict[LocalFile, str] = {}
+    for file in files:
+        stem = Path(file.name).stem or "result"
+        taken[stem] = taken.get(stem, 0) + 1
+        names[file] = f"{stem}.{ending}" if taken[stem] == 1 else f"{stem}-{taken[stem]}.{ending}"
+    return names
+
+
+def _summary(converting: Converting) -> str:
+    unsure = sum(bool(one.missing) for *_, one in converting.done)
+    parts = [f"{count_of(len(converting.done), 'file')} converted to {clean(str(converting.folder))}"]
+    if unsure:
+        parts.append(f"{unsure:,} of them without a value that is required")
+    if converting.refused:
+        parts.append(f"{count_of(len(converting.refused), 'file')} refused")
+    return ", ".join(parts) + "."
+
+
+class _progress:  # noqa: N801 - used as a statement
+    """A bar where there is a terminal, and nothing elsewhere."""
+
+    def __init__(self, files: int, *, silent: bool) -> None:
+        from rich.progress import Progress
+
+        console = open_console(stderr=True)
+        self._bars = Progress(console=console, transient=True, disable=silent or not console.is_terminal)
+        self._task = self._bars.add_task("Converting", total=files)
+
+    def __enter__(self) -> Callable[[], None]:
+        self._bars.start()
+        return lambda: self._bars.advance(self._task)
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()

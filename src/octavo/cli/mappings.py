@@ -1,0 +1,145 @@
+"""`octavo mappings`: which there are, what is in them, trying one out, adding one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_json
+from octavo.cli.paths import LocalFile, find_files
+from octavo.cli.remote import Target, call
+from octavo.cli.tables import clean, make_table, open_console, print_on
+from octavo.model.errors import BadInput, OctavoError
+from octavo.model.settings import load_settings
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+    from octavo.client.conversions import MappingSummary
+    from octavo.convert.contract import Conversion
+
+app = typer.Typer(help="Mappings: what a conversion looks for, and what that is called in XML.", no_args_is_help=True)
+MappingFile = Annotated[Path, typer.Argument(metavar="FILE", help="YAML, or a template of invoice2data.")]
+
+
+@app.command("ls")
+def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """List mappings: those that come with Octavo, then your own."""
+
+    async def run(client: Client) -> list[MappingSummary]:
+        return await client.conversions.list_mappings()
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_json(found)
+    console = open_console()
+    rows = [[one.name, clean(one.title), f"{len(one.fields)}", "own" if one.created_at else ""] for one in found]
+    return print_on(console, make_table(console, ["NAME", "TITLE", "FIELDS", ""], rows))
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="Its name with the version, as invoice_v1.")],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a mapping's file."""
+
+    async def run(client: Client) -> MappingSummary:
+        return await client.conversions.show_mapping(name)
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_json(found)
+    return typer.echo(found.text, nl=not found.text.endswith("\n"))
+
+
+@app.command()
+def add(file: MappingFile, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Add a mapping of your own. It is checked first, and never changes: what differs has another version."""
+    text = _read(file)
+
+    async def run(client: Client) -> MappingSummary:
+        return await client.conversions.add_mapping(file.name, text)
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_json(found)
+    return typer.echo(f"Added {found.name}. Use it with `octavo convert --mapping {found.name}`.")
+
+
+@app.command("test")
+def try_out(
+    file: MappingFile,
+    pdfs: Annotated[list[str] | None, typer.Argument(metavar="PDF", help="Files to try it on.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a mapping's file and, with PDFs, show what it finds in them. Nothing is kept, and no server is needed."""
+    from octavo.convert.mapping_text import mapping_from_text
+
+    text = _read(file)
+    mapping = mapping_from_text(text, file.name)
+    found = find_files(pdfs or [])
+    if not as_json:
+        typer.echo(f"{mapping.name} is right: {len(mapping.fields)} fields.")
+    refused = [(one.shown, one.error) for one in found.refused]
+    converted, failed = asyncio.run(_try(found.files, text, file.name))
+    if as_json:
+        print_json({"mapping": mapping.name, "files": [{"path": shown, **one.as_json()} for shown, one in converted]})
+    else:
+        for shown, one in converted:
+            _print(shown, one)
+    for shown, error in (*refused, *failed):
+        typer.echo(f"octavo: {clean(shown)}: {clean(error.line)} ({error.code})", err=True)
+    raise typer.Exit(int(bool(refused or failed)))
+
+
+async def _try(
+    files: Sequence[LocalFile], text: str, label: str
+) -> tuple[list[tuple[str, Conversion]], list[tuple[str, OctavoError]]]:
+    from octavo.convert.steps import convert_in_sandbox
+    from octavo.extract.files import open_reader
+    from octavo.extract.pdf.steps import PdfInSandbox
+    from octavo.extract.pdf.word_steps import read_words_in_sandbox
+    from octavo.sandbox import Limits
+
+    settings = load_settings()
+    limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
+    converted: list[tuple[str, Conversion]] = []
+    failed: list[tuple[str, OctavoError]] = []
+    async with open_reader(limits, settings.ocr_language, settings.ocr_seconds) as reader:
+        for file in files:
+            pdf = PdfInSandbox(reader.sandbox, file.path, limits=limits, recognition=reader.recognition)
+            try:
+                words = await read_words_in_sandbox(pdf)
+                converted.append((file.shown, await convert_in_sandbox(reader.sandbox, words.document, text, label)))
+            except OctavoError as error:
+                failed.append((file.shown, error))
+    return converted, failed
+
+
+def _print(shown: str, one: Conversion) -> None:
+    console = open_console()
+    typer.echo(f"\n{clean(shown)}")
+    rows = [
+        [value.path, clean(value.value), f"{value.place.page}" if value.place else "", f"{value.confidence:.0%}"]
+        for value in one.values
+    ]
+    print_on(console, make_table(console, ["FIELD", "VALUE", "PAGE", "SURE"], rows))
+    for check in one.checks:
+        if check.holds is not None:
+            typer.echo(f"{'holds' if check.holds else 'DOES NOT HOLD'}: {check.check}")
+    if one.missing:
+        typer.echo(f"missing: {', '.join(one.missing)}")
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise BadInput(f"{clean(str(file))} cannot be read: {error}") from None
