@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import UUID, uuid5
 
 import numpy as np
@@ -26,7 +27,7 @@ from octavo.database import Connection, Database
 SIZES = (1_000, 10_000, 100_000, 200_000)
 SHARES = (0.005, 0.05, 0.5)
 GOAL_SECONDS, GOAL_RECALL = 0.2, 0.98
-DIMENSIONS, CLOUDS, PASSAGES_A_DOCUMENT, ROUNDS, NOISE = 384, 400, 100, 5, 0.8
+DIMENSIONS, CLOUDS, PASSAGES_A_DOCUMENT, ROUNDS, NOISE = 384, 400, 100, 9, 0.8
 NAME = "made-up"
 SPACE = UUID(int=8)
 
@@ -80,7 +81,7 @@ def passages(documents: list[UUID], count: int) -> Iterator[tuple[UUID, UUID, in
 
 
 async def measure(info: str, owner: UUID, model: Model) -> tuple[float, float, float, str]:
-    """Least and median seconds of some rounds, share of the true neighbours that was found, and how it was done."""
+    """Seconds of processors and of the clock, share of the true neighbours that was found, and how it was done."""
     document = uuid5(owner, "document 0")
     chunks = [uuid5(document, str(number)) for number in range(PASSAGES_A_DOCUMENT)]
     field = Field(owner, model, [document])
@@ -93,18 +94,25 @@ async def measure(info: str, owner: UUID, model: Model) -> tuple[float, float, f
             print(f"        index built in {time.perf_counter() - began:.0f} s", flush=True)
         async with database.transaction() as connection:
             true = await find_exactly(connection, field, chunks, MOST_NEIGHBOURS, -1.0)
-        took: list[float] = []
+        took: list[tuple[float, float]] = []
         found: list[Neighbour] = []
         for _ in range(ROUNDS + 1):
-            began = time.perf_counter()
             async with database.transaction() as connection:
+                began, busy = time.perf_counter(), processor_seconds(connection)
                 found = await find_neighbours(connection, field, chunks, MOST_NEIGHBOURS, -1.0)
-            took.append(time.perf_counter() - began)
+                took.append((processor_seconds(connection) - busy, time.perf_counter() - began))
         async with database.connection() as connection:
             way = "index" if await _is_large(connection, field) else "all compared"
     pairs = {(one.source, one.target) for one in true}
     share = len(pairs & {(one.source, one.target) for one in found}) / max(len(pairs), 1)
-    return min(took[1:]), float(np.median(took[1:])), share, way
+    processor, clock = np.median(took[1:], axis=0).tolist()
+    return processor, clock, share, way
+
+
+def processor_seconds(connection: Connection) -> float:
+    """Of this process and of the server's for this connection: what it would take if nobody else used the machine."""
+    fields = Path(f"/proc/{connection.info.backend_pid}/stat").read_text().rpartition(")")[2].split()
+    return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def _is_large(connection: Connection, field: Field) -> bool:
@@ -125,11 +133,13 @@ def main(*sizes: int) -> int:
                     fill(connection, owners[share], max(round(size * share), 101), vectors, model.id)
                 connection.execute("VACUUM ANALYZE chunk_embeddings")
             for share in SHARES:
-                least, seconds, recall, way = asyncio.run(measure(info, owners[share], model))
-                good &= least < GOAL_SECONDS and recall >= GOAL_RECALL
+                processor, clock, recall, way = asyncio.run(measure(info, owners[share], model))
+                good &= processor < GOAL_SECONDS and recall >= GOAL_RECALL
                 count = max(round(size * share), 101)
-                told = f"{size:>7} passages, owner with {count:>6} ({share:.1%}): {least * 1000:5.0f} ms at best"
-                print(f"{told}, {seconds * 1000:5.0f} at the median, recall {recall:.3f}, {way}", flush=True)
+                told = (
+                    f"{size:>7} passages, owner with {count:>6} ({share:.1%}): {processor * 1000:4.0f} ms of processors"
+                )
+                print(f"{told}, {clock * 1000:5.0f} by the clock, recall {recall:.3f}, {way}", flush=True)
     print(f"load {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} processors")
     return 0 if good else 1
 

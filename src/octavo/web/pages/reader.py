@@ -17,6 +17,7 @@ from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
 from octavo.model.errors import NotFound
 from octavo.web.pages import back_to, render
+from octavo.web.pages.connections import show_connections
 from octavo.web.pages.forms import local_path
 from octavo.web.pages.frame import LibraryFrame
 from octavo.web.pages.happenings import list_happenings
@@ -40,7 +41,9 @@ router = APIRouter(include_in_schema=False, prefix="/documents/{document}")
 SIZE_COOKIE, PANEL_COOKIE, OUTLINE_COOKIE = "octavo_text_size", "octavo_panel", "octavo_outline"
 SIZES = ("16", "18", "20", "22", "24")
 USUAL_SIZE = "18"
-PANELS = frozenset({"about", "outline", "closed"})
+PANELS = frozenset({"about", "connections", "outline", "closed"})
+# What is beside the text; connections first, where there are any.
+TABS = ("connections", "about")
 YEAR_SECONDS = 365 * 24 * 3600
 HAPPENINGS = 20
 
@@ -104,6 +107,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         stored = await find_text(connection, owner, ident)
         cited = await find_place(connection, owner, ident, c) if c else None
         twin = await _twin(connection, owner, row.document)
+        related = await show_connections(connection, owner, ident, is_ready=row.document.embeddings_ready)
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Wanted(read_number(p), cited.start if cited else read_number(at))
@@ -121,6 +125,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         marked=text.marks_of(cited) if text and cited else [],
         happened=happened,
         twin=twin,
+        connections=related,
+        tab=panel if panel in TABS else TABS[related.total == 0],
         may_rewrite=may_rewrite(parts.settings, frame.caller),
         versions=versions,
         **_view(request, panel, row.document),

@@ -1,0 +1,78 @@
+"""Connections beside the text: what is shown of them, as a piece of the page, and the buttons on it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Request, Response
+
+from octavo.connect.contract import Status
+from octavo.connect.verdicts import Decision, decide
+from octavo.connect.views import Connection, Wanted, count_connections, list_connections
+from octavo.connect.weights import Weights, read_weights, set_weights
+from octavo.database import Connection as Database
+from octavo.library.documents import show_document
+from octavo.web.pages import render
+from octavo.web.pages.actions import Back, done
+from octavo.web.parts import PartsOf, Reading, Writing
+
+router = APIRouter(include_in_schema=False)
+MOST_SHOWN, MOST_DISMISSED = 40, 20
+Weight = Annotated[int, Form(ge=0, le=100)]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the panel shows. `is_ready`: there is a text that can be compared."""
+
+    items: list[Connection]
+    dismissed: list[Connection]
+    total: int
+    weights: dict[str, int]
+    is_ready: bool
+
+
+async def show_connections(connection: Database, owner: UUID, document: UUID, *, is_ready: bool) -> Shown:
+    counts = await count_connections(connection, owner, document)
+    items = await list_connections(connection, owner, document, limit=MOST_SHOWN)
+    gone = Wanted(status=Status.DISMISSED)
+    dismissed = await list_connections(connection, owner, document, gone, limit=MOST_DISMISSED)
+    weights = asdict(await read_weights(connection, owner))
+    return Shown(items.items, dismissed.items, sum(counts.values()), weights, is_ready)
+
+
+@router.get("/documents/{document}/connections")
+async def piece(request: Request, parts: PartsOf, caller: Reading, document: UUID) -> Response:
+    """As they are now, for scripts."""
+    async with parts.database.connection() as connection:
+        found = await show_document(connection, caller.owner_id, document)
+        shown = await show_connections(connection, caller.owner_id, document, is_ready=found.embeddings_ready)
+    back = f"/documents/{document}?panel=connections"
+    return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)
+
+
+@router.post("/actions/connections/weights")
+async def weigh(
+    request: Request,
+    parts: PartsOf,
+    caller: Writing,
+    semantic_similarity: Weight,
+    contradiction_detection: Weight,
+    thematic_bridge: Weight,
+    back: Back = "/library",
+) -> Response:
+    async with parts.database.transaction() as connection:
+        weights = Weights(semantic_similarity, contradiction_detection, thematic_bridge)
+        await set_weights(connection, caller.owner_id, weights)
+    return done(request, back)
+
+
+@router.post("/actions/connections/{ident}/{decision}")
+async def judge(
+    request: Request, parts: PartsOf, caller: Writing, ident: UUID, decision: Decision, back: Back = "/library"
+) -> Response:
+    async with parts.database.transaction() as connection:
+        await decide(connection, caller.owner_id, ident, decision)
+    return done(request, back)

@@ -1,0 +1,84 @@
+// Connections beside the text: their buttons without leaving the page, and new ones as they are found. Nothing moves
+// under the pointer: while somebody is in the list, news wait behind a button.
+
+import { all, isField, make, one, parse } from "./dom.js";
+import { ask, fetchPiece } from "./ask.js";
+import { onEvent, onLost } from "./live.js";
+import { onClick, togglePanel } from "./reader-panels.js";
+import { complain } from "./toast.js";
+
+const BATCH_MS = 250;
+// Comparing begins when a text is indexed, and the stream of events may rest by then.
+const LATER_MS = 4000;
+
+const panel = one("#about");
+const holder = one("#connections");
+let timer = 0;
+
+/** @param {string} name */
+function showTab(name) {
+  panel.dataset.tab = name;
+  for (const link of all("[data-tab-of]", panel)) {
+    if (link.dataset.tabOf === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+async function fetchList() {
+  return one("#connections-list", parse(await fetchPiece(`/documents/${holder.dataset.document}/connections`)));
+}
+
+/** @param {Element} list */
+function put(list) {
+  const open = all("details[open]", holder).map((each) => each.className);
+  one("#connections-list", holder).replaceWith(document.adoptNode(list));
+  for (const each of all("details", holder)) each.open = open.includes(each.className);
+  one("[data-tab-count]", panel).textContent = Number(list.dataset.count) || "";
+  one(".news", holder)?.remove();
+}
+
+async function refresh() {
+  timer = 0;
+  const list = await fetchList().catch(() => null);
+  const shown = one("#connections-list", holder);
+  if (!list || list.innerHTML === shown.innerHTML) return;
+  if (!holder.matches(":hover") && !holder.contains(document.activeElement)) return put(list);
+  if (one(".news", holder)) return;
+  const button = make("button", { class: "button news", type: "button" }, "New connections · Show");
+  button.addEventListener("click", async () => put(await fetchList()));
+  holder.prepend(button);
+}
+
+/** @param {SubmitEvent} event */
+async function send(event) {
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  event.preventDefault();
+  try {
+    await ask(form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (new FormData(form))) });
+    put(await fetchList());
+    one("#announcements").textContent = "Connections are up to date.";
+  } catch (error) {
+    complain(error);
+  }
+}
+
+if (holder) {
+  onClick("[data-tab-of]", (link) => showTab(link.dataset.tabOf));
+  holder.addEventListener("submit", send);
+  holder.addEventListener("change", ({ target }) => target.closest("[data-weights]")?.requestSubmit());
+  const plan = () => {
+    timer ||= setTimeout(refresh, BATCH_MS);
+  };
+  onEvent((event) => {
+    if (event.kind !== "complete" && event.kind !== "connection_judged") return;
+    plan();
+    setTimeout(plan, LATER_MS);
+  });
+  onLost(plan);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "c" || event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || one("dialog[open]")) return;
+    if (document.cookie.split("; ").includes("octavo_keys=off")) return;
+    showTab("connections");
+    if (document.body.classList.contains("about-closed") || !panel.offsetParent) togglePanel("about");
+  });
+}
