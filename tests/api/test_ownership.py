@@ -115,6 +115,39 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/tags/similar": Rule("read", None, query="?name=bogs"),
     "GET /api/v1/search": Rule("read", None, query="?q=bog&mode=text"),
     "GET /api/v1/documents/{document}/related": Rule("read", "document"),
+    "GET /api/v1/prompts": Rule("read", None),
+    "POST /api/v1/prompts": Rule("write", None, 201, given(title="Money", content="How much?")),
+    "GET /api/v1/prompts/{prompt}": Rule("read", "prompt"),
+    "GET /api/v1/prompts/{prompt}/versions": Rule("read", "prompt"),
+    "PATCH /api/v1/prompts/{prompt}": Rule("write", "prompt", body=given(active=False)),
+    "DELETE /api/v1/prompts/{prompt}": Rule("write", "prompt", 204),
+    "GET /api/v1/analyses": Rule("read", None),
+    "POST /api/v1/analyses": Rule("write", "ready document", 202, lambda document: {"document_id": document}),
+    "GET /api/v1/analyses/{analysis}": Rule("read", "analysis"),
+    "DELETE /api/v1/analyses/{analysis}": Rule("write", "analysis", 204),
+    "GET /api/v1/analyses/{analysis}/segments": Rule("read", "analysis"),
+    "GET /api/v1/analyses/{analysis}/items": Rule("read", "analysis"),
+    "GET /api/v1/analyses/{analysis}/results": Rule("read", "analysis"),
+    # Nothing of it was asked yet that could be asked anew.
+    "PUT /api/v1/analyses/{analysis}/prompts": Rule("write", "analysis", 409, given()),
+    "POST /api/v1/analyses/{analysis}/rerun": Rule("write", "analysis", 409),
+    "POST /api/v1/analyses/{analysis}/cancel": Rule("write", "analysis"),
+    "POST /api/v1/analyses/{analysis}/retry": Rule("write", "analysis"),
+    "POST /api/v1/conversions": Rule("write", "pictured document", 202, lambda thing: {"document_id": thing}),
+    "GET /api/v1/conversions": Rule("read", None),
+    "GET /api/v1/conversions/samples": Rule("read", None),
+    "GET /api/v1/conversions/{conversion}": Rule("read", "conversion"),
+    "PATCH /api/v1/conversions/{conversion}": Rule(
+        "write", "conversion", 409, given(values=[{"name": "total", "value": "1.00"}])
+    ),
+    "GET /api/v1/conversions/{conversion}/revisions": Rule("read", "conversion"),
+    "GET /api/v1/conversions/{conversion}/download": Rule("read", "conversion", 409),
+    "GET /api/v1/conversions/{conversion}/source": Rule("read", "conversion"),
+    "GET /api/v1/mappings": Rule("read", None),
+    "POST /api/v1/mappings": Rule("write", None, 201, given(text="name: mine_v1\nextends: invoice_v1")),
+    "POST /api/v1/mappings/check": Rule("write", None, 200, given(text="name: mine_v1\nextends: invoice_v1")),
+    "GET /api/v1/mappings/{name}": Rule("read", "mapping"),
+    "GET /api/v1/mappings/{name}/schema": Rule("read", "mapping"),
     "GET /api/v1/jobs": Rule("read", None),
     "GET /api/v1/jobs/{job}": Rule("read", "job"),
     "POST /api/v1/jobs/{job}/cancel": Rule("write", "job"),
@@ -192,6 +225,11 @@ class World:
             "job": lambda: self.add("process_id"),
             "cancelled job": self.cancelled_job,
             "dead letter": self.dead_letter,
+            "ready document": self.ready_document,
+            "prompt": self.prompt,
+            "analysis": self.analysis,
+            "conversion": self.conversion,
+            "mapping": self.mapping,
             "collection": lambda: self.post("/api/v1/collections", "items.0.id", name=f"Collection {self.number()}"),
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
@@ -238,12 +276,29 @@ class World:
         )
         return document
 
+    async def ready_document(self) -> str:
+        document = await self.document()
+        await self.house.run("UPDATE documents SET text_ready = true, revision = 1 WHERE id = %s", document)
+        return document
+
+    async def prompt(self) -> str:
+        return await self.post("/api/v1/prompts", "id", title="Money", content=f"How much is {self.number()}?")
+
+    async def analysis(self) -> str:
+        return await self.post("/api/v1/analyses", "id", document_id=await self.ready_document())
+
     async def second_version(self) -> str:
         first, body = await self.document(), f"Text {self.number()}"
         return await self.post("/api/v1/documents", "document_id", text=body, version_of=first)
 
     async def pictured_document(self) -> str:
         return await self.add("document_id", Pdf([[Words(f"Text {self.number()}")]]).write())
+
+    async def conversion(self) -> str:
+        return await self.post("/api/v1/conversions", "id", document_id=await self.pictured_document())
+
+    async def mapping(self) -> str:
+        return await self.post("/api/v1/mappings", "name", text=f"name: own{self.number()}_v1\nextends: invoice_v1")
 
     async def begun_upload(self) -> str:
         return await self.post("/api/v1/uploads", "upload_id", filename="a.txt")

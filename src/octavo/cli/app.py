@@ -11,6 +11,7 @@ import typer
 
 from octavo.cli import (
     add,
+    analyse,
     connections,
     convert,
     diff,
@@ -19,6 +20,7 @@ from octavo.cli import (
     jobs,
     keys,
     mappings,
+    prompts,
     schedules,
     search,
     usage,
@@ -45,12 +47,14 @@ app.add_typer(diff.app)
 app.add_typer(connections.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)
+app.add_typer(analyse.app)
 app.add_typer(usage.app)
 app.add_typer(extract.app)
 app.add_typer(convert.app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
+app.add_typer(prompts.app, name="prompts")
 app.add_typer(schedules.app, name="schedules")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from octavo.client.address import read_key
+from octavo.client.analysing import AnalysisCalls
 from octavo.client.bodies import FileBody, OnProgress
 from octavo.client.connections import Connection, Decision, Rebuilding
 from octavo.client.conversions import ConversionCalls
@@ -321,6 +322,11 @@ class Client:
         """Compare these documents anew, or all; answers the jobs that do it."""
         wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
         return read_record(Rebuilding, await self._wire.call(Ask("POST", "/connections/rebuild", json=wanted))).jobs
+
+    @property
+    def analyses(self) -> AnalysisCalls:
+        """Prompts asked of whole documents, and the library of prompts."""
+        return AnalysisCalls(self._wire)
 
     @property
     def conversions(self) -> ConversionCalls:

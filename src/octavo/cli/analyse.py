@@ -1,0 +1,127 @@
+"""`octavo analyse`: prompts asked of a whole document, however large."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from octavo.cli.analysis_grid import open_view
+from octavo.cli.names import find_ids
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_json
+from octavo.cli.prompts import choose_prompt
+from octavo.cli.remote import Target, call
+from octavo.cli.tables import clean, short_id
+from octavo.cli.watching import LOOK_SECONDS
+from octavo.model.errors import BadInput
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+    from octavo.client.analysing import Analysis, Result
+
+app = typer.Typer()
+
+
+class Mode(StrEnum):
+    PARALLEL = "parallel"
+    SEQUENTIAL = "sequential"
+
+
+@app.command()
+def analyse(
+    document: Annotated[str, typer.Argument(metavar="FILE|ID", help="A file, or a document by some of its id.")],
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option("--prompt", "-p", help="A prompt by its title or id, or a question. Without, all active ones."),
+    ] = None,
+    mode: Annotated[
+        Mode, typer.Option(help="Whether parts wait for what was said of the part before.")
+    ] = Mode.PARALLEL,
+    at_once: Annotated[int | None, typer.Option(min=1, max=10, help="How many are asked at the same time.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Follow it, and print the answers.")] = False,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask prompts of a document of any length, and get one answer to each, with the pages that say so."""
+
+    async def run(client: Client) -> tuple[Analysis, Sequence[Result]]:
+        wanted = await find_document(client, document)
+        prompts = await find_prompts(client, prompt) if prompt else None
+        started = await client.analyses.start(wanted, prompts, mode=mode.value, at_once=at_once)
+        if not watch:
+            return started, ()
+        ended = await follow(client, started, silent=as_json)
+        return ended, await client.analyses.list_results(ended.id)
+
+    analysis, results = call(Target(server, key), run)
+    if as_json:
+        print_json({"analysis": analysis, "results": results} if watch else analysis)
+    elif watch:
+        print_results(analysis, results)
+    else:
+        typer.echo(f"Analysis {short_id(analysis.id)} of {clean(analysis.title)} is in line.")
+    raise typer.Exit(1 if analysis.status == "error" else 0)
+
+
+async def find_document(client: Client, named: str) -> UUID:
+    """A file is brought in first, and read."""
+    path = Path(named)
+    if not path.exists():  # noqa: ASYNC240 - quicker than a visit to a thread
+        return (await find_ids(client, [named]))[0]
+    document = (await client.add_file(path)).document_id
+    while not (shown := await client.show_document(document)).text_ready:
+        if shown.status == "failed":
+            told = shown.error
+            raise BadInput(f"{named} cannot be read: {told.message} ({told.code})" if told else f"{named} has no text.")
+        if shown.status == "completed":
+            raise BadInput(f"{named} has no text that could be asked about.")
+        await asyncio.sleep(LOOK_SECONDS)
+    return document
+
+
+async def find_prompts(client: Client, typed: Sequence[str]) -> list[UUID]:
+    """Those that are kept, by title, id or words; a new question is kept, too, and asked only when it is named."""
+    known = await client.analyses.list_prompts()
+    by_words = {words.casefold(): one.id for one in known for words in (one.content, one.title)}
+    found: list[UUID] = []
+    for one in map(str.strip, typed):
+        if one.casefold() in by_words:
+            found.append(by_words[one.casefold()])
+        elif " " in one:
+            found.append((await client.analyses.add_prompt(one[:60], one, active=False)).id)
+        else:
+            found.append(choose_prompt(one, known))
+    return found
+
+
+async def follow(client: Client, analysis: Analysis, *, silent: bool) -> Analysis:
+    """Look again and again until it is over."""
+    with open_view(silent=silent) as view:
+        while not analysis.is_over:
+            view.show(analysis, [] if silent else await client.analyses.list_items(analysis.id))
+            await asyncio.sleep(LOOK_SECONDS)
+            analysis = await client.analyses.show(analysis.id)
+    return analysis
+
+
+def print_results(analysis: Analysis, results: Sequence[Result]) -> None:
+    for result in results:
+        typer.secho(clean(result.title), bold=True)
+        if result.content is None:
+            typer.echo(f"  no answer: {result.error.message if result.error else analysis.health.message}")
+        for line in (result.content or "").splitlines():
+            typer.echo(f"  {clean(line)}")
+        unsure = [one for one in result.citations if not one.verified]
+        if unsure:
+            pages = ", ".join(str(one.page) for one in unsure)
+            typer.echo(f"  Not found on the page that is named: {len(unsure)} of {len(result.citations)} ({pages}).")
+        typer.echo()
+    if analysis.error:
+        typer.echo(f"{analysis.error.message} ({analysis.error.code})", err=True)

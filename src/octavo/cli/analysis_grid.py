@@ -1,0 +1,107 @@
+"""An analysis on a screen while it goes on: segments down, prompts across, a sign for each."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import typer
+
+from octavo.cli.tables import clean, make_table, open_console
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+    from octavo.client.analysing import Analysis, Item
+
+# Beside the sign for those who see no colours, all in one cell.
+SIGNS = {
+    "planned": "·",
+    "running": "▶",
+    "retrying": "↻",
+    "paused": "‖",
+    "done": "✓",
+    "split": "÷",
+    "failed": "!",
+}
+TITLE_CHARACTERS = 14
+LINES_AROUND = 5
+
+
+class View(Protocol):
+    def show(self, analysis: Analysis, items: Sequence[Item]) -> None: ...
+
+
+@contextmanager
+def open_view(*, silent: bool) -> Generator[View]:
+    console = open_console(stderr=True)
+    if silent:
+        yield Nothing()
+    elif console.is_terminal:
+        from rich.live import Live
+
+        with Live("Looking…", console=console, auto_refresh=False, transient=True) as live:
+            yield Grid(live)
+    else:
+        yield Lines()
+
+
+class Nothing:
+    def show(self, analysis: Analysis, items: Sequence[Item]) -> None: ...
+
+
+class Lines:
+    """A line whenever something more is answered, for logs."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def show(self, analysis: Analysis, items: Sequence[Item]) -> None:
+        del items
+        if (said := summarise(analysis)) != self._said:
+            self._said = said
+            typer.echo(said, err=True)
+
+
+class Grid:
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    def show(self, analysis: Analysis, items: Sequence[Item]) -> None:
+        self._live.update(draw(self._live.console, analysis, items), refresh=True)
+
+
+def draw(console: Console, analysis: Analysis, items: Sequence[Item]) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    head, rows = lay_out(analysis, items)
+    shown = rows[: max(1, console.height - LINES_AROUND)]
+    more = [Text(f"and {len(rows) - len(shown):,} more")] if len(rows) > len(shown) else []
+    table = [make_table(console, head, shown, flexible=(0,))] if rows else []
+    signs = "  ".join(f"{sign} {name}" for name, sign in SIGNS.items())
+    return Group(Text(summarise(analysis)), *table, *more, Text(signs, style="dim"))
+
+
+def lay_out(analysis: Analysis, items: Sequence[Item]) -> tuple[list[str], list[list[str]]]:
+    """A row for each segment in the order of its pages, a column for each prompt in the order of asking."""
+    prompts = {one.prompt_id: clean(one.prompt_title)[:TITLE_CHARACTERS] for one in items}
+    segments = {one.segment_id: (one.first, -one.last) for one in items}
+    cells = {(one.segment_id, one.prompt_id): SIGNS.get(one.status, "?") for one in items}
+    rows = [
+        [f"{place[0]} to {-place[1]}", *(cells.get((segment, prompt), "") for prompt in prompts)]
+        for segment, place in sorted(segments.items(), key=lambda item: item[1])
+    ]
+    return [(analysis.unit or "pages").upper(), *prompts.values()], rows
+
+
+def summarise(analysis: Analysis) -> str:
+    eta = f", {analysis.eta.low_seconds:.0f} to {analysis.eta.high_seconds:.0f} s left" if analysis.eta else ""
+    cost = f", {analysis.cost_usd:.4f} USD" if analysis.cost_usd else ""
+    failed = f", {analysis.items.failed} failed" if analysis.items.failed else ""
+    return (
+        f"{clean(analysis.title)}: {analysis.phase}, {analysis.items.done} of {analysis.items.total} asked{failed}, "
+        f"{analysis.percent.overall} %{eta}{cost}. {analysis.health.message}"
+    )

@@ -1,0 +1,130 @@
+"""`octavo prompts`: what is asked of documents, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from octavo.cli.names import match_parts, read_part
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_items, print_json
+from octavo.cli.remote import Target, call
+from octavo.cli.tables import make_table, open_console, print_on, short_id
+from octavo.model.errors import BadInput
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+    from octavo.client.analysing import Prompt
+
+app = typer.Typer(help="Keep the prompts that `octavo analyse` asks.", no_args_is_help=True)
+
+Title = Annotated[str | None, typer.Option(help="What it is called.")]
+System = Annotated[str | None, typer.Option(help="How to answer.")]
+Order = Annotated[int | None, typer.Option(min=0, help="Those with a lower number are asked first.")]
+Active = Annotated[bool | None, typer.Option(help="Whether it is asked when none is named.")]
+Which = Annotated[str, typer.Argument(metavar="PROMPT", help="By its title, or some of its id.")]
+
+
+@app.command("ls")
+def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """List prompts in the order in which they are asked."""
+
+    async def run(client: Client) -> list[Prompt]:
+        return await client.analyses.list_prompts()
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    console = open_console()
+    head = ["ID", "TITLE", "PROMPT", "ORDER", "VERSION", "ACTIVE", "FROM"]
+    return print_on(console, make_table(console, head, [row_of(one) for one in found], flexible=(1, 2)))
+
+
+@app.command()
+def add(
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="What is asked.")],
+    title: Title = None,
+    system: System = None,
+    order: Order = None,
+    active: Active = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a prompt."""
+    more = given(system=system, execution_order=order, active=active)
+
+    async def run(client: Client) -> Prompt:
+        return await client.analyses.add_prompt(title or content[:60], content, **more)
+
+    made = call(Target(server, key), run)
+    return print_json(made) if as_json else typer.echo(f"{short_id(made.id)}  {made.title}")
+
+
+@app.command()
+def edit(  # noqa: PLR0917 - each is an option of the command
+    prompt: Which,
+    content: Annotated[str | None, typer.Option("--text", help="What is asked.")] = None,
+    title: Title = None,
+    system: System = None,
+    order: Order = None,
+    active: Active = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change a prompt. Other words are a new version; what was asked before keeps its own."""
+    changes = given(content=content, title=title, system=system, execution_order=order, active=active)
+    if not changes:
+        raise BadInput("Say what to change.")
+
+    async def run(client: Client) -> Prompt:
+        return await client.analyses.change_prompt(await find_prompt(client, prompt), **changes)
+
+    changed = call(Target(server, key), run)
+    return print_json(changed) if as_json else typer.echo(f"{changed.title}: version {changed.version}")
+
+
+@app.command()
+def rm(prompt: Which, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Delete a prompt; answers to it stay."""
+
+    async def run(client: Client) -> UUID:
+        found = await find_prompt(client, prompt)
+        await client.analyses.delete_prompt(found)
+        return found
+
+    gone = call(Target(server, key), run)
+    return print_json({"deleted": gone}) if as_json else typer.echo("Deleted.")
+
+
+async def find_prompt(client: Client, typed: str) -> UUID:
+    return choose_prompt(typed, await client.analyses.list_prompts())
+
+
+def choose_prompt(typed: str, known: Sequence[Prompt]) -> UUID:
+    """By its title where only one has it, else by its id."""
+    named = [one.id for one in known if one.title.casefold() == typed.strip().casefold()]
+    if len(named) == 1:
+        return named[0]
+    part = read_part(typed)
+    return part if isinstance(part, UUID) else match_parts([part], [one.id for one in known], "prompt")[part]
+
+
+def given(**values: object) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def row_of(prompt: Prompt) -> list[str]:
+    return [
+        short_id(prompt.id),
+        prompt.title,
+        prompt.content,
+        str(prompt.execution_order),
+        str(prompt.version),
+        "yes" if prompt.active else "no",
+        "Octavo" if prompt.built_in else "you",
+    ]
