@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -39,6 +40,16 @@ class Made:
     record: dict[str, JSON]
 
 
+class Author(NamedTuple):
+    """Who made a revision; `user` is None for a person who came with a key."""
+
+    made_by: str
+    user: UUID | None = None
+
+
+ENGINE = Author("engine")
+
+
 async def store_result(bucket: Bucket, folder: str, conversion: Conversion, mapping: StoredMapping) -> Made:
     """The XML, which is valid, or nothing."""
     document = await asyncio.to_thread(_rendered, conversion, mapping.read())
@@ -52,7 +63,7 @@ def _rendered(conversion: Conversion, mapping: Mapping) -> bytes:
 
 
 async def save_revision(
-    connection: Connection, conversion: UUID, made: Made, result_days: int, user: UUID | None = None
+    connection: Connection, conversion: UUID, made: Made, result_days: int, author: Author = ENGINE
 ) -> list[str]:
     """In the caller's transaction; answers the keys of objects that nobody needs any more."""
     file = {"id": conversion, "kind": "result_xml"}
@@ -60,7 +71,7 @@ async def save_revision(
     stored = {"key": made.stored.key, "bytes": made.stored.bytes, "sha256": made.stored.sha256}
     await connection.execute(QUERIES.insert_object, stored)
     await connection.execute(QUERIES.keep_file, file | {"key": made.stored.key})
-    by = {"made_by": "person" if user else "engine", "user": user}
+    by = {"made_by": author.made_by, "user": author.user}
     values = {"id": conversion, "record": Jsonb(made.record), "result_days": result_days} | by
     await connection.execute(QUERIES.add_revision, values)
     unused = await connection.execute(QUERIES.delete_unused_objects, {"keys": old})
@@ -91,7 +102,7 @@ class Corrections:
                     raise NotFound
                 if row[0] != found.revision:
                     raise Outdated
-                unused = await save_revision(connection, conversion, made, self.result_days, user)
+                unused = await save_revision(connection, conversion, made, self.result_days, Author("person", user))
         except BadInput:
             await self.bucket.delete([made.stored.key])
             raise

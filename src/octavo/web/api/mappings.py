@@ -6,18 +6,24 @@ import asyncio
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from octavo.convert.errors import UnknownMapping
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.xml import schema_of
 from octavo.intake.mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.intake.names import clean_filename
+from octavo.model.errors import NotFound
+from octavo.owners import Caller
 from octavo.web.api import problems
-from octavo.web.parts import PartsOf, Reading, Writing
+from octavo.web.parts import Parts, PartsOf, Reading, Writing
 
 router = APIRouter(prefix="/api/v1/mappings", tags=["mappings"])
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+Name = Annotated[str, Path(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class NewMapping(BaseModel):
@@ -67,20 +73,27 @@ async def check(caller: Writing, new: NewMapping) -> MappingSummary:
     return _summary(StoredMapping(mapping.name, label, new.text))
 
 
-@router.get("/{name}", responses=problems(401, 422))
-async def mapping(parts: PartsOf, caller: Reading, name: str) -> MappingView:
+@router.get("/{name}", responses=problems(401, 404, 422))
+async def mapping(parts: PartsOf, caller: Reading, name: Name) -> MappingView:
     """One mapping with its text."""
-    async with parts.database.connection() as connection:
-        return _view(await find_mapping(connection, caller.owner_id, name))
+    return _view(await _find(parts, caller, name))
 
 
-@router.get("/{name}/schema", responses=problems(401, 422), response_class=Response)
-async def schema(parts: PartsOf, caller: Reading, name: str) -> Response:
+@router.get("/{name}/schema", responses=problems(401, 404, 422), response_class=Response)
+async def schema(parts: PartsOf, caller: Reading, name: Name) -> Response:
     """XML Schema that every result of this mapping fits."""
-    async with parts.database.connection() as connection:
-        found = await find_mapping(connection, caller.owner_id, name)
+    found = await _find(parts, caller, name)
     body = await asyncio.to_thread(lambda: schema_of(found.read()))
     return Response(body, media_type="application/xml", headers={"x-content-type-options": "nosniff"})
+
+
+async def _find(parts: Parts, caller: Caller, name: str) -> StoredMapping:
+    """In a path, a name that means nothing is something that is not there."""
+    async with parts.database.connection() as connection:
+        try:
+            return await find_mapping(connection, caller.owner_id, name)
+        except UnknownMapping:
+            raise NotFound from None
 
 
 def _summary(stored: StoredMapping) -> MappingSummary:

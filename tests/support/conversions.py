@@ -1,0 +1,39 @@
+"""Conversions for tests: a small invoice, asking for one, and waiting for what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from octavo.intake.conversions import Begun, ConversionIntake
+from octavo.library.conversions import Found, show_conversion
+from tests.support.library import Desk
+from tests.support.pdf import Pdf, Words
+
+MOST_BYTES = 1 << 20
+SOURCE_DAYS = 7
+
+
+def invoice(number: str = "A-17", total: str = "12.50") -> Pdf:
+    """One page that `invoice_v1` reads."""
+    lines = (f"Invoice no: {number}", "Date: 2024-08-15", f"Total: {total} EUR")
+    return Pdf([[Words(line, 72, 100 + 20 * row) for row, line in enumerate(lines)]])
+
+
+async def in_pieces(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), 1000):
+        yield body[start : start + 1000]
+
+
+async def convert(desk: Desk, owner: UUID, body: bytes, mapping: str = "invoice_v1", name: str = "in.pdf") -> Begun:
+    intake = ConversionIntake(desk.database, desk.bucket, MOST_BYTES, SOURCE_DAYS)
+    return await intake.take_file(owner, name, lambda: mapping, in_pieces(body))
+
+
+async def converted(desk: Desk, owner: UUID, conversion: UUID) -> Found:
+    """As soon as nothing happens to it any more."""
+    async with asyncio.timeout(30), desk.database.connection() as connection:
+        while (found := await show_conversion(connection, owner, conversion)).status in {"queued", "processing"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        return found
