@@ -291,7 +291,8 @@ def _flat(pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
 
 def _as_written(one: Claim, other: Claim, roots: frozenset[str]) -> list[str]:
     written = {as_root(word): word for claim in (other, one) for word in claim.words}
-    return [written[word] for word in one.order + other.order if word in roots and word in written][:3]
+    order = dict.fromkeys((*one.order, *other.order))
+    return [written[word] for word in order if word in roots and word in written][:3]
 
 
 def _words_at(claim: Claim, first: int, last: int) -> str:
