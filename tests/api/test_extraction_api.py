@@ -49,7 +49,7 @@ async def test_without_a_model_elsewhere_the_answer_says_why_and_nothing_changes
     finish(engine, document)
     refused(await person.post(f"{DOCUMENTS}/{document}/retry", json={"extraction": "clean"}), 422, "AI_NO_MODEL")
     assert await house.rows(INPUTS) == [("1", None, None)]
-    assert "Tidy up" not in (await person.get(f"/documents/{document}")).text
+    assert "with a model" not in (await person.get(f"/documents/{document}")).text
     assert (await person.get("/api/v1/settings")).json()["extraction"] == ["plain"]
     refused(await add(person, extraction="magic"), 422, "VALIDATION")
 
@@ -75,7 +75,7 @@ async def test_a_text_is_written_when_it_comes_in_or_later_and_rapid_clicks_make
     finish(engine, document)
     assert "extraction" not in (await person.get(f"{DOCUMENTS}/{document}")).json()["metadata"]
     page = (await person.get(f"/documents/{document}")).text
-    assert ("Tidy up the text" in page, "Read the pages" in page) == (True, False)
+    assert ("Tidy up with a model" in page, "Read with a model" in page) == (True, False)
     # Asked for again, although it is there: models are asked anew.
     for _ in range(2):
         assert (await person.post(f"/actions/documents/{document}/clean")).status_code == 303
