@@ -27,7 +27,13 @@ Stable: programs may rely on them. The API answers them as `application/problem+
 |---|---|---|---|
 """
 # What is documented; errors elsewhere are internal, or have the code of one of these.
-ERRORS = ("octavo.model.errors", "octavo.intake.errors", "octavo.fetch.errors", "octavo.intake.links.errors")
+ERRORS = (
+    "octavo.model.errors",
+    "octavo.intake.errors",
+    "octavo.fetch.errors",
+    "octavo.intake.links.errors",
+    "octavo.convert.errors",
+)
 DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
 
 

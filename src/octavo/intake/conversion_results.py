@@ -15,6 +15,7 @@ from octavo.convert.mapping import Mapping
 from octavo.convert.records import conversion_from_json, conversion_to_record
 from octavo.convert.xml import render, validate
 from octavo.database import Connection, Database, load_queries
+from octavo.intake.errors import Outdated
 from octavo.intake.mappings import StoredMapping, find_mapping
 from octavo.library.conversions import show_conversion
 from octavo.model.errors import BadInput, NotFound
@@ -23,13 +24,6 @@ from octavo.model.json import JSON
 from octavo.storage import Bucket, Stored
 
 QUERIES = load_queries("conversions")
-
-
-class Outdated(BadInput):
-    """Somebody else corrected it meanwhile. Look at it again."""
-
-    code = "OUTDATED"
-    status = 409
 
 
 @dataclass(frozen=True, slots=True)

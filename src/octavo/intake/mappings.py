@@ -16,19 +16,12 @@ from octavo.convert.mapping import Mapping
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.shipped import shipped_names, shipped_text
 from octavo.database import Connection, load_queries
+from octavo.intake.errors import MappingTaken
 from octavo.intake.names import clean_filename
-from octavo.model.errors import BadInput
 from octavo.model.ids import new_id
 
 QUERIES = load_queries("conversions")
 DEFAULT_MAPPING = "pt_simon_invoice_v1"
-
-
-class MappingTaken(BadInput):
-    """There is a mapping of this name already, and one that was added never changes. Give it the next version."""
-
-    code = "MAPPING_TAKEN"
-    status = 409
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ import pytest
 
 from octavo.convert.corrections import Correction
 from octavo.database import load_queries
-from octavo.intake.conversion_results import Corrections, Outdated
+from octavo.intake.conversion_results import Corrections
 from octavo.intake.conversions import ConversionIntake
-from octavo.intake.mappings import MappingTaken, add_mapping
+from octavo.intake.errors import MappingTaken, Outdated
+from octavo.intake.mappings import add_mapping
 from octavo.jobs.queue import cancel
 from octavo.library.conversions import (
     Expired,
