@@ -102,6 +102,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/events": Rule("read", "document"),
     "GET /api/v1/documents/{document}/versions": Rule("read", "document"),
     "GET /api/v1/documents/{document}/diff": Rule("read", "second version"),
+    "POST /api/v1/ask": Rule("read", None, body=given(question="What is it?")),
     "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),
     "GET /api/v1/documents/{document}/pages/{number}.png": Rule("read", "pictured document"),
     "GET /api/v1/documents/{document}/source": Rule("read", "document"),

@@ -48,7 +48,7 @@ class WebProcess:
     def process_documents(self) -> None:
         """A worker does all that there is to do, and goes."""
         with running([sys.executable, "-m", "octavo", "worker"], self.environment):
-            wait_until(self._is_idle, 30, "every document is processed")
+            wait_until(self._is_idle, 60, "every document is processed")
 
     def _is_idle(self) -> bool:
         with psycopg.connect(self.database_info) as connection:

@@ -27,6 +27,7 @@ LOOK_SECONDS = 0.2
 LEAST_SHARE = 0.1
 # How long a model whose quota is used up is left alone, where its provider does not say it.
 QUOTA_SECONDS = 60.0
+ABANDONED = "abandoned"
 SCOPES = {
     "document": ("for this document", "OCTAVO_DOCUMENT_BUDGET"),
     "owner": ("for this owner this month", "OCTAVO_OWNER_BUDGET"),
@@ -117,10 +118,15 @@ class Till:
             if reservation.verdict is Verdict.ANSWERED and (reused := await self.reuse(question)):
                 return reused
             await asyncio.sleep(LOOK_SECONDS)
-        await asyncio.sleep(reservation.seconds or 0)
-        started = time.monotonic()
+        started, is_sent = time.monotonic(), False
         try:
+            await asyncio.sleep(reservation.seconds or 0)
+            started, is_sent = time.monotonic(), True
             made = await send(question.seconds_left)
+        except asyncio.CancelledError:
+            if wanted.caller.job_id is None:  # a job's lease tells that nobody waits any more
+                await asyncio.shield(self._abandon(wanted, time.monotonic() - started, is_sent=is_sent))
+            raise
         except ProviderFault as fault:
             cost = None if fault.usage is None else price.cost(fault.usage)
             await self._note_fault(wanted, fault, cost, time.monotonic() - started)
@@ -153,6 +159,11 @@ class Till:
                 raise ProviderFault(Fault.RATE_LIMITED, retry_after=reservation.seconds)
             case _:
                 return reservation
+
+    async def _abandon(self, wanted: Wanted, seconds: float, *, is_sent: bool) -> None:
+        """Who asked has left: what was sent counts at its estimate, and the same may be asked anew at once."""
+        cost = None if is_sent else Decimal(0)
+        await self._ledger.fail(wanted.id, ABANDONED, Usage(), cost, seconds, hurts=None)
 
     async def _note_fault(self, wanted: Wanted, fault: ProviderFault, cost: Decimal | None, seconds: float) -> None:
         log.warning(

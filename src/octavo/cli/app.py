@@ -12,6 +12,7 @@ import typer
 from octavo.cli import (
     add,
     analyse,
+    ask,
     connections,
     convert,
     diff,
@@ -44,6 +45,7 @@ app = typer.Typer(
 app.add_typer(add.app)
 app.add_typer(documents.app)
 app.add_typer(diff.app)
+app.add_typer(ask.app)
 app.add_typer(connections.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)

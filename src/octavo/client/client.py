@@ -14,6 +14,7 @@ from uuid import UUID
 
 from octavo.client.address import read_key
 from octavo.client.analysing import AnalysisCalls
+from octavo.client.answers import AnswerSources, AnswerText, follow_answer
 from octavo.client.bodies import FileBody, OnProgress
 from octavo.client.connections import Connection, Decision, Rebuilding
 from octavo.client.conversions import ConversionCalls
@@ -289,6 +290,12 @@ class Client:
         wanted = {"since": since, "since_revision": since_revision, "revision": revision}
         query = {name: str(value) for name, value in wanted.items() if value is not None}
         return read_record(Comparison, await self._get(f"/documents/{document}/diff", query))
+
+    async def ask(self, question: str, documents: Sequence[UUID] = ()) -> AsyncGenerator[AnswerText | AnswerSources]:
+        """An answer from these documents or from all: its statements as they come, then what they cite."""
+        async with aclosing(follow_answer(self._wire, question, documents)) as events:
+            async for form, said in events:
+                yield read_record(form, said)
 
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """The pieces of its text, in order."""

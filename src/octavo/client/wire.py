@@ -90,7 +90,9 @@ class Wire:
         """An answer that is read as it comes; it is made once, whatever it says."""
         timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
         try:
-            async with self._http.stream(ask.method, ask.path, headers=dict(ask.headers), timeout=timeout) as answer:
+            async with self._http.stream(
+                ask.method, ask.path, headers=dict(ask.headers), json=ask.json, timeout=timeout
+            ) as answer:
                 yield answer
         except httpx.RequestError as error:
             raise Unreachable(self._explain(error)) from error

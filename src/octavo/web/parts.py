@@ -32,6 +32,8 @@ from octavo.web.unlocking import Unlocking
 SESSION_COOKIE = "octavo_session"
 # Long texts are compared one at a time: it takes a processor for a second or two.
 COMPARING_WAIT, COMPARING_BUSY_SECONDS = 20, 2.0
+# Models answer side by side; a crowd has to wait.
+ANSWERS_AT_ONCE, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS = 8, 40, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Parts:
     unlocking: Unlocking
     models: Models
     comparing: Turns = field(default_factory=lambda: Turns(1, COMPARING_WAIT, COMPARING_BUSY_SECONDS))
+    answering: Turns = field(default_factory=lambda: Turns(ANSWERS_AT_ONCE, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS))
 
     async def readiness(self) -> list[Check]:
         return await check_readiness(self.database, self.bucket, storage_place(self.settings))

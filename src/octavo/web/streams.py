@@ -73,9 +73,9 @@ class EventStream(Response):
         async with self._hub.seat(self._follower.owner) as seat:
             start = await self._find_start()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            leaving = asyncio.create_task(_wait_for_leaving(receive))
+            leaving = asyncio.create_task(wait_for_leaving(receive))
             try:
-                await _first_of(leaving, self._send_events(seat, start, send), self._watch(seat), seat.ended.wait())
+                await first_of(leaving, self._send_events(seat, start, send), self._watch(seat), seat.ended.wait())
                 if not leaving.done():
                     await _end(seat, scope, send, leaving)
             finally:
@@ -94,15 +94,15 @@ class EventStream(Response):
         return after
 
     async def _send_events(self, seat: Seat, start: Cursor, send: Send) -> None:
-        await _send_body(send, hello(start))
+        await send_body(send, hello(start))
         position = start
         async for events in self._events(seat, start):
             fresh = [event for event in events if event.cursor > position]
             if fresh:
-                await _send_body(send, b"".join(map(frame, fresh)))
+                await send_body(send, b"".join(map(frame, fresh)))
                 position = fresh[-1].cursor
             elif not events:
-                await _send_body(send, HEARTBEAT)
+                await send_body(send, HEARTBEAT)
 
     async def _events(self, seat: Seat, start: Cursor) -> AsyncGenerator[Iterable[Event]]:
         """What was missed, page by page, then what happens; nothing when nothing happens for a while."""
@@ -148,16 +148,16 @@ def frame(event: Event) -> bytes:
     return b"id: %s\ndata: %s\n\n" % (str(event.cursor).encode(), _FORM.dump_json(public_form(event)))
 
 
-async def _send_body(send: Send, body: bytes, *, more: bool = True) -> None:
+async def send_body(send: Send, body: bytes, *, more: bool = True) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
-async def _wait_for_leaving(receive: Receive) -> None:
+async def wait_for_leaving(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
+async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
     """Until the first of them is over; an error of ours is raised, a database that is away only ends the stream."""
     tasks = [asyncio.create_task(one) for one in others]
     try:
@@ -176,7 +176,7 @@ async def _end(seat: Seat, scope: Scope, send: Send, leaving: asyncio.Task[None]
     """In good order if the caller takes what is sent, and else by cutting the connection."""
     try:
         async with asyncio.timeout(0 if seat.is_slow else FAREWELL_SECONDS):
-            await _send_body(send, b"", more=False)
+            await send_body(send, b"", more=False)
     except TimeoutError:
         if drop := scope.get(DROP):
             drop()

@@ -1,5 +1,6 @@
 """What models are asked to do. A task is one small file here, its prompt in `prompts/`, and a line below."""
 
+from octavo.ai.tasks.answer_question import ANSWER_QUESTION
 from octavo.ai.tasks.answer_segment import ANSWER_SEGMENT
 from octavo.ai.tasks.classify_document import CLASSIFY_DOCUMENT
 from octavo.ai.tasks.classify_image import CLASSIFY_IMAGE, ImageToClassify
@@ -12,6 +13,7 @@ from octavo.ai.tasks.judge_contradictions import JUDGE_CONTRADICTIONS
 from octavo.ai.tasks.task import MarkdownText, Task, Tasks
 
 TASKS = Tasks(
+    ANSWER_QUESTION,
     ANSWER_SEGMENT,
     CONSOLIDATE_ANSWERS,
     CLASSIFY_DOCUMENT,
@@ -24,6 +26,7 @@ TASKS = Tasks(
 )
 
 __all__ = [
+    "ANSWER_QUESTION",
     "ANSWER_SEGMENT",
     "CLASSIFY_DOCUMENT",
     "CLASSIFY_IMAGE",

@@ -5,6 +5,7 @@ from octavo.web.pages import (
     actions,
     adding,
     appearance,
+    ask,
     connections,
     edit,
     history,
@@ -27,6 +28,7 @@ ROOMS = (settings, account, keys, webhooks, appearance)
 PAGES = (
     library,
     search,
+    ask,
     reader,
     connections,
     edit,

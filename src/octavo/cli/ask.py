@@ -1,0 +1,84 @@
+"""`octavo ask`: an answer from the documents, printed as it comes, with its sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from octavo.cli.names import find_ids
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_json
+from octavo.cli.remote import Target, call
+from octavo.cli.tables import clean, open_console, short_id
+from octavo.model.errors import BadInput
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+    from octavo.client.answers import AnswerSources, AnswerText, Citation
+
+UNVERIFIED = "(not verified)"
+
+app = typer.Typer()
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="In your own words.")],
+    among: Annotated[
+        list[str] | None,
+        typer.Option("--in", metavar="ID", help="Only this document, by some of its id; may be repeated."),
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask your documents. The answer cites them; what is not found letter by letter where it is cited is marked.
+
+    The exit code is 1 when the documents do not answer it.
+    """
+    from octavo.client.answers import AnswerText
+
+    if not question.strip():
+        raise BadInput("Ask something.")
+
+    async def run(client: Client) -> tuple[list[AnswerText], AnswerSources | None]:
+        said: list[AnswerText] = []
+        sources: AnswerSources | None = None
+        async for one in client.ask(question, await find_ids(client, among or ())):
+            if isinstance(one, AnswerText):
+                said.append(one)
+                if not as_json:
+                    print_statement(one)
+            else:
+                sources = one
+        return said, sources
+
+    said, sources = call(Target(server, key), run)
+    if as_json:
+        print_json({"statements": said, "sources": sources})
+    elif sources:
+        print_sources(sources)
+    raise typer.Exit(0 if sources and sources.found else 1)
+
+
+def print_statement(one: AnswerText) -> None:
+    mark = f" {UNVERIFIED}" if one.citations and not one.verified else ""
+    open_console().print(f"{clean(one.text)}{mark}", soft_wrap=True)
+
+
+def print_sources(sources: AnswerSources) -> None:
+    console = open_console()
+    for one in sources.citations:
+        console.print(f"\n[{one.number}] {say_place(one)}", style="bold", soft_wrap=True)
+        console.print(f"    “{clean(one.quote)}”", soft_wrap=True)
+    cost = f", {sources.cost_usd:.4f} USD" if sources.cost_usd else ""
+    if sources.citations:
+        who = "Sentences of the documents, found offline" if sources.made_by == "local" else f"By {sources.made_by}"
+        typer.echo(f"\n{who}{cost}.")
+
+
+def say_place(one: Citation) -> str:
+    page = f", page {one.page}" if one.page else ""
+    mark = "" if one.verified else f" {UNVERIFIED}"
+    return f"{clean(one.title)}{page}, {short_id(one.document_id)}{mark}"
