@@ -1,31 +1,48 @@
--- name: terms(owner, words, common)
--- Each word as every language of the owner reads it, with what ranking has to know: in how many of the passages of that
--- language it is, and how long these are. A single character of a script without spaces stands for what begins with it.
+-- name: settle()!
+-- How statements are planned for the rest of the transaction. To look at the words of a passage costs more than the planner
+-- thinks, because they lie in TOAST; a second process takes longer to start than it helps; and an owner's passages may be
+-- few among the neighbours that an index finds first, so that it has to go on until there are enough.
+SELECT set_config('cpu_operator_cost', '0.1', true), set_config('max_parallel_workers_per_gather', '0', true),
+       set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '100', true);
+
+-- name: terms(owner, words)
+-- Each word as every language of the owner reads it, and how many passages of that language there are and how long. A
+-- single character of a script without spaces stands for what begins with it.
 WITH languages AS MATERIALIZED (
     SELECT search_config(d.language) AS config, sum(p.passages) AS passages, greatest(sum(p.words) / sum(p.passages), 1) AS average
     FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
     WHERE d.owner_id = :owner AND d.deleted_at IS NULL
     GROUP BY 1
-), lexed AS (
-    SELECT l.*, t.lexeme, t.lexeme ~ '^[\u0E00-\u9FFF]$' AS is_one, w.place
-    FROM languages l CROSS JOIN unnest(:words::text[]) WITH ORDINALITY AS w (word, place)
-    CROSS JOIN LATERAL unnest(to_tsvector(l.config, search_text(w.word))) AS t
-    WHERE NOT (length(w.word) > 1 AND t.lexeme ~ '^[\u0E00-\u9FFF]$')
-), wanted AS MATERIALIZED (
-    SELECT config, passages, average, lexeme_query('3 ' || lexeme) AS often,
-           CASE WHEN is_one THEN (lexeme_query(lexeme)::text || ':*')::tsquery ELSE lexeme_query(lexeme) END AS query
-    FROM lexed ORDER BY place
-), counted AS MATERIALIZED (
+)
+SELECT l.config::text, lexeme_query(t.lexeme)::text || CASE WHEN t.lexeme ~ '^[\u0E00-\u9FFF]$' THEN ':*' ELSE '' END AS query,
+       lexeme_query('3 ' || t.lexeme)::text AS often, l.passages::integer, l.average::double precision
+FROM languages l CROSS JOIN unnest(:words::text[]) WITH ORDINALITY AS w (word, place)
+CROSS JOIN LATERAL unnest(to_tsvector(l.config, search_text(w.word))) AS t
+WHERE NOT (length(w.word) > 1 AND t.lexeme ~ '^[\u0E00-\u9FFF]$')
+ORDER BY w.place;
+
+-- name: counts_of_few(owner, queries)
+-- In how many passages of each language something is, of an owner who has few: all of them are looked at, once.
+SELECT p.config::text, q.query::text, count(*)::integer AS found_in, 0 AS often_in
+FROM (SELECT search_config(d.language) AS config, (ARRAY[c.words])[1] AS words
+      FROM documents d JOIN chunk_words c ON c.document_id = d.id AND c.revision = d.revision
+      WHERE d.owner_id = :owner AND d.deleted_at IS NULL OFFSET 0) AS p
+JOIN (SELECT unnest(:queries::text[])::tsquery AS query) AS q ON p.words @@ q.query
+GROUP BY 1, 2;
+
+-- name: counts(owner, queries, often, common)
+-- The same by the index; where something is in many, also how many use it often.
+WITH counted AS MATERIALIZED (
     SELECT q.query, q.often, n.config, n.passages
-    FROM (SELECT DISTINCT query, often FROM wanted) AS q CROSS JOIN LATERAL count_matches(:owner, q.query) AS n
+    FROM unnest(:queries::text[], :often::text[]) AS q (query, often)
+    CROSS JOIN LATERAL count_matches(:owner, q.query::tsquery) AS n
 ), used_often AS MATERIALIZED (
     SELECT q.often, n.config, n.passages
-    FROM (SELECT DISTINCT often FROM counted WHERE passages > :common) AS q CROSS JOIN LATERAL count_matches(:owner, q.often) AS n
+    FROM (SELECT DISTINCT often FROM counted WHERE passages > :common) AS q
+    CROSS JOIN LATERAL count_matches(:owner, q.often::tsquery) AS n
 )
-SELECT w.config::text, w.query::text, w.often::text, w.passages::integer, w.average::double precision,
-       coalesce(n.passages, 0) AS found_in, coalesce(o.passages, 0) AS often_in
-FROM wanted w LEFT JOIN counted n ON n.config = w.config AND n.query = w.query
-LEFT JOIN used_often o ON o.config = w.config AND o.often = w.often;
+SELECT c.config::text, c.query, c.passages AS found_in, coalesce(o.passages, 0) AS often_in
+FROM counted c LEFT JOIN used_often o ON o.config = c.config AND o.often = c.often;
 
 -- name: phrases(owner, phrases)
 -- Phrases as every language of the owner reads them; one that says nothing in a language is missing there. The last
@@ -86,10 +103,6 @@ WHERE w.score >= :share ORDER BY w.score DESC, c.id LIMIT :most;
 SELECT chunk_id, document_id, score FROM nearest_passages(
     :owner, :chosen, (SELECT id FROM embedding_models WHERE name = :model), :vector::vector, :required::tsquery,
     :excluded::tsquery, :by_index, :most);
-
--- name: look_far()!
--- An owner's passages may be few among the neighbours that an index finds first, so it goes on until there are enough.
-SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '100', true);
 
 -- name: how_many(owner)
 SELECT coalesce(sum(p.passages), 0)::integer AS passages
