@@ -9,7 +9,7 @@ from math import log
 from typing import TypeVar
 
 # So many passages are weighed for a language at most; the rest of them only mention a common word.
-MOST_CANDIDATES = 3000
+MOST_CANDIDATES = 1500
 MOST_TERMS = 24
 # Reciprocal rank fusion. Found on one half of the Cranfield questions, checked on the other (decision 19).
 FUSION_RANK = 10

@@ -26,6 +26,7 @@ async def related_documents(
     connection: Connection, owner: UUID, document: UUID, model: str, limit: int = MOST_RELATED
 ) -> list[Related]:
     """By vectors of a model if there are any, the most similar first; none for a document without vectors."""
+    await connection.execute(QUERIES.settle)
     values = {"owner": owner, "document": document, "model": model}
     means = await fetch_rows(connection, QUERIES.mean_vector, values)
     if not means:

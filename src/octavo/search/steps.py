@@ -18,13 +18,13 @@ from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.model.errors import OctavoError, TimedOut
 from octavo.search.asking import Asked, read_query
 from octavo.search.contract import DEFAULT_LIMIT, Degraded, Embeds, Filters, Found, Hit, Mode, Scores
+from octavo.search.counting import count_terms
 from octavo.search.ranking import (
     MOST_CANDIDATES,
     TEXT_WEIGHT,
     TITLE_WEIGHT,
     VECTOR_WEIGHT,
     Plan,
-    Term,
     fuse,
     plan,
     spread,
@@ -35,7 +35,7 @@ QUERIES = load_queries("search")
 # So many of each way of looking are fused.
 POOL = 100
 # What is weighed at most, whatever the plan took for few.
-ROOM = 2 * MOST_CANDIDATES
+ROOM = MOST_CANDIDATES + 500
 # Up to so many passages all are compared; above, an index finds the nearest.
 EXACT_PASSAGES = 20_000
 # How much of what is asked a title has to say.
@@ -111,8 +111,9 @@ async def search(
     `vector` is that of the query; without one only words are looked for.
     """
     asked = read_query(query) if isinstance(query, str) else query
+    await connection.execute(QUERIES.settle)
     limits = await _read_limits(connection, owner, asked, filters or Filters())
-    planned = await _plan(connection, owner, asked)
+    planned = plan(await count_terms(connection, owner, asked.words))
     by_words: list[Row] = []
     by_title: list[Row] = []
     by_vector: list[Row] = []
@@ -161,11 +162,6 @@ def _all_of(queries: Iterable[str | None]) -> str | None:
     return " & ".join(f"({query})" for query in queries if query) or None
 
 
-async def _plan(connection: Connection, owner: UUID, asked: Asked) -> Plan:
-    values = {"owner": owner, "words": list(asked.words), "common": MOST_CANDIDATES // 2}
-    return plan(Term(**row) for row in await _fetch(connection, QUERIES.terms, values))
-
-
 async def _by_words(connection: Connection, limits: Limits, planned: Plan) -> list[Row]:
     values = {
         **limits.values(),
@@ -206,8 +202,6 @@ async def nearest(connection: Connection, limits: Limits, model: str, vector: st
     """The passages whose vectors of a model are nearest to this one."""
     (count,) = await _fetch(connection, QUERIES.how_many, {"owner": limits.owner})
     by_index = count["passages"] > EXACT_PASSAGES
-    if by_index:
-        await connection.execute(QUERIES.look_far)
     values = {**limits.values(), "model": model, "vector": vector, "by_index": by_index, "most": most}
     return await _fetch(connection, QUERIES.by_vector, values)
 
