@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,12 +34,7 @@ class Reading:
     missing: tuple[int, ...]
 
 
-async def read_pages(
-    reader: PageReader,
-    tokens: Sequence[int],
-    limits: CallLimits | None = None,
-    on_progress: Callable[[int], None] | None = None,
-) -> Reading:
+async def read_pages(reader: PageReader, tokens: Sequence[int], limits: CallLimits | None = None) -> Reading:
     """All pages; `tokens` has an estimate for each. Raises `TokenLimit` for a page that no answer can hold."""
     limits = limits or CallLimits()
     parts: list[Part] = []
@@ -51,8 +46,6 @@ async def read_pages(
             waiting += halve_call(pages, limits)[::-1]
             continue
         parts.append(Part(pages, answer.markdown))
-        if on_progress:
-            on_progress(pages.last)
     joined = stitch(parts)
     marked = find_marks(joined.markdown)
     missing = tuple(number for number in range(1, len(tokens) + 1) if number not in marked)
