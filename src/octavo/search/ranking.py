@@ -76,6 +76,8 @@ def rarity(term: Term) -> float:
 
 def choose(terms: Sequence[Term]) -> list[str]:
     """All passages with a rare word; of those with a common one, who uses it often, and who has all the words."""
+    if terms and terms[0].passages <= MOST_CANDIDATES:
+        return [term.query for term in terms]
     room = MOST_CANDIDATES
     chosen: list[str] = []
     common: list[Term] = []
@@ -87,9 +89,9 @@ def choose(terms: Sequence[Term]) -> list[str]:
             common.append(term)
     if common and len(terms) > 1:
         chosen.append(f"({' & '.join(term.query for term in terms)})")
-    # The rarest of the common words decides the most, and is taken even where it is used often by many.
+    # The rarest of the common words decides the most, and is taken even where it is used often by many, or by nobody.
     for place, term in enumerate(common):
-        if place == 0 or term.often_in <= room:
+        if place == 0 or 0 < term.often_in <= room:
             chosen.append(term.often if term.often_in else term.query)
             room -= term.often_in
     return chosen
