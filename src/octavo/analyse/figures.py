@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from octavo.jobs.views import Eta
+
 # After so long without progress something is wrong, although it is being tried again.
 STUCK_SECONDS = 15 * 60
 LEAST_SAMPLES = 3
@@ -53,12 +55,6 @@ class Percent:
     upload: int
     processing: int
     overall: int
-
-
-@dataclass(frozen=True, slots=True)
-class Eta:
-    low_seconds: float
-    high_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from uuid import UUID
 from octavo.analyse.figures import (
     Counts,
     Done,
-    Eta,
     Health,
     ItemsDone,
     Percent,
@@ -19,7 +18,7 @@ from octavo.analyse.figures import (
     percent_of,
 )
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.jobs.views import DEFAULT_LIMIT, JobError
+from octavo.jobs.views import DEFAULT_LIMIT, Eta, JobError
 from octavo.model.errors import BadInput, NotFound
 from octavo.model.pages import Page, make_cursor, read_cursor
 
@@ -81,6 +80,15 @@ class SegmentView:
     tokens: int
     ready: bool
     split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An item as a grid shows it."""
+
+    id: UUID
+    status: str
+    error: JobError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +175,13 @@ async def list_segments(connection: Connection, owner: UUID, analysis: UUID) -> 
     """In the order of their pages; what was cut stands before its parts."""
     await _check(connection, owner, analysis)
     return [SegmentView(**row) for row in await fetch_rows(connection, QUERIES.segments, {"analysis": analysis})]
+
+
+async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dict[tuple[UUID, UUID], Cell]:
+    """By segment and prompt."""
+    await _check(connection, owner, analysis)
+    rows = await fetch_rows(connection, QUERIES.cells, {"analysis": analysis})
+    return {(row["segment_id"], row["prompt_id"]): Cell(row["id"], row["status"], _error(row)) for row in rows}
 
 
 async def list_items(

@@ -69,7 +69,7 @@ def work_off(engine: Engine, workers: Workers, kills: int, answers: int) -> None
     chance = random.Random(kills)
     alive = [workers.start() for _ in range(2)]
     done = "SELECT count(*) FROM analysis_items WHERE status = 'done'"
-    killed, deadline = 0, time.monotonic() + 120 + 20 * kills
+    killed, deadline = 0, time.monotonic() + 120 + 90 * kills  # only limits a test that fails
     while engine.one(STATUS) not in ("completed", "error"):
         assert time.monotonic() < deadline
         if killed < kills and engine.one(done) >= killed * answers // (kills + 1):
@@ -92,7 +92,7 @@ def test_everything_is_answered_once_and_paid_for_as_billed(
 ) -> None:
     settings = {"providers": "gemini", "gemini_key": SECRET, "gemini_url": gemini.url, "embedding_model": "local"}
     with (
-        workers_in(folder, database_info, lease_seconds=1, worker_slots=AT_ONCE, **settings) as workers,
+        workers_in(folder, database_info, lease_seconds=2, worker_slots=AT_ONCE, **settings) as workers,
         engine_on(database_info) as engine,
     ):
         analysis = asyncio.run(begin(database_info, workers.data, pages, prompts))

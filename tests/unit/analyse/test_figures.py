@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.analyse.figures import Counts, Eta, eta_of, health_of, percent_of
+from octavo.analyse.figures import Counts, eta_of, health_of, percent_of
+from octavo.jobs.views import Eta
 
 HALF = Counts(
     status="analyzing",

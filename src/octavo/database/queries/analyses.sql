@@ -152,6 +152,14 @@ SELECT s.id, s.parent_id, s.first, s.last, s.first - s.context_first AS context,
        EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) AS split
 FROM segments s WHERE s.analysis_id = :analysis ORDER BY s.first, s.last DESC, s.id;
 
+-- name: cells(analysis)
+-- What a grid of segments and prompts shows, and no more.
+SELECT i.id, i.segment_id, i.prompt_id,
+       CASE WHEN i.status <> 'planned' THEN i.status WHEN j.status = 'processing' THEN 'running'
+            WHEN j.status = 'paused' THEN 'paused' WHEN j.attempt > 0 THEN 'retrying' ELSE 'planned' END AS status,
+       i.error_code, i.error_message
+FROM analysis_items i LEFT JOIN jobs j ON j.id = i.job_id WHERE i.analysis_id = :analysis;
+
 -- name: items(analysis, id, after_order, after_prompt, after_first, after_id, most)
 -- In the order in which they are asked. What is planned says how its job is.
 SELECT i.id, i.segment_id, i.prompt_id, r.title AS prompt_title, r.execution_order, s.first, s.last, i.generation, i.job_id,

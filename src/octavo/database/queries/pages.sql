@@ -4,7 +4,8 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS documents,
        (SELECT count(*) FROM jobs WHERE owner_id = :owner AND document_id IS NOT NULL AND kind <> 'embed_tags'
-           AND status IN ('queued', 'processing', 'paused')) AS working,
+           AND status IN ('queued', 'processing', 'paused'))
+       + (SELECT count(*) FROM analyses WHERE owner_id = :owner AND status = 'analyzing') AS working,
        (SELECT email FROM users WHERE id = :person) AS email,
        (SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL AND level = 'error') AS unread,
        clock_timestamp() AS now;

@@ -1,0 +1,49 @@
+// Keeps an analysis fresh while it goes on. What somebody points at, has opened or is about to press stays as it is.
+
+import { fetchPiece } from "./ask.js";
+import { one, parse } from "./dom.js";
+import { onEvent, onLost } from "./live.js";
+
+const LEAST_MS = 500;
+const PLACES = ["#an-status", "#an-grid", "#an-answers"];
+
+const { pieces } = one("#analysis").dataset;
+let pressed = false;
+let last = 0;
+let planned = 0;
+
+function plan() {
+  if (planned || document.hidden) return;
+  planned = setTimeout(refresh, Math.max(0, last + LEAST_MS - Date.now()));
+}
+
+async function refresh() {
+  try {
+    show(parse(await fetchPiece(pieces)));
+  } catch {
+    // The server is away for a moment; the next event asks again.
+  } finally {
+    last = Date.now();
+    planned = 0;
+  }
+}
+
+/** @param {HTMLElement} fresh */
+function show(fresh) {
+  for (const place of PLACES) {
+    const [here, now] = [one(place), one(place, fresh)];
+    if (isInUse(here) || here.innerHTML === now.innerHTML) continue;
+    here.replaceChildren(...now.childNodes);
+    here.dataset.status = now.dataset.status;
+  }
+}
+
+/** @param {Element} place */
+const isInUse = (place) =>
+  pressed || place.contains(document.activeElement) || place.querySelector("details[open]") !== null;
+
+addEventListener("pointerdown", () => (pressed = true), true);
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = false)), true);
+document.addEventListener("visibilitychange", plan);
+onEvent(plan);
+onLost(plan);
