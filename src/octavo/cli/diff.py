@@ -85,6 +85,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
         line.append(" ")
         add_part(console, line, "added", say_value(one.new))
         console.print(line, soft_wrap=True)
+    print_connections(console, found)
     if found.text is None:
         return typer.echo("One of them has no text to compare.")
     for change in found.text:
@@ -92,6 +93,16 @@ def print_comparison(console: Console, found: Comparison) -> None:
         console.print(say_change(console, change), soft_wrap=True)
     more = f", the first {len(found.text):,} are shown" if found.changes > len(found.text) else ""
     return typer.echo(f"{count_of(found.changes, 'change')} in the text{more}.")
+
+
+def print_connections(console: Console, found: Comparison) -> None:
+    from rich.text import Text
+
+    for kind, connections in (("removed", found.vanished), ("added", found.appeared)):
+        for one in connections:
+            line = Text(f"{one.engine.replace('_', ' ')}: ")
+            add_part(console, line, kind, f"{one.title}: {' '.join(one.quote.split())}")
+            console.print(line, soft_wrap=True)
 
 
 def say_side(side: Side) -> str:

@@ -63,6 +63,19 @@ class TextChange:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherConnection:
+    """What only one side is connected with: a passage of a third document."""
+
+    engine: str
+    strength: float
+    document_id: UUID
+    title: str
+    chunk_id: UUID
+    quote: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """`text` are the first of `changes`, None where one side has no text."""
 
@@ -71,3 +84,5 @@ class Comparison:
     fields: list[FieldChange]
     changes: int
     text: list[TextChange] | None
+    appeared: list[OtherConnection]
+    vanished: list[OtherConnection]

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
-from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.library.differences import Change, Part, compare
 from octavo.library.documents import Document, show_document
 from octavo.model.errors import BadInput, NotFound
@@ -25,6 +25,7 @@ Value: TypeAlias = str | int | list[str] | None
 MOST_BYTES = 32 << 20
 MOST_CHANGES = 500
 MOST_CHARACTERS = 1_000_000
+MOST_CONNECTIONS = 200
 FIELDS = (
     *("title", "author", "document_date", "language", "summary", "tags", "collection", "quality"),
     *("page_count", "word_count", "filename", "source_type", "bytes"),
@@ -102,14 +103,32 @@ class TextChange:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherConnection:
+    """What only one side is connected with: a passage of a third document."""
+
+    engine: str
+    strength: float
+    document_id: UUID
+    title: str
+    chunk_id: UUID
+    quote: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
-    """`text` are the first `changes` in the order of the text, None where one side has no text."""
+    """`text` are the first of the `changes` in the order of the text, None where one side has no text.
+
+    Connections that `appeared` are the new side's only, those that `vanished` the old one's; the strongest of each.
+    """
 
     old: Side
     new: Side
     fields: list[FieldChange]
     changes: int
     text: list[TextChange] | None
+    appeared: list[OtherConnection]
+    vanished: list[OtherConnection]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +165,9 @@ async def compare_documents(database: Database, bucket: Bucket, owner: UUID, old
     async with database.connection() as connection:
         old = old or await _find_before(connection, owner, new)
         before, after = await _open(connection, owner, old), await _open(connection, owner, new)
+        values = {"owner": owner, "old": old.document, "new": new.document, "most": MOST_CONNECTIONS}
+        # Of an earlier revision there are none left.
+        others = await fetch_rows(connection, QUERIES.other_connections, values) if old.document != new.document else []
     changes: list[Change] | None = None
     if before.key and after.key:
         texts = [(await bucket.read(key, limit=MOST_BYTES)).decode() for key in (before.key, after.key)]
@@ -156,7 +178,14 @@ async def compare_documents(database: Database, bucket: Bucket, owner: UUID, old
         fields=compare_fields(before.document, after.document),
         changes=len(changes or ()),
         text=None if changes is None else [_placed(one, before, after) for one in _first(changes)],
+        appeared=_connections(others, appeared=True),
+        vanished=_connections(others, appeared=False),
     )
+
+
+def _connections(rows: Sequence[Row], *, appeared: bool) -> list[OtherConnection]:
+    wanted = (row for row in rows if row["appeared"] is appeared)
+    return [OtherConnection(**{name: value for name, value in row.items() if name != "appeared"}) for row in wanted]
 
 
 async def _find_before(connection: Connection, owner: UUID, new: Pick) -> Pick:

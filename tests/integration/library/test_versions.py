@@ -20,6 +20,15 @@ from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, text_of, working
 
 Act = Callable[[Connection, UUID, Sequence[UUID]], Awaitable[object]]
+CONNECT = """
+    INSERT INTO connections (id, owner_id, engine, source_chunk, target_chunk, source_document, target_document,
+                             strength, source_start, source_end, target_start, target_end, explanation, status,
+                             made_by, digest)
+    SELECT gen_random_uuid(), %s, %s, least(a.id, b.id), greatest(a.id, b.id),
+           CASE WHEN a.id < b.id THEN a.document_id ELSE b.document_id END,
+           CASE WHEN a.id < b.id THEN b.document_id ELSE a.document_id END,
+           0.5, 0, 5, 0, 5, 'why', 'found', 'local', sha256('x')
+    FROM chunks a, chunks b WHERE a.document_id = %s AND b.document_id = %s AND a.index = 0 AND b.index = 0"""
 FIRST = "# Lease\n\nThe fee is 100 euros a month.\n\nIt ends in May.\n"
 SECOND = "# Lease\n\nThe fee is 120 euros a month.\n\nIt ends in May.\n\nPets are allowed.\n"
 
@@ -152,6 +161,8 @@ async def test_what_changed_between_versions_and_between_revisions(desk: Desk, o
     async with working(desk, OpenSandbox(), folder):
         await finished(desk, owner, first)
         second = await add(desk, owner, "lease-2.md", SECOND.encode(), version_of=first)
+        other = await add(desk, owner, "other.md", b"# Other\n\nWhat others say of fees and of pets.\n")
+        await finished(desk, owner, other)
         await finished(desk, owner, second)
         async with desk.database.transaction() as connection:
             await changes.retry_document(connection, owner, second, "chunked")
@@ -162,9 +173,29 @@ async def test_what_changed_between_versions_and_between_revisions(desk: Desk, o
     assert [part.text for part in found.text[0].parts if part.kind == "removed"] == ["100"]
     assert [(part.kind, part.text) for part in found.text[1].parts] == [("added", "\n\nPets are allowed.")]
     assert {"filename", "bytes", "word_count"} <= {one.field for one in found.fields}
+    await check_connections(desk, owner, first, second, other)
     again = await compare_documents(desk.database, desk.bucket, owner, Pick(second, 1), Pick(second))
     assert (again.old.revision, again.new.revision, again.text) == (1, 2, [])
     assert await text_of(desk, owner, first) == FIRST
     with pytest.raises(NotFound):
         await compare_documents(desk.database, desk.bucket, owner, Pick(second, 9), Pick(second))
     await desk.check_books()
+
+
+async def check_connections(desk: Desk, owner: UUID, first: UUID, second: UUID, other: UUID) -> None:
+    """What both are connected with in the same way is no change."""
+    await desk.rows("DELETE FROM connections")
+    engines = {
+        "semantic_similarity": (first, second),
+        "thematic_bridge": (first,),
+        "contradiction_detection": (second,),
+    }
+    for engine, documents in engines.items():
+        for document in documents:
+            await desk.rows(CONNECT, owner, engine, document, other)
+    found = await compare_documents(desk.database, desk.bucket, owner, None, Pick(second))
+    assert found.old.document_id == first
+    assert [(one.engine, one.document_id, one.quote) for one in found.appeared] == [
+        ("contradiction_detection", other, "# Oth")
+    ]
+    assert [one.engine for one in found.vanished] == ["thematic_bridge"]

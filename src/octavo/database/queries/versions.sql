@@ -21,3 +21,26 @@ WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL;
 -- Known of the revision that is read.
 SELECT p.number, p.char_start FROM pages p JOIN documents d ON d.id = p.document_id
 WHERE d.id = :document AND d.owner_id = :owner AND p.revision = :revision ORDER BY p.number;
+
+-- name: other_connections(owner, old, new, most)
+-- What only one of two documents is connected with, the strongest first. A connection of both is the same engine's with the
+-- same passage elsewhere, whatever their own passages say now; what was dismissed is left out.
+WITH sides AS (
+    SELECT source_document AS mine, engine, strength, explanation, digest,
+           target_document AS document_id, target_chunk AS chunk_id, target_start AS start, target_end AS stop
+    FROM connections WHERE owner_id = :owner AND source_document IN (:old, :new)
+    UNION ALL
+    SELECT target_document, engine, strength, explanation, digest, source_document, source_chunk, source_start, source_end
+    FROM connections WHERE owner_id = :owner AND target_document IN (:old, :new)
+), kept AS (
+    SELECT DISTINCT ON (mine, engine, chunk_id) * FROM sides WHERE document_id NOT IN (:old, :new)
+    ORDER BY mine, engine, chunk_id, strength DESC
+)
+SELECT k.mine = :new AS appeared, k.engine, k.strength, k.document_id, coalesce(nullif(d.title, ''), d.filename) AS title,
+       k.chunk_id, substr(c.content, k.start + 1, k.stop - k.start) AS quote, k.explanation
+FROM kept k JOIN chunks c ON c.id = k.chunk_id
+JOIN documents d ON d.id = k.document_id AND d.revision = c.revision AND d.deleted_at IS NULL
+WHERE NOT EXISTS (SELECT FROM kept o WHERE o.mine <> k.mine AND o.engine = k.engine AND o.chunk_id = k.chunk_id)
+  AND NOT EXISTS (SELECT FROM connection_verdicts v
+                  WHERE v.owner_id = :owner AND v.digest = k.digest AND v.verdict = 'dismissed')
+ORDER BY k.strength DESC, k.chunk_id LIMIT :most;
