@@ -25,6 +25,7 @@ from octavo.owners import make_sign_in_link
 from octavo.storage import Bucket
 from octavo.web.api.documents import NOT_POST
 from octavo.web.app import create_app
+from tests.support.connections import connect
 from tests.support.dumps import dump
 from tests.support.engine import engine_on
 from tests.support.passwords import PASSWORD, hash_fast
@@ -116,6 +117,16 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/tags/similar": Rule("read", None, query="?name=bogs"),
     "GET /api/v1/search": Rule("read", None, query="?q=bog&mode=text"),
     "GET /api/v1/documents/{document}/related": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/connections": Rule("read", "document"),
+    "POST /api/v1/connections/{connection_id}/confirm": Rule("write", "connection"),
+    "POST /api/v1/connections/{connection_id}/dismiss": Rule("write", "connection"),
+    "POST /api/v1/connections/{connection_id}/undo": Rule("write", "connection"),
+    "GET /api/v1/connections/weights": Rule("read", None),
+    "PUT /api/v1/connections/weights": Rule(
+        "write", None, 200, given(semantic_similarity=1, contradiction_detection=2, thematic_bridge=3)
+    ),
+    "GET /api/v1/connections/map": Rule("read", None),
+    "POST /api/v1/connections/rebuild": Rule("write", None, 202),
     "GET /api/v1/prompts": Rule("read", None),
     "POST /api/v1/prompts": Rule("write", None, 201, given(title="Money", content="How much?")),
     "GET /api/v1/prompts/{prompt}": Rule("read", "prompt"),
@@ -230,6 +241,7 @@ class World:
             "prompt": self.prompt,
             "analysis": self.analysis,
             "conversion": self.conversion,
+            "connection": self.connection,
             "mapping": self.mapping,
             "collection": lambda: self.post("/api/v1/collections", "items.0.id", name=f"Collection {self.number()}"),
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
@@ -294,6 +306,10 @@ class World:
 
     async def pictured_document(self) -> str:
         return await self.add("document_id", Pdf([[Words(f"Text {self.number()}")]]).write())
+
+    async def connection(self) -> str:
+        documents = [UUID(await self.ready_document()) for _ in range(2)]
+        return str(await connect(self.house.run, UUID(self.owner_id), documents[0], documents[1]))
 
     async def conversion(self) -> str:
         return await self.post("/api/v1/conversions", "id", document_id=await self.pictured_document())

@@ -15,6 +15,7 @@ from octavo.connect.quantities import (
     ONES,
     SCALES,
     TENS,
+    WEEKDAYS,
     Moment,
     Quantity,
     places_of,
@@ -146,10 +147,15 @@ def _deny(places: Sequence[int]) -> bool:
     return len(places) - 2 * cancelled > 0
 
 
+def _dates(token: str) -> bool:
+    low = token.lower()
+    return low in MONTHS or low.removesuffix("s") in WEEKDAYS
+
+
 def _names(tokens: Sequence[str]) -> Iterator[str]:
     """Words in capitals that do not begin the clause: people, places, products."""
     for place, token in enumerate(tokens):
-        if token[0].isupper() and (place > 0 or (token.isupper() and len(token) > 1)) and token.lower() not in MONTHS:
+        if token[0].isupper() and (place > 0 or (token.isupper() and len(token) > 1)) and not _dates(token):
             low = token.lower().removesuffix("'s").removesuffix("\u2019s")
             if low not in _STOPWORDS and low not in _EMPTY:
                 yield low

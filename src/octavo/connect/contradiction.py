@@ -23,6 +23,8 @@ from octavo.connect.wording import ANTONYMS, NO_DENIALS, PREFIXES, SCOPES, SIBLI
 LEAST_OF_SHORTER, LEAST_OF_LONGER = 0.6, 0.4
 SAME_CLAIM = 0.85
 LEAST_SHARED = 2
+# Of a word that another one may be the denial of.
+LEAST_LETTERS = 3
 # Share of what is denied that the other side need not speak of.
 MOST_DENIED_BESIDE = 0.2
 # How far passages and clauses must lean to either side.
@@ -124,12 +126,12 @@ def _negation_or_antonym(meeting: Meeting) -> Clash | None:
         return None
     if opposed and one.negated is other.negated:
         (word, against), *_ = opposed
-        if one.negated or one.partial is not other.partial or _about_another(meeting, word, against):
+        if one.negated or one.partial or other.partial or _about_another(meeting, word, against):
             return None
         word, against = _as_written(one, other, frozenset({word}))[0], _as_written(other, one, frozenset({against}))[0]
         return Clash("antonym", 0.55 + 0.35 * meeting.overlap, one, other, f"One says “{word}”, the other “{against}”.")
     denier = one if one.negated else other
-    if one.partial is not other.partial and not denier.denies_all:
+    if (one.partial or other.partial) and not denier.denies_all:
         return None
     reached = denier.denied & meeting.spoken_of
     # Who denies that somebody dances on the road does not deny that he dances.
@@ -264,7 +266,7 @@ def _opposite(word: str, other: str) -> bool:
     if (word, other) in _antonyms():
         return True
     short, long = sorted((word, other), key=len)
-    if len(short) < 4 or long in _no_denials():  # noqa: PLR2004
+    if len(short) < LEAST_LETTERS or long in _no_denials():
         return False
     return any(long == prefix + short for prefix in PREFIXES)
 

@@ -220,14 +220,14 @@ def _read_unit(said: Sequence[str], place: int, money: str) -> tuple[str, int]:
     if following[0] == "of" and following[1] in ARTICLES:
         place, following = place + 2, following[2:]
     for offset in range(2):
-        if unit := _as_unit(following[offset]):
+        if unit := as_unit(following[offset]):
             return unit, place + offset + 1
     first = following[0]
     return (as_root(first), place + 1) if first.isalpha() and first not in STOPS else ("", place)
 
 
 @lru_cache(maxsize=10_000)
-def _as_unit(word: str) -> str:
+def as_unit(word: str) -> str:
     return next((one for one in (word, word.removesuffix("s")) if one in UNITS), "")
 
 

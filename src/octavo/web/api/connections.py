@@ -18,8 +18,9 @@ from octavo.connect.weights import Weights, read_weights, set_weights
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.documents import show_document
 from octavo.model.pages import Page
+from octavo.owners import Caller
 from octavo.web.api import WHOLE, Cursor, Limit, problems
-from octavo.web.parts import PartsOf, Reading, Writing
+from octavo.web.parts import Parts, PartsOf, Reading, Writing
 
 router = APIRouter(prefix="/api/v1", tags=["connections"])
 Weight = Annotated[int, Field(ge=0, le=100), WHOLE]
@@ -68,9 +69,25 @@ async def connections(
         return await list_connections(connection, caller.owner_id, document, wanted, cursor=cursor, limit=limit)
 
 
-@router.post("/connections/{connection_id}/{decision}", responses=problems(401, 403, 404, 422))
-async def judge(parts: PartsOf, caller: Writing, connection_id: UUID, decision: Decision) -> Connection:
-    """Confirm or dismiss a connection, or take that back. It is remembered by what both sides say, over all re-runs."""
+@router.post("/connections/{connection_id}/confirm", responses=problems(401, 403, 404, 422))
+async def confirm(parts: PartsOf, caller: Writing, connection_id: UUID) -> Connection:
+    """It is so. Remembered by what both sides say, over all re-runs."""
+    return await _decide(parts, caller, connection_id, Decision.CONFIRM)
+
+
+@router.post("/connections/{connection_id}/dismiss", responses=problems(401, 403, 404, 422))
+async def dismiss(parts: PartsOf, caller: Writing, connection_id: UUID) -> Connection:
+    """It is not so, or not of interest. Remembered by what both sides say, over all re-runs."""
+    return await _decide(parts, caller, connection_id, Decision.DISMISS)
+
+
+@router.post("/connections/{connection_id}/undo", responses=problems(401, 403, 404, 422))
+async def undo(parts: PartsOf, caller: Writing, connection_id: UUID) -> Connection:
+    """Take a verdict back."""
+    return await _decide(parts, caller, connection_id, Decision.UNDO)
+
+
+async def _decide(parts: Parts, caller: Caller, connection_id: UUID, decision: Decision) -> Connection:
     async with parts.database.transaction() as connection:
         return await decide(connection, caller.owner_id, connection_id, decision)
 
