@@ -346,15 +346,13 @@ BEGIN
 END $$;
 CREATE FUNCTION public.count_matches(of_owner uuid, wanted tsquery) RETURNS TABLE(config regconfig, passages integer)
     LANGUAGE plpgsql STABLE
-    SET cpu_operator_cost TO '0.1'
     AS $_$
 BEGIN
     RETURN QUERY EXECUTE '
-        SELECT search_config(found.language), sum(found.passages)::integer FROM (
-            SELECT d.language, count(*) AS passages
-            FROM chunk_words c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
-            WHERE c.words @@ $2 AND d.owner_id = $1 AND d.deleted_at IS NULL GROUP BY d.language) AS found
-        GROUP BY 1' USING of_owner, wanted;
+        SELECT search_config(d.language), sum(found.passages)::integer
+        FROM (SELECT document_id, revision, count(*) AS passages FROM chunk_words WHERE words @@ $2 GROUP BY 1, 2) AS found
+        JOIN documents d ON d.id = found.document_id AND d.revision = found.revision
+        WHERE d.owner_id = $1 AND d.deleted_at IS NULL GROUP BY 1' USING of_owner, wanted;
 END $_$;
 CREATE FUNCTION public.count_money() RETURNS trigger
     LANGUAGE plpgsql
@@ -780,6 +778,33 @@ BEGIN
         WHERE name = of_provider;
     END IF;
     RETURN pause;
+END $$;
+CREATE FUNCTION public.gateway_answered(of_address text, well boolean) RETURNS void
+    LANGUAGE sql
+    AS $$
+    INSERT INTO gateway_circuits AS c (address, failures) VALUES (of_address, CASE WHEN well THEN 0 ELSE 1 END)
+    ON CONFLICT (address) DO UPDATE SET
+        failures = CASE WHEN well THEN 0 ELSE c.failures + 1 END,
+        probe_until = NULL,
+        open_until = CASE WHEN NOT well AND c.failures + 1 >= 5
+            THEN engine_now() + least(interval '10 seconds' * 2 ^ least(c.failures - 4, 10), interval '10 minutes') END
+$$;
+CREATE FUNCTION public.gateway_pause(of_address text, probe interval) RETURNS double precision
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at timestamptz := engine_now();
+    circuit gateway_circuits;
+BEGIN
+    SELECT * INTO circuit FROM gateway_circuits WHERE address = of_address FOR UPDATE;
+    IF circuit.open_until IS NULL THEN
+        RETURN 0;
+    END IF;
+    IF circuit.open_until > at OR circuit.probe_until > at THEN
+        RETURN greatest(extract(epoch FROM greatest(circuit.open_until, circuit.probe_until) - at), 1);
+    END IF;
+    UPDATE gateway_circuits SET probe_until = at + probe WHERE address = of_address;
+    RETURN 0;
 END $$;
 CREATE FUNCTION public.give_up_calls(calls uuid[], at timestamp with time zone) RETURNS integer
     LANGUAGE plpgsql
@@ -2464,6 +2489,13 @@ ALTER TABLE public.events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+CREATE TABLE public.gateway_circuits (
+    address text NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    open_until timestamp with time zone,
+    probe_until timestamp with time zone
+);
+COMMENT ON COLUMN public.gateway_circuits.open_until IS 'Set while the circuit is open; after it one call may try, until probe_until.';
 CREATE TABLE public.job_kinds (
     name text NOT NULL,
     max_attempts integer NOT NULL,
@@ -2922,6 +2954,8 @@ ALTER TABLE ONLY public.embedding_models
     ADD CONSTRAINT embedding_models_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.engine_clock
     ADD CONSTRAINT engine_clock_pkey PRIMARY KEY (only_row);
+ALTER TABLE ONLY public.gateway_circuits
+    ADD CONSTRAINT gateway_circuits_pkey PRIMARY KEY (address);
 ALTER TABLE ONLY public.job_kinds
     ADD CONSTRAINT job_kinds_pkey PRIMARY KEY (name);
 ALTER TABLE ONLY public.job_stages

@@ -209,6 +209,16 @@ class Settings(BaseSettings):
     conversion_result_days: Annotated[int, Field(ge=0, description="Days that the result of a conversion is kept.")] = (
         30
     )
+    conversion_gateway_url: Annotated[
+        str | None,
+        Field(description="Service that converts instead of Octavo; it gets the PDF and answers the mapping's XML."),
+    ] = None
+    conversion_gateway_seconds: Annotated[
+        float, Field(gt=0, le=500, description="Seconds that the conversion service has to answer.")
+    ] = 60
+    conversion_gateway_bytes: Annotated[
+        int, Field(ge=1, description="Largest file that the conversion service takes, in bytes.")
+    ] = 20 * MEBIBYTE
     conversion_delete_after_download: Annotated[
         bool,
         Field(description="Whether the result of a conversion goes with the daily sweep after its first download."),

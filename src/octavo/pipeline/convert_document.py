@@ -22,6 +22,7 @@ from octavo.jobs.run import Run
 from octavo.library.changes import SourceGone
 from octavo.model.errors import Cancelled
 from octavo.model.json import JSON
+from octavo.pipeline.conversion_gateway import convert_elsewhere
 from octavo.pipeline.tools import Tools
 from octavo.storage import copy_to_file
 
@@ -73,6 +74,8 @@ async def _convert(run: Run[Tools], work: Work, mapping: StoredMapping) -> Conve
     if work.key is None:
         raise SourceGone
     tools = run.tools
+    if tools.settings.conversion_gateway_url:
+        return await convert_elsewhere(run, work.key, mapping)
     with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
         path = Path(folder) / "source"
         await copy_to_file(tools.bucket, work.key, path)

@@ -10,6 +10,7 @@ from octavo.convert.engine import convert
 from octavo.convert.records import conversion_from_json, conversion_to_json
 from octavo.convert.shipped import load_shipped, shipped_names
 from octavo.convert.xml import PROVENANCE, render, schema_of, validate
+from octavo.convert.xml_reading import NotOfMapping, read_xml
 from octavo.model.errors import Defect
 from tests.support.sheets import INVOICE, sheet
 
@@ -80,3 +81,19 @@ BAD = [b"", b"[]", b'{"values":[["total","x",1,null,true,null,null]],"checks":[]
 def test_what_comes_out_of_the_sandbox_is_checked(written: bytes) -> None:
     with pytest.raises(Defect):
         conversion_from_json(written, MAPPING)
+
+
+def test_xml_is_read_back_as_it_was_written() -> None:
+    back = read_xml(render(FOUND, MAPPING), MAPPING, "gateway")
+    assert [(one.path, one.value, one.verified) for one in back.values] == [
+        (one.path, one.value, one.verified) for one in FOUND.values
+    ]
+    assert back.missing == FOUND.missing
+    plain = read_xml(render(FOUND, MAPPING, plain=True), MAPPING, "gateway")
+    assert {(one.place, one.verified) for one in plain.values} == {(None, False)}
+
+
+@pytest.mark.parametrize("document", [b"", b"<Invoice/>", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", b"{}"])
+def test_xml_of_something_else_is_refused(document: bytes) -> None:
+    with pytest.raises(NotOfMapping):
+        read_xml(document, MAPPING, "gateway")

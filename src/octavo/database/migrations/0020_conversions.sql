@@ -141,3 +141,40 @@ BEGIN
     UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
     RETURN merge_owner_documents(visitor, person);
 END $$;
+
+-- A conversion service elsewhere that fails again and again is left alone for a while, by all workers together.
+CREATE TABLE gateway_circuits (
+    address     text PRIMARY KEY,
+    failures    integer NOT NULL DEFAULT 0,
+    open_until  timestamptz,
+    probe_until timestamptz
+);
+
+COMMENT ON COLUMN gateway_circuits.open_until IS 'Set while the circuit is open; after it one call may try, until probe_until.';
+
+-- Seconds to leave it alone; 0 lets a call through. Of those that come after its time one tries.
+CREATE FUNCTION gateway_pause(of_address text, probe interval) RETURNS double precision LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    circuit gateway_circuits;
+BEGIN
+    SELECT * INTO circuit FROM gateway_circuits WHERE address = of_address FOR UPDATE;
+    IF circuit.open_until IS NULL THEN
+        RETURN 0;
+    END IF;
+    IF circuit.open_until > at OR circuit.probe_until > at THEN
+        RETURN greatest(extract(epoch FROM greatest(circuit.open_until, circuit.probe_until) - at), 1);
+    END IF;
+    UPDATE gateway_circuits SET probe_until = at + probe WHERE address = of_address;
+    RETURN 0;
+END $$;
+
+-- How a call went. Five failures in a row open the circuit, for longer with each that follows, up to ten minutes.
+CREATE FUNCTION gateway_answered(of_address text, well boolean) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO gateway_circuits AS c (address, failures) VALUES (of_address, CASE WHEN well THEN 0 ELSE 1 END)
+    ON CONFLICT (address) DO UPDATE SET
+        failures = CASE WHEN well THEN 0 ELSE c.failures + 1 END,
+        probe_until = NULL,
+        open_until = CASE WHEN NOT well AND c.failures + 1 >= 5
+            THEN engine_now() + least(interval '10 seconds' * 2 ^ least(c.failures - 4, 10), interval '10 minutes') END
+$$;

@@ -137,3 +137,13 @@ SELECT name, file, text, created_at FROM mappings WHERE owner_id = :owner AND na
 -- Answers nothing when there is one of this name.
 INSERT INTO mappings (id, owner_id, name, file, text) VALUES (:id, :owner, :name, :file, :text)
 ON CONFLICT (owner_id, name) DO NOTHING RETURNING name;
+
+-- name: gateway_pause(address, seconds)
+SELECT gateway_pause(:address, make_interval(secs => :seconds));
+
+-- name: gateway_answered(address, well)!
+SELECT gateway_answered(:address, :well);
+
+-- name: tell_of_gateway(job, detail)!
+INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+SELECT id, 'gateway', owner_id, document_id, :detail FROM jobs WHERE id = :job;

@@ -17,6 +17,7 @@ from octavo.convert.corrections import Correction
 from octavo.convert.records import conversion_from_json
 from octavo.convert.xml import render
 from octavo.database import Connection
+from octavo.intake import IntakeLimits
 from octavo.intake.conversion_results import Corrections
 from octavo.intake.conversions import ConversionIntake
 from octavo.intake.mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
@@ -38,6 +39,7 @@ from octavo.web.parts import Parts, PartsOf, Reading, Writing
 router = APIRouter(prefix="/api/v1/conversions", tags=["conversions"])
 XML_TYPE, JSON_TYPE = "application/xml", "application/json"
 _JSON_BYTES = 64 << 10
+MANY_BYTES = 1 << 50
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -144,7 +146,9 @@ async def convert(
 
     The same content with the same mapping is the same conversion, finished or on its way.
     """
-    intake = ConversionIntake(parts.database, parts.bucket, limits.upload_bytes, parts.settings.conversion_source_days)
+    intake = ConversionIntake(
+        parts.database, parts.bucket, _most_bytes(parts, limits), parts.settings.conversion_source_days
+    )
     owner = caller.owner_id
     with parts.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
@@ -161,6 +165,14 @@ async def convert(
             )
     async with parts.database.connection() as connection:
         return await _show(connection, caller.owner_id, begun.id)
+
+
+def _most_bytes(parts: Parts, limits: IntakeLimits) -> int:
+    """A service elsewhere may take less than we do; what it would refuse is refused at once."""
+    settings = parts.settings
+    return min(
+        limits.upload_bytes, settings.conversion_gateway_bytes if settings.conversion_gateway_url else MANY_BYTES
+    )
 
 
 async def _read_json(request: Request) -> DocumentToConvert:
