@@ -133,6 +133,15 @@ async def documents(patient: Patient) -> str:
     return f"{total} documents, {trashed} of them in the trash{each}"
 
 
+@check("analyses")
+async def analyses(patient: Patient) -> str:
+    """Every page of an analysed document belongs to a segment, and whatever is open is being seen to."""
+    await _refuse_rows(patient, QUERIES.wrong_analyses, "Analyses are not as their parts are")
+    row = await (await patient.connection.execute(QUERIES.count_analyses)).fetchone()
+    total, items = row or (0, 0)
+    return f"{total} analyses with {items} items"
+
+
 @check("ledger")
 async def ledger(patient: Patient) -> str:
     """What is counted as spent is the sum of the calls."""

@@ -105,3 +105,19 @@ ORDER BY key LIMIT 10;
 
 -- name: count_calls()
 SELECT count(*), coalesce(sum(cost_usd), 0) FROM ai_calls;
+
+-- name: wrong_analyses()
+-- Analyses that are over and lack an answer, that are open although nothing of theirs is, or whose segments leave pages out.
+SELECT a.id, a.status FROM analyses a
+WHERE a.status = 'completed' AND EXISTS (
+          SELECT FROM analysis_results r WHERE r.analysis_id = a.id AND r.status <> 'completed')
+   OR a.status = 'analyzing' AND a.phase IN ('processing', 'consolidating') AND NOT EXISTS (
+          SELECT FROM jobs j WHERE j.parent_id = a.id AND j.status IN ('queued', 'processing', 'paused'))
+   OR a.units IS NOT NULL AND a.units <> coalesce((
+          SELECT sum(s.last - s.first + 1) FROM segments s WHERE s.analysis_id = a.id AND s.parent_id IS NULL), 0)
+   OR EXISTS (SELECT FROM segments s WHERE s.analysis_id = a.id
+                AND s.last - s.first + 1 <> (SELECT sum(p.last - p.first + 1) FROM segments p WHERE p.parent_id = s.id))
+ORDER BY a.id LIMIT 10;
+
+-- name: count_analyses()
+SELECT count(*), (SELECT count(*) FROM analysis_items) FROM analyses;

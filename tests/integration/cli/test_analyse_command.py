@@ -1,0 +1,46 @@
+"""`octavo analyse` and `octavo prompts`, from a file to the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.cli.test_documents_commands import Console, console, instance, working
+from tests.support.analyses import sentence, write_book
+from tests.support.instance import Instance
+
+__all__ = ["console", "instance"]
+ASKED = "What is the harbour fee of pier 7?"
+
+
+@pytest.mark.parametrize("command", ["analyse", "prompts ls", "prompts add", "prompts edit", "prompts rm"])
+def test_every_command_explains_itself(console: Console, command: str) -> None:
+    said = console.say(*command.split(), "--help")
+    assert f"octavo {command} " in said
+    assert "--json" in said
+
+
+def test_a_file_is_read_asked_and_answered(console: Console, instance: Instance) -> None:
+    Path("harbour.pdf").write_bytes(write_book(12))
+    with working(instance):
+        found = console.read("analyse", "harbour.pdf", "--prompt", ASKED, "--watch")
+        assert (found["analysis"]["status"], found["analysis"]["percent"]["overall"]) == ("completed", 100)
+        (result,) = found["results"]
+        assert sentence(7) in result["content"]
+        assert any(one["page"] == 7 and one["verified"] for one in result["citations"])
+        document = found["analysis"]["document_id"]
+        said = console.run("analyse", document[-8:], "--prompt", ASKED, "--watch")
+    assert said.returncode == 0
+    assert sentence(7) in said.stdout
+    assert "of 1 asked" in said.stderr
+
+
+def test_prompts_are_kept_changed_and_deleted(console: Console) -> None:
+    made = console.read("prompts", "add", "Who pays?", "--title", "Payers", "--order", "3")
+    assert (made["title"], made["execution_order"], made["version"]) == ("Payers", 3, 1)
+    assert console.read("prompts", "edit", "payers", "--text", "Who pays whom?")["version"] == 2
+    assert "Who pays whom?" in console.say("prompts", "ls")
+    console.say("prompts", "rm", "Payers")
+    assert "Payers" not in console.say("prompts", "ls")
+    assert "came with Octavo" in console.refuse("prompts", "rm", "Summary")
