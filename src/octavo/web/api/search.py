@@ -38,13 +38,14 @@ async def search(  # noqa: PLR0917 - query parameters
     language: Word | None = None,
     since: Date | None = None,
     until: Date | None = None,
+    versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Found:
-    """The passages that answer best, of the documents that you chose or of all.
+    """The passages that answer best, of the documents that you chose or of all; with `versions`, of older ones too.
 
     `hybrid` looks for words and for meaning. Where the meaning of the query cannot be told at the moment, words have
     to do: `mode` then is `text`, and `degraded` says why.
     """
-    filters = Filters(document or (), tag or (), collection, kind or (), language, since, until)
+    filters = Filters(document or (), tag or (), collection, kind or (), language, since, until, versions=versions)
     return await find(parts.database, parts.models, caller.owner_id, q, mode=mode, limit=limit, filters=filters)
 
 
