@@ -40,13 +40,15 @@ CHECKED_FURTHER = {
         *("GET /api/v1/documents", "GET /api/v1/jobs", "GET /api/v1/admin/dead-letters", "GET /api/v1/events"),
         *("GET /api/v1/documents/{document}/chunks", "GET /api/v1/documents/{document}/events"),
         *("POST /api/v1/documents", "POST /api/v1/documents/bulk", "PATCH /api/v1/documents/{document}"),
+        "POST /api/v1/uploads",  # whether there is a model that could write the text
         *("POST /api/v1/documents/{document}/retry", "POST /api/v1/jobs/{job}/retry"),
         *("POST /api/v1/admin/dead-letters/{job}/requeue", "POST /api/v1/collections"),
         *("PATCH /api/v1/collections/{collection}", "PUT /api/v1/uploads/{upload}/content"),
         *("POST /api/v1/account", "PUT /api/v1/account/password", "DELETE /api/v1/keys/{key}"),
         *("POST /api/v1/session", "POST /api/v1/members"),
         *("POST /api/v1/webhooks", "PATCH /api/v1/webhooks/{webhook}", "GET /api/v1/webhooks/{webhook}/deliveries"),
-        "GET /api/v1/notifications",
+        *("GET /api/v1/notifications", "GET /api/v1/analyses", "GET /api/v1/analyses/{analysis}/items"),
+        "POST /api/v1/analyses",  # whether there is a prompt to ask
     ],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
 }
