@@ -317,6 +317,8 @@ def test_the_commands_add_a_version_and_show_what_changed(
     assert "fee for the flat is [-100-]{+120+} euros." in out
     assert run("diff", new, "--json") == 0
     assert json.loads(capsys.readouterr().out)["changes"] == 2
+    assert run("ls", "--versions", "--json") == 0
+    assert {old, new} <= {one["id"] for one in json.loads(capsys.readouterr().out)["items"]}
     file = tmp_path / "minutes-2.md"
     file.write_text("# Minutes\n\nNobody came.\n")
     assert run("add", str(file), "--version-of", place.documents["minutes"], "--json") == 0

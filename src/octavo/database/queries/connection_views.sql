@@ -1,5 +1,6 @@
 -- name: connections(owner, document, wanted, chunk, engine, status, usual, after_rank, after_id, most)
--- What a document is connected with, seen from it: its own side is the source. Weights of the owner make the order.
+-- What a document is connected with, seen from it: its own side is the source. Weights of the owner make the order. Others
+-- that there is a newer version of are left out.
 WITH sides AS (
     SELECT id, engine, strength, status, explanation, made_by, digest, detail, found_at,
            source_chunk AS my_chunk, source_start AS my_start, source_end AS my_end,
@@ -32,7 +33,7 @@ JOIN chunks theirs ON theirs.id = r.their_chunk
 JOIN (SELECT id, revision, coalesce(nullif(title, ''), filename) AS title FROM documents
       WHERE owner_id = :owner AND deleted_at IS NULL) AS mine_in ON mine_in.id = mine.document_id AND mine_in.revision = mine.revision
 JOIN (SELECT id, revision, coalesce(nullif(title, ''), filename) AS title FROM documents
-      WHERE owner_id = :owner AND deleted_at IS NULL) AS theirs_in ON theirs_in.id = theirs.document_id AND theirs_in.revision = theirs.revision
+      WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded) AS theirs_in ON theirs_in.id = theirs.document_id AND theirs_in.revision = theirs.revision
 WHERE CASE WHEN :status::text IS NULL THEN r.now <> 'dismissed' ELSE r.now = :status END
   AND (:after_id::uuid IS NULL OR (r.rank, r.id) < (:after_rank::numeric, :after_id::uuid))
 ORDER BY r.rank DESC, r.id DESC LIMIT :most;
@@ -43,7 +44,8 @@ SELECT c.engine, count(*)::integer AS connections
 FROM connections c
 JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
 JOIN documents t ON t.id = c.target_document AND t.deleted_at IS NULL
-WHERE c.owner_id = :owner AND (c.source_document = :document OR c.target_document = :document) AND NOT EXISTS (
+WHERE c.owner_id = :owner
+  AND (c.source_document = :document AND NOT t.superseded OR c.target_document = :document AND NOT s.superseded) AND NOT EXISTS (
     SELECT FROM connection_verdicts v WHERE v.owner_id = :owner AND v.digest = c.digest AND v.verdict = 'dismissed')
 GROUP BY 1;
 
@@ -79,6 +81,7 @@ JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
 JOIN documents t ON t.id = c.target_document AND t.deleted_at IS NULL
 WHERE c.owner_id = :owner AND c.strength >= :least AND (:engine::text IS NULL OR c.engine = :engine)
   AND (:focus::uuid IS NULL OR c.source_document = :focus OR c.target_document = :focus)
+  AND (NOT s.superseded OR s.id = :focus) AND (NOT t.superseded OR t.id = :focus)
   AND NOT EXISTS (SELECT FROM connection_verdicts v WHERE v.owner_id = :owner AND v.digest = c.digest AND v.verdict = 'dismissed')
 GROUP BY 1, 2, 3 ORDER BY strength DESC, one, other, engine LIMIT :most;
 
