@@ -251,13 +251,6 @@ class GatewayFailed(OctavoError):
     status = 502
 
 
-class GatewayAway(GatewayFailed):
-    """The conversion service fails again and again, so it is left alone for a while. It goes on by itself."""
-
-    error_class = ErrorClass.NETWORK
-    status = 503
-
-
 class GatewayTimedOut(OctavoError):
     """The conversion service did not answer in time. It is tried again by itself."""
 

@@ -19,7 +19,7 @@ from octavo.fetch.urls import parse_url
 from octavo.intake.mappings import StoredMapping
 from octavo.jobs.run import LeaseLost, Run
 from octavo.model.errors import (
-    GatewayAway,
+    ErrorClass,
     GatewayFailed,
     GatewayRefused,
     GatewayTimedOut,
@@ -38,6 +38,13 @@ RESULT_BYTES = 16 << 20
 _PROBE_MORE_SECONDS = 10
 _OK, _REDIRECT, _TOO_MANY, _FAILURE = 200, 300, 429, 500
 _MOST_DETAIL = 200
+
+
+class GatewayAway(GatewayFailed):
+    """The conversion service fails again and again, so it is left alone for a while. It goes on by itself."""
+
+    error_class = ErrorClass.NETWORK
+    status = 503
 
 
 async def convert_elsewhere(run: Run[Tools], key: str, mapping: StoredMapping) -> Conversion:
