@@ -229,9 +229,7 @@ class _Aligning:
         for edits in range(_MOST_EDITS):
             history.append(dict(reached))
             for diagonal in range(-edits, edits + 1, 2):
-                down = diagonal == -edits or (
-                    diagonal != edits and reached.get(diagonal - 1, -1) < reached.get(diagonal + 1, -1)
-                )
+                down = _goes_down(reached, diagonal, edits)
                 x = start = reached[diagonal + 1] if down else reached[diagonal - 1] + 1
                 while x < len(old) and 0 <= x - diagonal < len(new) and old[x] == new[x - diagonal]:
                     x += 1
@@ -245,13 +243,18 @@ class _Aligning:
         return []
 
 
+def _goes_down(reached: Mapping[int, int], diagonal: int, edits: int) -> bool:
+    """Whether the way to a diagonal that reaches furthest adds something, else it removes something."""
+    if abs(diagonal) == edits:
+        return diagonal == -edits
+    return reached.get(diagonal - 1, -1) < reached.get(diagonal + 1, -1)
+
+
 def _walk_back(history: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int, int]]:
     runs: list[tuple[int, int, int]] = []
     for edits in range(len(history) - 1, -1, -1):
         reached, diagonal = history[edits], x - y
-        down = diagonal == -edits or (
-            diagonal != edits and reached.get(diagonal - 1, -1) < reached.get(diagonal + 1, -1)
-        )
+        down = _goes_down(reached, diagonal, edits)
         before = diagonal + 1 if down else diagonal - 1
         from_x = reached[before]
         start = from_x if down else from_x + 1
