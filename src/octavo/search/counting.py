@@ -57,12 +57,17 @@ class Remembered:
 _remembered = Remembered()
 
 
+async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) -> list[Term]:
+    """The words as the owner's languages read them; nothing is counted."""
+    rows = await fetch_rows(connection, QUERIES.terms, {"owner": owner, "words": list(words)}, prepare=False)
+    return [Term(**row, found_in=0, often_in=0) for row in rows]
+
+
 async def count_terms(
     connection: Connection, owner: UUID, words: Sequence[str], remembered: Remembered = _remembered
 ) -> list[Term]:
-    """The words as the owner's languages read them, with what ranking has to know of each."""
-    rows = await fetch_rows(connection, QUERIES.terms, {"owner": owner, "words": list(words)}, prepare=False)
-    terms = [Term(**row, found_in=0, often_in=0) for row in rows]
+    """The same, with what ranking has to know of each."""
+    terms = await read_terms(connection, owner, words)
     known = {term: remembered.find((owner, term.config, term.query), term.passages) for term in terms}
     missing = [term for term, count in known.items() if count is None]
     counted = await _count(connection, owner, missing) if missing else {}

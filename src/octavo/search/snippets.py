@@ -15,6 +15,9 @@ _FOUND = re.compile(f"{BEGIN}([^{END}]*){END}")
 # Marks of Markdown that are noise in one line of text: links and pictures become their words.
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
 _NOISE = re.compile(r"^[ \t]*(?:#{1,6}|>|[-*+]|\|?[ \t:|-]{3,}\|?$)[ \t]*|[*`|]+|(?<!\w)_+|_+(?!\w)", re.MULTILINE)
+# A heading reads on into its text; one that ends a sentence does so by itself.
+_HEADING = re.compile(rf"^[ \t]*#{{1,6}}[ \t]+(.*?[^\s.:!?#{END}]{END}?)[ \t]*#*[ \t]*$(?=\s*\S)", re.MULTILINE)
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPACE = re.compile(r"\s+")
 _OPENS = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
 
@@ -60,8 +63,8 @@ def read_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _tidy(marked: str) -> str:
-    plain = _NOISE.sub(" ", _LINK.sub(r"\1", marked))
-    return _SPACE.sub(" ", plain).strip()
+    plain = _NOISE.sub(" ", _HEADING.sub(r"\1:", _LINK.sub(r"\1", marked)))
+    return _SPACE.sub(" ", _ESCAPED.sub(r"\1", plain)).strip()
 
 
 def _bare(text: str) -> str:

@@ -18,7 +18,7 @@ from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.model.errors import OctavoError, TimedOut
 from octavo.search.asking import Asked, read_query
 from octavo.search.contract import DEFAULT_LIMIT, Degraded, Embeds, Filters, Found, Hit, Mode, Scores
-from octavo.search.counting import count_terms
+from octavo.search.counting import count_terms, read_terms
 from octavo.search.ranking import (
     MOST_CANDIDATES,
     TEXT_WEIGHT,
@@ -41,6 +41,8 @@ EXACT_PASSAGES = 20_000
 # How much of what is asked a title has to say.
 TITLE_SHARE = 0.6
 MOST_TITLES = 10
+# How similar a passage has to be, of what the most similar one is.
+SIMILAR_SHARE = 0.5
 # Somebody waits for the answer: a model that is slower than this is not waited for.
 EMBED_SECONDS = 5.0
 
@@ -113,7 +115,8 @@ async def search(
     asked = read_query(query) if isinstance(query, str) else query
     await connection.execute(QUERIES.settle)
     limits = await _read_limits(connection, owner, asked, filters or Filters())
-    planned = plan(await count_terms(connection, owner, asked.words))
+    look_up = read_terms if mode == "semantic" else count_terms
+    planned = plan(await look_up(connection, owner, asked.words))
     by_words: list[Row] = []
     by_title: list[Row] = []
     by_vector: list[Row] = []
@@ -195,7 +198,9 @@ def _columns(planned: Plan) -> dict[str, list[Any]]:
 
 
 async def _by_vector(connection: Connection, limits: Limits, vector: Vectors) -> list[Row]:
-    return await nearest(connection, limits, vector.model, as_text(vector.vectors[0]), POOL)
+    """Without those that are far less similar than the best: something is always the nearest."""
+    rows = await nearest(connection, limits, vector.model, as_text(vector.vectors[0]), POOL)
+    return [row for row in rows if row["score"] >= SIMILAR_SHARE * rows[0]["score"]]
 
 
 async def nearest(connection: Connection, limits: Limits, model: str, vector: str, most: int) -> list[Row]:

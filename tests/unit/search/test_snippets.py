@@ -41,9 +41,9 @@ def test_it_is_cut_where_the_found_words_stand_together() -> None:
 
 def test_marks_of_markdown_are_not_shown() -> None:
     text = (
-        f"## A **bold** {mark('bog')}\n\n| a | b |\n|---|---|\n\n- see [the *map*](http://example.org/x) of snake_case"
+        f"## A **bold** {mark('bog')}\n\n\\# | a | b |\n|---|---|\n\n- see [the *map*](http://example.org/x) of snake_case"
     )
-    assert cut_snippet(text).text == "A bold bog a b see the map of snake_case"
+    assert cut_snippet(text).text == "A bold bog: # a b see the map of snake_case"
 
 
 def test_what_was_found_by_meaning_alone_begins_at_the_beginning() -> None:
