@@ -97,10 +97,9 @@ async def measure(info: str, owner: UUID, model: Model) -> tuple[float, float, f
         took: list[tuple[float, float]] = []
         found: list[Neighbour] = []
         for _ in range(ROUNDS + 1):
-            async with database.transaction() as connection:
-                began, busy = time.perf_counter(), processor_seconds(connection)
-                found = await find_neighbours(connection, field, chunks, MOST_NEIGHBOURS, -1.0)
-                took.append((processor_seconds(connection) - busy, time.perf_counter() - began))
+            began, busy = time.perf_counter(), processor_seconds(info)
+            found = await find_neighbours(database, field, chunks, MOST_NEIGHBOURS, -1.0)
+            took.append((processor_seconds(info) - busy, time.perf_counter() - began))
         async with database.connection() as connection:
             way = "index" if await _is_large(connection, field) else "all compared"
     pairs = {(one.source, one.target) for one in true}
@@ -109,10 +108,17 @@ async def measure(info: str, owner: UUID, model: Model) -> tuple[float, float, f
     return processor, clock, share, way
 
 
-def processor_seconds(connection: Connection) -> float:
-    """Of this process and of the server's for this connection: what it would take if nobody else used the machine."""
-    fields = Path(f"/proc/{connection.info.backend_pid}/stat").read_text().rpartition(")")[2].split()
-    return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def processor_seconds(info: str) -> float:
+    """Of this process and of the server's for its connections: what is used, however many others use the machine."""
+    with psycopg.connect(info, autocommit=True) as connection:
+        rows = connection.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()").fetchall()
+        stats = [
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            for (pid,) in rows
+            if pid != connection.info.backend_pid
+        ]
+    used = sum(int(fields[11]) + int(fields[12]) for fields in stats)
+    return time.process_time() + used / os.sysconf("SC_CLK_TCK")
 
 
 async def _is_large(connection: Connection, field: Field) -> bool:

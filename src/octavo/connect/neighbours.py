@@ -11,14 +11,15 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from octavo.database import Connection, load_queries
+from octavo.database import Connection, Database, load_queries
 
 QUERIES = load_queries("connections")
 # Up to so many vectors an owner's are all fetched and multiplied; measured in docs/decisions/0018-connections.md.
 MOST_EXACT = 20_000
 BLOCK = 20_000
 MOST_COUNTED = 1 << 30
-EF_SEARCH = 80
+EF_SEARCH = 100
+AT_ONCE = 2
 # What pgvector indexes as numbers of four bytes.
 MOST_WHOLE_DIMENSIONS = 2000
 ID = np.dtype("V16")
@@ -65,12 +66,20 @@ class Field:
 
 
 async def find_neighbours(
-    connection: Connection, field: Field, chunks: Sequence[UUID], most: int, least: float
+    database: Database, field: Field, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Inside a transaction. Up to `most` for each passage, from a similarity on, in no order."""
-    if await is_small(connection, field) or not await has_index(connection, field.model):
-        return await find_exactly(connection, field, chunks, most, least)
-    return await find_by_index(connection, field, chunks, most, least)
+    """Up to `most` for each passage, from a similarity on, in no order."""
+    async with database.transaction() as connection:
+        if await is_small(connection, field) or not await has_index(connection, field.model):
+            return await find_exactly(connection, field, chunks, most, least)
+
+    async def walk(part: Sequence[UUID]) -> list[Neighbour]:
+        async with database.transaction() as connection:
+            return await find_by_index(connection, field, part, most, least)
+
+    # Each walk through the index keeps one processor of the server busy.
+    walks = await asyncio.gather(*(walk(chunks[number::AT_ONCE]) for number in range(AT_ONCE)))
+    return [one for found in walks for one in found]
 
 
 async def needs_index(connection: Connection, field: Field) -> bool:

@@ -60,9 +60,9 @@ async def open_field(connection: Connection, owner: UUID, document: UUID, model:
 async def compare(database: Database, among: Field, chunks: Sequence[UUID], readings: Readings, into: Outcome) -> None:
     """Up to a hundred passages with all others of their owner."""
     began, limits = time.monotonic(), thresholds_of(among.model.name)
-    async with database.transaction() as connection:
-        near = await find_neighbours(connection, among, chunks, MOST_NEIGHBOURS, limits.related)
-        into.seconds[Engine.SIMILARITY] += time.monotonic() - began
+    near = await find_neighbours(database, among, chunks, MOST_NEIGHBOURS, limits.related)
+    into.seconds[Engine.SIMILARITY] += time.monotonic() - began
+    async with database.connection() as connection:
         values = among.values() | {"chunks": list(chunks), "most": MOST_BY_CONCEPTS}
         rows = await (await connection.execute(QUERIES.by_concepts, values)).fetchall()
         by_concepts = [Neighbour(*row) for row in rows]
