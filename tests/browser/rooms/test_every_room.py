@@ -20,7 +20,7 @@ NOBODYS = [
     "/settings/keys",
     "/sign-out",
 ]
-EMPTY = ["/settings/account", "/settings/keys", "/settings/webhooks", "/settings/appearance", "/notifications"]
+EMPTY = ["/settings/account", "/settings/keys", "/settings/webhooks", "/settings/appearance", "/notifications", "/search"]
 look = pytest.mark.parametrize(("size", "scheme"), LOOKS, ids=[f"{size[0]}-{scheme}" for size, scheme in LOOKS])
 
 
