@@ -150,7 +150,8 @@ def read_quantities(said: Sequence[str], skip: frozenset[int]) -> list[Quantity]
     found: list[Quantity] = []
     place = 0
     while place < len(said):
-        value, after, money = (None, place, "") if place in skip else _read_number(said, place)
+        may_be = place not in skip and _may_begin(said[place])
+        value, after, money = _read_number(said, place) if may_be else (None, place, "")
         if value is None:
             place += 1
             continue
@@ -162,6 +163,12 @@ def read_quantities(said: Sequence[str], skip: frozenset[int]) -> list[Quantity]
             found.append(Quantity(least * size, most * size, kind, place, after - 1))
         place = max(after, place + 1)
     return found
+
+
+@lru_cache(maxsize=50_000)
+def _may_begin(word: str) -> bool:
+    """Most words do not, and need not be looked at closely."""
+    return not word[0].isalpha() or word.split("-", maxsplit=1)[0] in {*ONES, *TENS}
 
 
 def _read_end(said: Sequence[str], place: int, after: int, value: float) -> tuple[float, int]:

@@ -1,0 +1,106 @@
+"""Models confirm contradictions and explain bridges, within what a document may cost; without them rules decide."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from decimal import Decimal
+from uuid import UUID, uuid4
+
+import pytest
+
+from octavo.ai.contract import Caller
+from octavo.ai.gateway import Gateway
+from octavo.ai.opening import open_gateway, open_local_gateway
+from octavo.connect import judging
+from octavo.connect.contract import Pair, Piece, Status
+from octavo.connect.contradiction import find_contradictions
+from octavo.connect.evidence import Readings
+from octavo.connect.judging import Judge, Purse
+from octavo.model.settings import Settings
+from tests.support.fake_ai import FakeGemini
+from tests.support.fake_ai.server import SECRET, Asked
+from tests.support.library import Desk
+
+CLAIMS = ("The gate of the {} is open.", "The gate of the {} is not open.")
+PLACES = ("castle", "harbour", "garden")
+VERDICTS = ("contradiction", "compatible", "unclear")
+
+
+@pytest.fixture
+def gemini() -> Iterator[FakeGemini]:
+    with FakeGemini() as server:
+        server.answer = answer
+        yield server
+
+
+@pytest.fixture
+async def gateway(desk: Desk, gemini: FakeGemini) -> AsyncIterator[Gateway]:
+    given = {"providers": "gemini", "gemini_key": SECRET, "gemini_url": gemini.url, "embedding_model": "local"}
+    async with aclosing(open_gateway(Settings.model_validate(given), desk.database)) as opened:
+        yield opened
+
+
+def answer(asked: Asked) -> str:
+    """A verdict of each kind in turn; every second pair is a bridge."""
+    numbers = [int(number) for number in re.findall(r"Pair (\d+)\.", asked.text)]
+    if "statements" in asked.instructions:
+        said = [{"pair": n, "verdict": VERDICTS[n % 3], "explanation": "The gate."} for n in numbers]
+    else:
+        said = [{"pair": n, "is_bridge": n % 2 == 0, "strength": 0.7, "explanation": "Slowness."} for n in numbers]
+    return json.dumps({"pairs": said})
+
+
+def pair_of(first: str, second: str, **more: object) -> Pair:
+    one, other = (Piece(uuid4(), uuid4(), text, **more) for text in (first, second))  # pyright: ignore[reportArgumentType]
+    return Pair(one, other, 0.3)
+
+
+def candidates(count: int) -> list[tuple[Pair, float]]:
+    concepts = {"buffer": 0.5, "release": 0.5}
+    return [(pair_of(f"Bog {n}.", f"Bank {n}.", concepts=concepts, importance=0.8), 0.4) for n in range(count)]
+
+
+async def test_a_model_confirms_drops_or_leaves_open(gateway: Gateway, gemini: FakeGemini, owner: UUID) -> None:
+    pairs = [pair_of(CLAIMS[0].format(place), CLAIMS[1].format(place)) for place in PLACES]
+    possible = find_contradictions(pairs, Readings())
+    purse = Purse()
+    judged = await Judge(gateway, Caller(owner), purse, Readings()).judge(possible)
+    assert [(one.status, one.made_by) for one in judged] == [
+        (Status.CONFIRMED, "gemini:gemini-2.5-flash"),
+        (Status.POSSIBLE, "local"),
+    ]
+    assert (len(gemini.asked), purse.calls) == (1, 1)
+    assert purse.spent > 0
+
+
+async def test_what_a_document_may_cost_is_a_limit_and_the_rest_is_explained_here(
+    gateway: Gateway, gemini: FakeGemini, owner: UUID, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "MOST_CALLS", 3)
+    found = await Judge(gateway, Caller(owner), Purse(), Readings()).explain(candidates(60))
+    assert len(gemini.asked) == 3
+    by_model = [one for one in found if one.made_by != "local"]
+    assert len(by_model) == 15
+    assert len(found) == 15 + 30
+    monkeypatch.setattr(judging, "MOST_CALLS", 200)
+    monkeypatch.setattr(judging, "MOST_USD", (await spent(desk)) / 2)
+    purse = Purse()
+    await Judge(gateway, Caller(owner, generation=1), purse, Readings()).explain(candidates(200))
+    assert purse.spent <= judging.MOST_USD
+    assert purse.calls < 3
+
+
+async def spent(desk: Desk) -> Decimal:
+    return await desk.one("SELECT sum(cost_usd) FROM ai_calls WHERE purpose = 'explain_bridges'")
+
+
+async def test_offline_nothing_is_asked_and_contradictions_stay_possible(owner: UUID) -> None:
+    purse = Purse()
+    judge = Judge(open_local_gateway(), Caller(owner), purse, Readings())
+    possible = find_contradictions([pair_of(CLAIMS[0].format("castle"), CLAIMS[1].format("castle"))], Readings())
+    assert await judge.judge(possible) == possible
+    assert all(one.made_by == "local" for one in await judge.explain(candidates(4)))
+    assert (purse.calls, purse.spent) == (0, 0)
