@@ -128,9 +128,14 @@ class World:
             "user": self.member,
             "webhook": self.webhook,
             "notification": self.notification,
+            "prompt": lambda: self.call("POST", "/api/v1/prompts", json={"title": "t", "content": "c"})["id"],
+            "analysis": self.analysis,
             "number": lambda: "1",
         }
         return makers[name]()
+
+    def analysis(self) -> str:
+        return self.call("POST", "/api/v1/analyses", json={"document_id": self.kept["document"]})["id"]
 
     def trashed(self) -> str:
         document = self.add()["document"]

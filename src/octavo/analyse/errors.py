@@ -18,6 +18,20 @@ class NoPrompts(BadInput):
     code = "NO_PROMPTS"
 
 
+class BuiltInPrompt(BadInput):
+    """This prompt came with Octavo and is everybody's. Make your own from it."""
+
+    code = "PROMPT_BUILT_IN"
+    status = 409
+
+
+class TooManyPrompts(BadInput):
+    """There may be 500 prompts. Delete some that you do not need."""
+
+    code = "TOO_MANY_PROMPTS"
+    status = 409
+
+
 class NotReopened(BadInput):
     """That cannot be done while the analysis is being prepared, or as long as nothing of it was asked."""
 

@@ -6,27 +6,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
+from octavo.analyse.errors import BuiltInPrompt, TooManyPrompts
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.model.errors import BadInput, NotFound
+from octavo.model.errors import NotFound
 from octavo.model.ids import new_id
 
 QUERIES = load_queries("prompts")
 MOST_PROMPTS = 500
 DEFAULT_ORDER = 100
-
-
-class BuiltInPrompt(BadInput):
-    """This prompt came with Octavo and is everybody's. Make your own from it."""
-
-    code = "PROMPT_BUILT_IN"
-    status = 409
-
-
-class TooManyPrompts(BadInput):
-    """There may be 500 prompts. Delete some that you do not need."""
-
-    code = "TOO_MANY_PROMPTS"
-    status = 409
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ ERRORS = (
     "octavo.fetch.errors",
     "octavo.intake.links.errors",
     "octavo.convert.errors",
+    "octavo.analyse.errors",
 )
 DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
 

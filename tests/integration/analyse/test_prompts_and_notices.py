@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from octavo.analyse import analyses, prompts
-from octavo.analyse.errors import NoPrompts, NotReadable
-from octavo.analyse.prompts import BuiltInPrompt, PromptWords
+from octavo.analyse.errors import BuiltInPrompt, NoPrompts, NotReadable
+from octavo.analyse.prompts import PromptWords
 from octavo.database import load_queries
 from octavo.deliver.notifications import list_notifications
 from octavo.deliver.relay import relay_once

@@ -6,7 +6,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.analyse import prompts
 from octavo.analyse.prompts import Prompt, PromptVersion, PromptWords
@@ -31,7 +31,7 @@ class NewPrompt(BaseModel):
     content: Content
     system: System = ""
     execution_order: Order = prompts.DEFAULT_ORDER
-    active: bool = True
+    active: StrictBool = True
 
 
 class PromptChange(BaseModel):
@@ -43,7 +43,7 @@ class PromptChange(BaseModel):
     content: Content | None = None
     system: System | None = None
     execution_order: Order | None = None
-    active: bool | None = None
+    active: StrictBool | None = None
 
 
 @router.get("", responses=problems(401))
