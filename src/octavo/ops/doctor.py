@@ -124,6 +124,7 @@ async def documents(patient: Patient) -> str:
     """Every document is as its job is, its files are counted, and no content of an owner is there twice unasked."""
     await _refuse_rows(patient, QUERIES.wrong_documents, "Documents are not in the state of their jobs")
     await _refuse_rows(patient, QUERIES.uncanonical_documents, "Documents belong to no upload")
+    await _refuse_rows(patient, QUERIES.wrong_versions, "Versions stand in the wrong order")
     await _refuse_rows(patient, QUERIES.wrong_references, "Files were counted wrongly")
     await _refuse_rows(patient, QUERIES.wrong_usage, "Owners' use was added up wrongly")
     await _refuse_rows(patient, QUERIES.orphan_chunks, "Chunks were left behind")

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from octavo.database import Connection
+from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import Filters, list_documents, show_document
@@ -19,6 +19,7 @@ from tests.support.library import LIMITS, Desk
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, text_of, working
 
+DOCTOR = load_queries("doctor")
 Act = Callable[[Connection, UUID, Sequence[UUID]], Awaitable[object]]
 CONNECT = """
     INSERT INTO connections (id, owner_id, engine, source_chunk, target_chunk, source_document, target_document,
@@ -139,6 +140,8 @@ async def test_trashing_and_adding_at_once_leave_the_newest_in_front(desk: Desk,
         await asyncio.gather(trash(newest), *(add_version(desk, owner, first, f"{number} {one}") for one in range(3)))
         found = await listed(desk, owner, versions=True)
         assert [superseded for _, superseded in found] == [False, *[True] * (len(found) - 1)]
+        async with desk.database.connection() as connection:
+            assert await fetch_rows(connection, DOCTOR.wrong_versions, {}) == []
 
 
 async def test_nobody_adds_a_version_to_what_is_not_theirs(desk: Desk, owner: UUID) -> None:

@@ -79,6 +79,14 @@ WHERE d.deleted_at IS NULL AND d.duplicate_of IS NULL
   AND NOT EXISTS (SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical AND u.owner_id = d.owner_id)
 ORDER BY d.id LIMIT 10;
 
+-- name: wrong_versions()
+-- Documents that stand back for a newer version that is not there, or do not although it is; families of two owners.
+SELECT d.id, d.version FROM documents d
+WHERE d.superseded <> EXISTS (SELECT FROM documents newer WHERE newer.family_id = d.family_id AND newer.version > d.version
+                                  AND newer.deleted_at IS NULL)
+   OR EXISTS (SELECT FROM documents other WHERE other.family_id = d.family_id AND other.owner_id <> d.owner_id)
+ORDER BY d.id LIMIT 10;
+
 -- name: orphan_chunks()
 -- Chunks of a revision that is not read, although nothing is being processed.
 SELECT c.document_id, c.revision FROM chunks c JOIN documents d ON d.id = c.document_id
