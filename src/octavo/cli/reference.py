@@ -34,6 +34,7 @@ ERRORS = (
     "octavo.intake.links.errors",
     "octavo.convert.errors",
     "octavo.analyse.errors",
+    "octavo.search.errors",
 )
 DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
 

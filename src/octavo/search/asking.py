@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from octavo.model.errors import BadInput
+from octavo.search.errors import NothingAsked, QueryTooLong
 
 MOST_CHARACTERS = 1000
 MOST_WORDS = 60
@@ -15,18 +15,6 @@ MOST_WORDS = 60
 _PART = re.compile(r'(?P<minus>(?<!\S)-(?=["\w]))?(?:"(?P<phrase>[^"]*)(?:"|\Z)|(?P<word>[^\s"]+))')
 _WORDLIKE = re.compile(r"\w")
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))
-
-
-class NothingAsked(BadInput):
-    """There is nothing to search for. Give a word, a phrase in quotation marks, or a question."""
-
-    code = "NOTHING_ASKED"
-
-
-class QueryTooLong(BadInput):
-    """This is too long to search for."""
-
-    code = "QUERY_TOO_LONG"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.search.asking import MOST_CHARACTERS, MOST_WORDS, Asked, NothingAsked, QueryTooLong, read_query
+from octavo.search.asking import MOST_CHARACTERS, MOST_WORDS, Asked, read_query
+from octavo.search.errors import NothingAsked, QueryTooLong
 
 
 @pytest.mark.parametrize(
