@@ -63,12 +63,7 @@ def as_day(text: str) -> str:
 
 
 def _texts(element: Any, path: str) -> Iterator[str]:  # noqa: ANN401
-    """`@name` at the end of a path is an attribute."""
-    *names, last = path.split("/")
-    if last.startswith("@"):
-        found = (one.get(last[1:]) for one in _walk(element, names))
-    else:
-        found = (one.text for one in _walk(element, [*names, last]))
+    found = (one.text for one in _walk(element, path.split("/")))
     return (text.strip() for text in found if text and text.strip())
 
 

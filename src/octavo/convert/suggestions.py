@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from octavo.convert.contract import Conversion, Sheet, Value
@@ -32,10 +32,6 @@ class Suggestion:
     value: str
     quote: str
     page: int | None = None
-
-
-# Given the fields and the text; whoever asks a model gives one of these.
-FieldFiller = Callable[[Sequence[Wanted], str], Awaitable[Sequence[Suggestion]]]
 
 
 def wanted_fields(conversion: Conversion, mapping: Mapping) -> list[Wanted]:

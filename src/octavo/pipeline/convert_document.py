@@ -23,6 +23,7 @@ from octavo.library.changes import SourceGone
 from octavo.model.errors import Cancelled
 from octavo.model.json import JSON
 from octavo.pipeline.conversion_gateway import convert_elsewhere
+from octavo.pipeline.conversion_model import ask_for_missing
 from octavo.pipeline.tools import Tools
 from octavo.storage import copy_to_file
 
@@ -82,6 +83,8 @@ async def _convert(run: Run[Tools], work: Work, mapping: StoredMapping) -> Conve
         pdf = PdfInSandbox(tools.sandbox, path, limits=tools.sandbox.limits, recognition=tools.recognition)
         words = await read_words_in_sandbox(pdf)
     conversion = await convert_in_sandbox(tools.sandbox, words.document, mapping.text, mapping.file)
+    if suggestions := await ask_for_missing(run, words.document, conversion, mapping.read()):
+        conversion = await convert_in_sandbox(tools.sandbox, words.document, mapping.text, mapping.file, suggestions)
     required = [field for field in mapping.read().fields if field.required]
     if required and len(conversion.missing) == len(required):
         raise NothingFound

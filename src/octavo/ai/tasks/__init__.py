@@ -8,6 +8,7 @@ from octavo.ai.tasks.clean_markdown import CLEAN_MARKDOWN
 from octavo.ai.tasks.consolidate_answers import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.enrich_chunks import ENRICH_CHUNKS, ChunkInsights
 from octavo.ai.tasks.explain_bridges import EXPLAIN_BRIDGES
+from octavo.ai.tasks.extract_fields import EXTRACT_FIELDS, FieldsToFind, FieldToFind
 from octavo.ai.tasks.extract_pages import EXTRACT_PAGES, PagesToRead
 from octavo.ai.tasks.judge_contradictions import JUDGE_CONTRADICTIONS
 from octavo.ai.tasks.task import MarkdownText, Task, Tasks
@@ -20,6 +21,7 @@ TASKS = Tasks(
     CLASSIFY_IMAGE,
     CLEAN_MARKDOWN,
     ENRICH_CHUNKS,
+    EXTRACT_FIELDS,
     EXTRACT_PAGES,
     EXPLAIN_BRIDGES,
     JUDGE_CONTRADICTIONS,
@@ -34,10 +36,13 @@ __all__ = [
     "CONSOLIDATE_ANSWERS",
     "ENRICH_CHUNKS",
     "EXPLAIN_BRIDGES",
+    "EXTRACT_FIELDS",
     "EXTRACT_PAGES",
     "JUDGE_CONTRADICTIONS",
     "TASKS",
     "ChunkInsights",
+    "FieldToFind",
+    "FieldsToFind",
     "ImageToClassify",
     "MarkdownText",
     "PagesToRead",

@@ -1,0 +1,54 @@
+"""A model is asked for what rules miss of what is required; only what the document says too is verified."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from octavo.ai.opening import open_gateway
+from octavo.model.settings import Settings
+from tests.support.conversions import convert, converted
+from tests.support.fake_ai import FakeGemini
+from tests.support.fake_ai.server import SECRET, Trouble
+from tests.support.library import Desk
+from tests.support.pdf import Pdf, Words
+from tests.support.processing import OpenSandbox
+from tests.support.working import working
+
+LINES = ("This paper is our eighth, called X-8, and of the year", "Date: 2024-08-15", "Total: 12.50 EUR")
+PDF = Pdf([[Words(line, 72, 100 + 20 * row) for row, line in enumerate(LINES)]]).write()
+
+
+async def values_of(desk: Desk, owner: UUID, folder: Path, gemini: FakeGemini) -> dict[str, Any]:
+    settings = Settings.model_validate({"providers": "gemini", "gemini_key": SECRET, "gemini_url": gemini.url})
+    begun = await convert(desk, owner, PDF)
+    async with (
+        aclosing(open_gateway(settings, desk.database)) as gateway,
+        working(desk, OpenSandbox(), folder, gateway=gateway),
+    ):
+        found = await converted(desk, owner, begun.id)
+    assert found.status == "complete", found.error_message
+    return {row[0]: row for row in json.loads(found.record or "")["values"]}
+
+
+async def test_what_a_model_finds_has_its_place(desk: Desk, owner: UUID, folder: Path) -> None:
+    said = {"fields": [{"name": "invoice_number", "value": "X-8", "quote": "called X-8"}]}
+    with FakeGemini() as gemini:
+        gemini.answer = lambda _asked: json.dumps(said)
+        values = await values_of(desk, owner, folder, gemini)
+        (asked,) = gemini.asked
+    assert "invoice_number (identifier)" in asked.text
+    assert "total (" not in asked.text
+    _, value, _, place, verified, *_ = values["invoice_number"]
+    assert (value, place[-1], verified) == ("X-8", "called X-8", True)
+
+
+async def test_a_model_that_cannot_answer_costs_no_conversion(desk: Desk, owner: UUID, folder: Path) -> None:
+    with FakeGemini() as gemini:
+        gemini.script.append(Trouble.BAD_KEY)
+        values = await values_of(desk, owner, folder, gemini)
+    assert "invoice_number" not in values
+    assert values["total"][1] == "12.50"
