@@ -49,6 +49,7 @@ CHECKED_FURTHER = {
         *("POST /api/v1/webhooks", "PATCH /api/v1/webhooks/{webhook}", "GET /api/v1/webhooks/{webhook}/deliveries"),
         *("GET /api/v1/notifications", "GET /api/v1/analyses", "GET /api/v1/analyses/{analysis}/items"),
         "POST /api/v1/analyses",  # whether there is a prompt to ask
+        "GET /api/v1/search",  # whether there is a word in it
     ],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
 }
