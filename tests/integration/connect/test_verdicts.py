@@ -20,9 +20,9 @@ from tests.support.library import Desk
 async def put_document(desk: Desk, owner: UUID) -> UUID:
     document = new_id()
     await desk.rows(
-        "INSERT INTO documents (id, owner_id, process_id, filename, content_type, source_type, sha256, bytes, "
-        "revision, last_revision, status, text_ready) VALUES (%s, %s, %s, 'a.txt', 'text/plain', 'text', sha256(%s), 1, 1, 1, "
-        "'completed', true)",
+        "INSERT INTO documents (id, owner_id, process_id, filename, content_type, source_type, sha256, bytes, revision,"
+        " last_revision, status, text_ready)"
+        " VALUES (%s, %s, %s, 'a.txt', 'text/plain', 'text', sha256(%s), 1, 1, 1, 'completed', true)",
         *(document, owner, new_id(), str(document).encode()),
     )
     return document

@@ -27,10 +27,11 @@ FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revisi
 WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage;
 
 -- name: happened(owner, document, before, most)
--- What happened to a document, newest first, without every step forward in between, and without its tags.
+-- What happened to a document, newest first, without every step forward in between, its tags and its connections.
 SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail
 FROM events e
-WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner AND kind <> 'embed_tags'
+WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner
+                           AND kind NOT IN ('embed_tags', 'detect_connections')
                        UNION SELECT process_id FROM documents WHERE id = :document AND owner_id = :owner)
   AND e.kind NOT IN ('progress', 'analysis.item', 'analysis.result') AND e.detail ->> 'part' IS NULL
   AND (e.document_id IS NULL OR e.document_id = :document)

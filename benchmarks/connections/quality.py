@@ -1,0 +1,119 @@
+"""How many contradictions are found, how many of those that are found are some, and how long 100 passages take.
+
+`python -m benchmarks.connections.quality [SICK [VERBOSE]]`: SICK is a folder with pairs of sentences as `sick*.tsv`.
+The written pairs are those of `passages`; only topics that no rule was tuned with count. Misses and false ones are
+listed with anything as the second argument. No model is asked.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from benchmarks.connections.passages import written_pairs
+from octavo.ai.inputs import Passage, Source
+from octavo.ai.local import describe
+from octavo.connect.contract import Pair, Piece
+from octavo.connect.contradiction import find_contradictions
+from octavo.connect.evidence import Readings
+from octavo.connect.steps import MOST_COMPARED
+
+GOALS = {"SICK": (0.90, 0.65), "written": (0.80, 0.0)}
+GOAL_SECONDS, PASSAGES = 1.0, 100
+
+
+@dataclass(slots=True)
+class Score:
+    right: int = 0
+    false: list[str] = field(default_factory=list[str])
+    missed: list[str] = field(default_factory=list[str])
+
+    @property
+    def precision(self) -> float:
+        return self.right / max(self.right + len(self.false), 1)
+
+    @property
+    def recall(self) -> float:
+        return self.right / max(self.right + len(self.missed), 1)
+
+
+Case = tuple[str, str, bool, str]
+
+
+def judge(cases: Iterable[Case]) -> Score:
+    score = Score()
+    for first, second, contradicts, name in cases:
+        found = find_contradictions([Pair(as_piece(first), as_piece(second), 1.0)], Readings())
+        if found and contradicts:
+            score.right += 1
+        elif found:
+            score.false.append(f"{name}: {' / '.join(found[0].quotes)}")
+        elif contradicts:
+            score.missed.append(f"{name}: {first[:160]} / {second[:200]}")
+    return score
+
+
+def as_piece(text: str) -> Piece:
+    """With its concepts and tone, as a document has them."""
+    (insight,) = describe(Source([Passage(text)])).chunks
+    concepts = {concept.text: concept.importance for concept in insight.concepts}
+    return Piece(uuid4(), uuid4(), text, concepts, polarity=insight.tone.polarity)
+
+
+def sick(folder: Path) -> Iterator[Case]:
+    for file in sorted(folder.rglob("sick*.tsv")):
+        with file.open() as lines:
+            for row in csv.DictReader(lines, delimiter="\t"):
+                contradicts = row["entailment_judgment"] == "CONTRADICTION"
+                yield f"{row['sentence_A']}.", f"{row['sentence_B']}.", contradicts, row["pair_ID"]
+
+
+def written(*, tuned: bool) -> Iterator[Case]:
+    for pair in written_pairs():
+        if pair.tuned is tuned:
+            yield pair.first, pair.second, pair.contradicts, f"{pair.topic}, {pair.kind}"
+
+
+def seconds_for_a_document() -> float:
+    """A hundred passages of 300 words, each with as many others as the job looks at; all of them are read anew."""
+    texts = [f"{one.first} {one.second}" for one in written_pairs()]
+    long = [" ".join(texts[(number + step) % len(texts)] for step in range(3)) for number in range(len(texts))]
+    sources = [Piece(uuid4(), uuid4(), long[number % len(long)]) for number in range(PASSAGES)]
+    others = [Piece(uuid4(), uuid4(), long[(7 * number) % len(long)]) for number in range(3 * PASSAGES)]
+    pairs = [
+        Pair(source, others[(place * MOST_COMPARED + step) % len(others)], 0.6)
+        for place, source in enumerate(sources)
+        for step in range(MOST_COMPARED)
+    ]
+    find_contradictions(pairs[:20], Readings())  # loads what is loaded once
+    began = time.process_time()
+    find_contradictions(pairs, Readings())
+    return time.process_time() - began
+
+
+def main(folder: str | None = None, verbose: str = "") -> int:
+    sets = {"written": written(tuned=False), "written, tuned with": written(tuned=True)}
+    if folder:
+        sets["SICK"] = sick(Path(folder))
+    good = True
+    for name, cases in sets.items():
+        score = judge(cases)
+        precision, recall = GOALS.get(name, (0.0, 0.0))
+        good &= score.precision >= precision and score.recall >= recall
+        told = f"{score.right} right, {len(score.false)} false, {len(score.missed)} missed"
+        print(f"{name:<20} precision {score.precision:.3f}, recall {score.recall:.3f}: {told}")
+        for line in (*(f"false  {one}" for one in score.false), *(f"missed {one}" for one in score.missed)):
+            if verbose:
+                print(f"    {line}")
+    took = seconds_for_a_document()
+    print(f"100 passages, each with {MOST_COMPARED} others: {took:.2f} s of a processor")
+    return 0 if good and took < GOAL_SECONDS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

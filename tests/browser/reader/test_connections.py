@@ -1,0 +1,40 @@
+"""Connections beside the text: found while one looks, judged by keyboard, and where they lead."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenBrowser
+from tests.support.browser import Place, check_axe, no_sideways_scroll, until
+
+SAFE = "The harbour bridge carries forty thousand cars. Engineers consider the bridge safe. " * 3
+UNSAFE = "The harbour bridge carries forty thousand cars. Engineers do not consider the bridge safe. " * 3
+
+
+def test_a_contradiction_is_shown_with_both_quotes_dismissed_by_keyboard_and_brought_back(
+    place: Place, open_browser: OpenBrowser
+) -> None:
+    member = open_browser(place.sign_up())
+    first, second = member.add("report.md", SAFE), member.add("note.md", UNSAFE)
+    page = member.open(f"/documents/{first}?panel=connections")
+    contradiction = page.locator(".connection", has_text="Contradiction")
+
+    def is_found() -> bool:
+        if not contradiction.count():
+            page.reload()
+        return contradiction.count() == 1
+
+    until(page, is_found, "the two were compared")
+    expect(contradiction).to_contain_text("Possible")
+    expect(contradiction.locator("blockquote")).to_contain_text("do not consider the bridge safe")
+    expect(contradiction.locator(".here")).to_contain_text("Engineers consider the bridge safe")
+    check_axe(page)
+    no_sideways_scroll(page)
+    contradiction.get_by_role("button", name="Not a contradiction").focus()
+    page.keyboard.press("Enter")
+    expect(contradiction).to_have_count(0)
+    page.get_by_text("Dismissed, 1").click()
+    page.locator(".dismissed").get_by_role("button", name="Undo").click()
+    expect(contradiction).to_have_count(1)
+    contradiction.locator("h3 a").click()
+    page.wait_for_url(f"**/documents/{second}?c=*")
