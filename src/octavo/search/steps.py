@@ -117,22 +117,14 @@ async def search(
     limits = await _read_limits(connection, owner, asked, filters or Filters())
     look_up = read_terms if mode == "semantic" else count_terms
     planned = plan(await look_up(connection, owner, asked.words))
-    by_words: list[Row] = []
-    by_title: list[Row] = []
-    by_vector: list[Row] = []
-    if planned.terms and mode != "semantic":
-        if planned.candidates:
-            by_words = await _by_words(connection, limits, planned)
-        if not limits.required and not limits.excluded:
-            by_title = await _by_title(connection, limits, planned)
-    if vector and mode != "text":
-        by_vector = await _by_vector(connection, limits, vector)
-    rows = [*by_words, *by_vector, *by_title]
+    by_words, by_title = await _by_text(connection, limits, planned) if mode != "semantic" else ([], [])
+    by_vector = await _by_vector(connection, limits, vector) if vector and mode != "text" else []
     fused = fuse(
         (weight, [row["chunk_id"] for row in found])
         for weight, found in ((TEXT_WEIGHT, by_words), (VECTOR_WEIGHT, by_vector), (TITLE_WEIGHT, by_title))
     )
-    chosen = spread(fused, {row["chunk_id"]: row["document_id"] for row in rows}, most_of_one, limit)
+    documents = {row["chunk_id"]: row["document_id"] for row in (*by_words, *by_vector, *by_title)}
+    chosen = spread(fused, documents, most_of_one, limit)
     text, semantic = ({row["chunk_id"]: float(row["score"]) for row in found} for found in (by_words, by_vector))
     details = await _details(connection, owner, chosen, planned)
     return [
@@ -140,6 +132,15 @@ async def search(
         for chunk in chosen
         if chunk in details
     ]
+
+
+async def _by_text(connection: Connection, limits: Limits, planned: Plan) -> tuple[list[Row], list[Row]]:
+    """By the words of passages, and by titles; a title is not enough where a passage has to say something exactly."""
+    if not planned.terms:
+        return [], []
+    by_words = await _by_words(connection, limits, planned) if planned.candidates else []
+    exactly = limits.required or limits.excluded
+    return by_words, [] if exactly else await _by_title(connection, limits, planned)
 
 
 async def _read_limits(connection: Connection, owner: UUID, asked: Asked, filters: Filters) -> Limits:
