@@ -18,7 +18,7 @@ QUERIES = load_queries("connections")
 MOST_EXACT = 20_000
 BLOCK = 20_000
 MOST_COUNTED = 1 << 30
-EF_SEARCH = 100
+EF_SEARCH = 80
 AT_ONCE = 2
 # What pgvector indexes as numbers of four bytes.
 MOST_WHOLE_DIMENSIONS = 2000

