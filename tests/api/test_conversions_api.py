@@ -74,7 +74,7 @@ async def test_raw_bytes_and_corrections(house: House, folder: Path) -> None:
     assert right.json()["revision"] == 2
     revisions = (await client.get(f"{path}/revisions")).json()
     assert [one["made_by"] for one in revisions] == ["engine", "person"]
-    (sample,) = (await client.get(f"{CONVERSIONS}/samples")).text.splitlines()
+    (sample,) = (await client.get("/api/v1/training-samples")).text.splitlines()
     assert json.loads(sample)["conversion"] == found["id"]
     listed = (await client.get(CONVERSIONS, params={"status": "complete"})).json()["items"]
     assert [(one["id"], one["values"]) for one in listed] == [(found["id"], [])]

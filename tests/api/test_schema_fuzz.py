@@ -25,12 +25,13 @@ from schemathesis.core.parameters import ParameterLocation
 from octavo.model.settings import Settings
 from octavo.web.api.keys import KeyWanted
 from octavo.web.app import create_app
+from tests.support.conversions import invoice
 from tests.support.passwords import PASSWORD
 from tests.support.postgres import Server
 from tests.support.web import WebProcess, running_web
 
 # A form has only texts: what is no text in a schema is one when it is sent.
-HAS_ONLY_TEXTS = ["POST /api/v1/documents"]
+HAS_ONLY_TEXTS = ["POST /api/v1/documents", "POST /api/v1/conversions"]
 
 ACCEPTED = ["2xx", "401", "403", "404", "409", "429"]
 # What a schema cannot say is still checked: whose cursor it is, whether a file is empty, which fields go together, and
@@ -50,7 +51,10 @@ CHECKED_FURTHER = {
         *("GET /api/v1/notifications", "GET /api/v1/analyses", "GET /api/v1/analyses/{analysis}/items"),
         "POST /api/v1/analyses",  # whether there is a prompt to ask
         "GET /api/v1/search",  # whether there is a word in it
+        *("GET /api/v1/conversions", "POST /api/v1/conversions", "PATCH /api/v1/conversions/{conversion}"),
+        *("POST /api/v1/mappings", "POST /api/v1/mappings/check"),  # whether the text is a mapping
     ],
+    "415": ["POST /api/v1/conversions"],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
 }
 
@@ -131,9 +135,15 @@ class World:
             "notification": self.notification,
             "prompt": lambda: self.call("POST", "/api/v1/prompts", json={"title": "t", "content": "c"})["id"],
             "analysis": self.analysis,
+            "conversion": self.conversion,
+            "name": lambda: "invoice_v1",
             "number": lambda: "1",
         }
         return makers[name]()
+
+    def conversion(self) -> str:
+        body, headers = invoice(f"A-{next(self.numbers)}").write(), {"x-upload-filename": "a.pdf"}
+        return self.call("POST", "/api/v1/conversions", content=body, headers=headers)["id"]
 
     def analysis(self) -> str:
         return self.call("POST", "/api/v1/analyses", json={"document_id": self.kept["document"]})["id"]

@@ -36,7 +36,7 @@ from octavo.web.intake import LimitsOf
 from octavo.web.multipart import FormReader
 from octavo.web.parts import Parts, PartsOf, Reading, Writing
 
-router = APIRouter(prefix="/api/v1/conversions", tags=["conversions"])
+router = APIRouter(prefix="/api/v1", tags=["conversions"])
 XML_TYPE, JSON_TYPE = "application/xml", "application/json"
 _JSON_BYTES = 64 << 10
 MANY_BYTES = 1 << 50
@@ -113,7 +113,7 @@ class RevisionView(BaseModel):
 
 
 @router.post(
-    "",
+    "/conversions",
     status_code=202,
     responses=problems(400, 401, 403, 404, 409, 413, 415, 422, 429),
     openapi_extra={
@@ -188,7 +188,7 @@ async def _read_json(request: Request) -> DocumentToConvert:
         raise BadInput("; ".join(wrong)) from None
 
 
-@router.get("", responses=problems(401, 422))
+@router.get("/conversions", responses=problems(401, 422))
 async def conversions(
     parts: PartsOf,
     caller: Reading,
@@ -202,7 +202,7 @@ async def conversions(
     return Page([_view(one) for one in found.items], found.next_cursor)
 
 
-@router.get("/samples", responses=problems(401, 422), response_class=Response)
+@router.get("/training-samples", responses=problems(401, 422), response_class=Response)
 async def samples(parts: PartsOf, caller: Reading) -> Response:
     """What was found and what people made of it, as lines of JSON, to train and to measure with."""
     async with parts.database.connection() as connection:
@@ -211,14 +211,14 @@ async def samples(parts: PartsOf, caller: Reading) -> Response:
     return Response(lines, media_type="application/jsonl", headers={"x-content-type-options": "nosniff"})
 
 
-@router.get("/{conversion}", responses=problems(401, 404, 422))
+@router.get("/conversions/{conversion}", responses=problems(401, 404, 422))
 async def conversion(parts: PartsOf, caller: Reading, conversion: UUID) -> ConversionView:
     """Its state and, when it is complete, its values with their places."""
     async with parts.database.connection() as connection:
         return await _show(connection, caller.owner_id, conversion)
 
 
-@router.patch("/{conversion}", responses=problems(400, 401, 403, 404, 409, 410, 422))
+@router.patch("/conversions/{conversion}", responses=problems(400, 401, 403, 404, 409, 410, 422))
 async def correct(parts: PartsOf, caller: Writing, conversion: UUID, wanted: CorrectionRequest) -> ConversionView:
     """Put values right: all of them or none. It becomes the next revision, and its XML is made anew."""
     corrections = Corrections(parts.database, parts.bucket, parts.settings.conversion_result_days)
@@ -228,7 +228,7 @@ async def correct(parts: PartsOf, caller: Writing, conversion: UUID, wanted: Cor
         return await _show(connection, caller.owner_id, conversion)
 
 
-@router.get("/{conversion}/revisions", responses=problems(401, 404, 422))
+@router.get("/conversions/{conversion}/revisions", responses=problems(401, 404, 422))
 async def revisions(parts: PartsOf, caller: Reading, conversion: UUID) -> list[RevisionView]:
     """What was found first, and each correction of it."""
     async with parts.database.connection() as connection:
@@ -248,7 +248,7 @@ async def revisions(parts: PartsOf, caller: Reading, conversion: UUID) -> list[R
     ]
 
 
-@router.get("/{conversion}/download", responses=problems(401, 404, 409, 410, 422), response_class=Response)
+@router.get("/conversions/{conversion}/download", responses=problems(401, 404, 409, 410, 422), response_class=Response)
 async def download(
     parts: PartsOf, caller: Reading, conversion: UUID, form: Literal["xml", "plain", "json"] = "xml"
 ) -> Response:
@@ -267,7 +267,7 @@ async def download(
     return answer
 
 
-@router.get("/{conversion}/source", responses=problems(401, 404, 409, 410, 422), response_class=Response)
+@router.get("/conversions/{conversion}/source", responses=problems(401, 404, 409, 410, 422), response_class=Response)
 async def source(parts: PartsOf, caller: Reading, conversion: UUID) -> StreamingResponse:
     """The file that was converted, as long as it is kept."""
     async with parts.database.connection() as connection:
