@@ -33,7 +33,7 @@ class NewAnalysis(BaseModel):
     document_id: UUID
     prompt_ids: Prompts | None = None
     mode: Mode = "parallel"
-    at_once: Annotated[int, WHOLE, Field(ge=1, le=MOST_AT_ONCE)] = AT_ONCE
+    at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE), WHOLE] = AT_ONCE
 
 
 class WantedPrompts(BaseModel):

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/v1/prompts", tags=["analyses"])
 Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Content = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]
 System = Annotated[str, Field(max_length=20_000, pattern=r"^[^\x00]*$")]
-Order = Annotated[int, WHOLE, Field(ge=0, le=1_000_000)]
+Order = Annotated[int, Field(ge=0, le=1_000_000), WHOLE]
 
 
 class NewPrompt(BaseModel):
