@@ -1,7 +1,7 @@
 """Invoices that nobody has seen before: made from a number, with what is written in them known.
 
-Languages, places, tables, forms of dates and amounts, and things that look like what is asked for differ. The labels
-are those of real invoices, not those of any mapping, so some are known to nobody.
+Languages, places, tables, forms of dates and amounts, and things that look like what is asked for differ. Some
+labels are known to no mapping.
 """
 
 from __future__ import annotations
