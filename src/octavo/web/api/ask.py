@@ -20,10 +20,18 @@ MOST_CHOSEN = 100
 _CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 # Any text with something in it.
 Question = Annotated[str, Field(max_length=MOST_CHARACTERS, pattern=rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$")]
+EVENT = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"enum": ["text", "citations", "done", "error"]},
+        "data": {"type": "string", "description": "JSON."},
+    },
+}
 STREAM = {
     200: {
         "description": "`text` for each statement, `citations` once, then `done`; or `error`.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
 
