@@ -1,7 +1,7 @@
 """How well searching finds: nDCG@10 on the Cranfield questions, by each mode.
 
-`python -m benchmarks.search.quality FOLDER`: below FOLDER lies the Cranfield collection. Weights were chosen while
-looking at the questions with even numbers; those with odd ones were kept out of it. Both halves are reported.
+`python -m benchmarks.search.quality FOLDER`: below FOLDER lies the Cranfield collection. Other weights of
+the fusion were tried on the questions with even numbers only; those with odd ones had no part in it.
 """
 
 from __future__ import annotations
