@@ -86,11 +86,11 @@ def _read_line(line: str) -> tuple[Part | None, int] | None:
     if _RULE.fullmatch(line):
         return None
     if heading := _HEADING.match(line):
-        return Part.HEADING, heading.end()
+        return (Part.HEADING, heading.end()) if line[heading.end() :].strip() else None
     if line.lstrip().startswith("|"):
         return Part.CELLS, len(line) - len(line.lstrip())
     if quote := _QUOTE.match(line):
         return (None, quote.end()) if line[quote.end() :].strip() else None
     if item := _ITEM.match(line):
-        return Part.ITEM, item.end()
+        return (Part.ITEM, item.end()) if line[item.end() :].strip() else None
     return None, len(line) - len(line.lstrip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from octavo.ai.local.prose import Part, blank, segments
@@ -50,6 +50,8 @@ code.is(left, out)
     ]
 
 
+@example("# ")
+@example("\u2022 ")
 @given(marks)
 def test_offsets_stay(markdown: str) -> None:
     assert len(blank(markdown)) == len(markdown)
