@@ -20,7 +20,14 @@ NOBODYS = [
     "/settings/keys",
     "/sign-out",
 ]
-EMPTY = ["/settings/account", "/settings/keys", "/settings/webhooks", "/settings/appearance", "/notifications", "/search"]
+EMPTY = [
+    "/settings/account",
+    "/settings/keys",
+    "/settings/webhooks",
+    "/settings/appearance",
+    "/notifications",
+    "/search",
+]
 look = pytest.mark.parametrize(("size", "scheme"), LOOKS, ids=[f"{size[0]}-{scheme}" for size, scheme in LOOKS])
 
 
