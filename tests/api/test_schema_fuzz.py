@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import psycopg
@@ -25,6 +27,7 @@ from schemathesis.core.parameters import ParameterLocation
 from octavo.model.settings import Settings
 from octavo.web.api.keys import KeyWanted
 from octavo.web.app import create_app
+from tests.support.connections import connect
 from tests.support.conversions import invoice
 from tests.support.passwords import PASSWORD
 from tests.support.postgres import Server
@@ -40,6 +43,7 @@ CHECKED_FURTHER = {
     "422": [
         *("GET /api/v1/documents", "GET /api/v1/jobs", "GET /api/v1/admin/dead-letters", "GET /api/v1/events"),
         *("GET /api/v1/documents/{document}/chunks", "GET /api/v1/documents/{document}/events"),
+        "GET /api/v1/documents/{document}/connections",
         *("POST /api/v1/documents", "POST /api/v1/documents/bulk", "PATCH /api/v1/documents/{document}"),
         "POST /api/v1/uploads",  # whether there is a model that could write the text
         *("POST /api/v1/documents/{document}/retry", "POST /api/v1/jobs/{job}/retry"),
@@ -99,6 +103,10 @@ TELL = b"""
     RETURNING id"""
 
 
+READABLE = b"""
+    UPDATE documents SET revision = 1, last_revision = 1, text_ready = true WHERE id = ANY (%s) RETURNING owner_id"""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """A server, the key of its owner, and real things for ids to mean: what is made by chance exists nowhere."""
@@ -136,10 +144,23 @@ class World:
             "prompt": lambda: self.call("POST", "/api/v1/prompts", json={"title": "t", "content": "c"})["id"],
             "analysis": self.analysis,
             "conversion": self.conversion,
+            "connection_id": self.connection,
             "name": lambda: "invoice_v1",
             "number": lambda: "1",
         }
         return makers[name]()
+
+    def connection(self) -> str:
+        """As comparing makes it, of two texts that can be read."""
+        documents = [UUID(self.add()["document"]) for _ in range(2)]
+        with psycopg.connect(self.web.database_info, autocommit=True) as connection:
+
+            async def execute(statement: str, *values: object) -> None:
+                connection.execute(statement.encode(), values)
+
+            row = connection.execute(READABLE, [documents]).fetchone()
+            assert row
+            return str(asyncio.run(connect(execute, row[0], documents[0], documents[1])))
 
     def conversion(self) -> str:
         body, headers = invoice(f"A-{next(self.numbers)}").write(), {"x-upload-filename": "a.pdf"}
