@@ -96,7 +96,9 @@ async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -
 
 
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
-    rows = await fetch_rows(connection, QUERIES.hold, {"owner": owner, "analysis": analysis})
+    values = {"owner": owner, "analysis": analysis}
+    await connection.execute(QUERIES.hold_jobs, values)
+    rows = await fetch_rows(connection, QUERIES.hold, values)
     if not rows:
         raise NotFound
     if planned and not rows[0]["asked"]:

@@ -50,7 +50,7 @@ DECLARE
     number integer;
     job uuid;
 BEGIN
-    PERFORM FROM jobs WHERE parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM hold_jobs_of(wanted);
     PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
     -- What was given up is not tried again beside its successor.
     FOR job IN
@@ -836,6 +836,20 @@ BEGIN
     END IF;
     RETURN number;
 END $$;
+CREATE FUNCTION public.hold_jobs_of(wanted uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    FOR attempt IN 1..1000 LOOP
+        BEGIN
+            PERFORM FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status <> 'complete' FOR UPDATE NOWAIT;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.01);
+        END;
+    END LOOP;
+    RAISE EXCEPTION 'the jobs of analysis % are never free', wanted USING ERRCODE = 'lock_not_available';
+END $$;
 CREATE FUNCTION public.hold_lease(job uuid, token bigint) RETURNS boolean
     LANGUAGE sql
     AS $$
@@ -1469,35 +1483,31 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE FUNCTION public.recover_analyses() RETURNS TABLE(lined_up integer, abandoned integer)
+CREATE FUNCTION public.recover_analysis(wanted uuid) RETURNS TABLE(lined_up integer, abandoned boolean)
     LANGUAGE plpgsql
     AS $$
-DECLARE
-    one uuid;
 BEGIN
     lined_up := 0;
-    abandoned := 0;
-    FOR one IN SELECT id FROM analyses WHERE status IN ('created', 'queued', 'analyzing') ORDER BY id LOOP
-        PERFORM FROM jobs WHERE id = one OR parent_id = one ORDER BY id FOR UPDATE;
-        UPDATE analysis_items i SET job_id = NULL
-        WHERE analysis_id = one AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
-            SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
-        UPDATE analysis_results r SET status = 'pending', job_id = NULL
-        WHERE analysis_id = one AND status = 'running' AND NOT EXISTS (
-            SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
-        IF EXISTS (SELECT FROM analyses WHERE id = one AND phase IN ('processing', 'consolidating')) THEN
-            lined_up := lined_up + line_up_items(one);
-            IF NOT EXISTS (SELECT FROM jobs WHERE parent_id = one AND status IN ('queued', 'processing', 'paused')) THEN
-                PERFORM settle_analysis(one);
-            END IF;
+    abandoned := false;
+    PERFORM hold_jobs_of(wanted);
+    UPDATE analysis_items i SET job_id = NULL
+    WHERE analysis_id = wanted AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
+        SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
+    UPDATE analysis_results r SET status = 'pending', job_id = NULL
+    WHERE analysis_id = wanted AND status = 'running' AND NOT EXISTS (
+        SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
+    IF EXISTS (SELECT FROM analyses WHERE id = wanted AND phase IN ('processing', 'consolidating')) THEN
+        lined_up := line_up_items(wanted);
+        IF NOT EXISTS (SELECT FROM jobs WHERE parent_id = wanted AND status IN ('queued', 'processing', 'paused')) THEN
+            PERFORM settle_analysis(wanted);
         END IF;
-        IF EXISTS (SELECT FROM analyses WHERE id = one AND status IN ('queued', 'analyzing')
-                   AND progressed_at < engine_now() - interval '48 hours')
-           AND NOT EXISTS (SELECT FROM jobs WHERE (id = one OR parent_id = one) AND status IN ('queued', 'processing')) THEN
-            PERFORM stop_analysis(one, 'ABANDONED', 'Nothing happened for two days.', 'abandoned');
-            abandoned := abandoned + 1;
-        END IF;
-    END LOOP;
+    END IF;
+    IF EXISTS (SELECT FROM analyses WHERE id = wanted AND status IN ('queued', 'analyzing')
+               AND progressed_at < engine_now() - interval '48 hours')
+       AND NOT EXISTS (SELECT FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing')) THEN
+        PERFORM stop_analysis(wanted, 'ABANDONED', 'Nothing happened for two days.', 'abandoned');
+        abandoned := true;
+    END IF;
     RETURN NEXT;
 END $$;
 CREATE FUNCTION public.refuse_broken(job uuid, invariant text) RETURNS void
@@ -1752,7 +1762,7 @@ CREATE FUNCTION public.restart_analysis(wanted uuid) RETURNS void
 DECLARE
     job uuid;
 BEGIN
-    PERFORM FROM jobs WHERE id = wanted OR parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM hold_jobs_of(wanted);
     PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
     IF NOT EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted) THEN
         IF EXISTS (SELECT FROM jobs WHERE id = wanted AND status IN ('failed', 'dead_letter', 'cancelled', 'paused')) THEN
@@ -2022,7 +2032,7 @@ CREATE FUNCTION public.stop_analysis(wanted uuid, code text, message text, to_ph
 DECLARE
     job uuid;
 BEGIN
-    PERFORM FROM jobs WHERE id = wanted OR parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM hold_jobs_of(wanted);
     UPDATE analyses SET status = 'error', phase = coalesce(to_phase, phase), error_code = code, error_message = message
     WHERE id = wanted AND status IN ('queued', 'analyzing');
     FOR job IN SELECT open_jobs_of(wanted) LOOP

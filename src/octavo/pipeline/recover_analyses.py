@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.database import load_queries
+from octavo.database import Database, fetch_rows, load_queries
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.jobs.schedules import Schedule
@@ -13,9 +13,20 @@ QUERIES = load_queries("analyses")
 
 
 async def recover_analyses(run: Run[Tools]) -> JSON:
-    async with run.database.transaction() as connection:
-        row = await (await connection.execute(QUERIES.recover)).fetchone()
-    return {"lined_up": row[0], "abandoned": row[1]} if row else None
+    lined_up, abandoned = await recover_all(run.database)
+    return {"lined_up": lined_up, "abandoned": abandoned}
+
+
+async def recover_all(database: Database) -> tuple[int, int]:
+    """How many items were put in line, and how many analyses given up; one analysis at a time holds its jobs."""
+    async with database.connection() as connection:
+        analyses = await fetch_rows(connection, QUERIES.open_analyses, {})
+    lined_up = abandoned = 0
+    for one in analyses:
+        async with database.transaction() as connection:
+            (row,) = await fetch_rows(connection, QUERIES.recover, {"analysis": one["id"]})
+        lined_up, abandoned = lined_up + row["lined_up"], abandoned + row["abandoned"]
+    return lined_up, abandoned
 
 
 KIND = JobKind("recover_analyses", recover_analyses, time_limit_seconds=300)

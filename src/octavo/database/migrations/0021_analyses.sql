@@ -389,11 +389,26 @@ CREATE FUNCTION open_jobs_of(wanted uuid) RETURNS SETOF uuid LANGUAGE sql STABLE
     ORDER BY cap_key NULLS FIRST, id
 $$;
 
+-- Hold all jobs of an analysis that are not over, or none of them yet: a worker's visit holds some while it waits for
+-- others, so whoever waits with some in their hands may wait for it for ever.
+CREATE FUNCTION hold_jobs_of(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    FOR attempt IN 1..1000 LOOP
+        BEGIN
+            PERFORM FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status <> 'complete' FOR UPDATE NOWAIT;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.01);
+        END;
+    END LOOP;
+    RAISE EXCEPTION 'the jobs of analysis % are never free', wanted USING ERRCODE = 'lock_not_available';
+END $$;
+
 CREATE FUNCTION stop_analysis(wanted uuid, code text, message text, to_phase text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     job uuid;
 BEGIN
-    PERFORM FROM jobs WHERE id = wanted OR parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM hold_jobs_of(wanted);
     UPDATE analyses SET status = 'error', phase = coalesce(to_phase, phase), error_code = code, error_message = message
     WHERE id = wanted AND status IN ('queued', 'analyzing');
     FOR job IN SELECT open_jobs_of(wanted) LOOP
@@ -408,7 +423,7 @@ CREATE FUNCTION restart_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $
 DECLARE
     job uuid;
 BEGIN
-    PERFORM FROM jobs WHERE id = wanted OR parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM hold_jobs_of(wanted);
     PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
     IF NOT EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted) THEN
         IF EXISTS (SELECT FROM jobs WHERE id = wanted AND status IN ('failed', 'dead_letter', 'cancelled', 'paused')) THEN
@@ -444,7 +459,7 @@ DECLARE
     number integer;
     job uuid;
 BEGIN
-    PERFORM FROM jobs WHERE parent_id = wanted ORDER BY id FOR UPDATE;
+    PERFORM hold_jobs_of(wanted);
     PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
     -- What was given up is not tried again beside its successor.
     FOR job IN
@@ -480,33 +495,29 @@ END $$;
 
 -- Nobody has to look after analyses: what has no job gets one, what is whole is put together, and what has not moved for
 -- two days although nothing runs or waits for its turn is given up, until somebody restarts it.
-CREATE FUNCTION recover_analyses() RETURNS TABLE (lined_up integer, abandoned integer) LANGUAGE plpgsql AS $$
-DECLARE
-    one uuid;
+CREATE FUNCTION recover_analysis(wanted uuid) RETURNS TABLE (lined_up integer, abandoned boolean) LANGUAGE plpgsql AS $$
 BEGIN
     lined_up := 0;
-    abandoned := 0;
-    FOR one IN SELECT id FROM analyses WHERE status IN ('created', 'queued', 'analyzing') ORDER BY id LOOP
-        PERFORM FROM jobs WHERE id = one OR parent_id = one ORDER BY id FOR UPDATE;
-        UPDATE analysis_items i SET job_id = NULL
-        WHERE analysis_id = one AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
-            SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
-        UPDATE analysis_results r SET status = 'pending', job_id = NULL
-        WHERE analysis_id = one AND status = 'running' AND NOT EXISTS (
-            SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
-        IF EXISTS (SELECT FROM analyses WHERE id = one AND phase IN ('processing', 'consolidating')) THEN
-            lined_up := lined_up + line_up_items(one);
-            IF NOT EXISTS (SELECT FROM jobs WHERE parent_id = one AND status IN ('queued', 'processing', 'paused')) THEN
-                PERFORM settle_analysis(one);
-            END IF;
+    abandoned := false;
+    PERFORM hold_jobs_of(wanted);
+    UPDATE analysis_items i SET job_id = NULL
+    WHERE analysis_id = wanted AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
+        SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
+    UPDATE analysis_results r SET status = 'pending', job_id = NULL
+    WHERE analysis_id = wanted AND status = 'running' AND NOT EXISTS (
+        SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
+    IF EXISTS (SELECT FROM analyses WHERE id = wanted AND phase IN ('processing', 'consolidating')) THEN
+        lined_up := line_up_items(wanted);
+        IF NOT EXISTS (SELECT FROM jobs WHERE parent_id = wanted AND status IN ('queued', 'processing', 'paused')) THEN
+            PERFORM settle_analysis(wanted);
         END IF;
-        IF EXISTS (SELECT FROM analyses WHERE id = one AND status IN ('queued', 'analyzing')
-                   AND progressed_at < engine_now() - interval '48 hours')
-           AND NOT EXISTS (SELECT FROM jobs WHERE (id = one OR parent_id = one) AND status IN ('queued', 'processing')) THEN
-            PERFORM stop_analysis(one, 'ABANDONED', 'Nothing happened for two days.', 'abandoned');
-            abandoned := abandoned + 1;
-        END IF;
-    END LOOP;
+    END IF;
+    IF EXISTS (SELECT FROM analyses WHERE id = wanted AND status IN ('queued', 'analyzing')
+               AND progressed_at < engine_now() - interval '48 hours')
+       AND NOT EXISTS (SELECT FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing')) THEN
+        PERFORM stop_analysis(wanted, 'ABANDONED', 'Nothing happened for two days.', 'abandoned');
+        abandoned := true;
+    END IF;
     RETURN NEXT;
 END $$;
 

@@ -24,13 +24,13 @@ SELECT :analysis, id, version, title, content, system, execution_order FROM prom
 WHERE id = ANY (:prompts) AND (owner_id = :owner OR owner_id IS NULL)
 ON CONFLICT DO NOTHING;
 
--- name: hold(analysis, owner)
+-- name: hold_jobs(analysis, owner)
 -- Jobs first, as workers do it.
-WITH held AS MATERIALIZED (
-    SELECT j.id FROM jobs j JOIN analyses a ON j.id = a.id OR j.parent_id = a.id
-    WHERE a.id = :analysis AND a.owner_id = :owner ORDER BY j.id FOR UPDATE OF j)
-SELECT a.id, a.status, a.phase NOT IN ('initializing', 'uploading') AND a.units IS NOT NULL AS asked FROM analyses a
-WHERE a.id = :analysis AND a.owner_id = :owner AND (SELECT count(*) FROM held) >= 0 FOR UPDATE OF a;
+SELECT hold_jobs_of(id) FROM analyses WHERE id = :analysis AND owner_id = :owner;
+
+-- name: hold(analysis, owner)
+SELECT id, status, phase NOT IN ('initializing', 'uploading') AND units IS NOT NULL AS asked
+FROM analyses WHERE id = :analysis AND owner_id = :owner FOR UPDATE;
 
 -- name: results_to_drop(analysis, prompts)
 -- Prompts that are not wanted any more, or that say something else by now.
@@ -80,8 +80,11 @@ WHERE analysis_id = :analysis AND status <> 'split' AND (:item::uuid IS NULL OR 
 -- name: ask_anew(analysis, items)
 SELECT ask_anew(:analysis, :items);
 
--- name: recover()
-SELECT lined_up, abandoned FROM recover_analyses();
+-- name: open_analyses()
+SELECT id FROM analyses WHERE status IN ('created', 'queued', 'analyzing') ORDER BY id;
+
+-- name: recover(analysis)
+SELECT lined_up, abandoned FROM recover_analysis(:analysis);
 
 -- name: delete_segment_files(analysis)!
 -- Those that no other analysis of the document has, too.
