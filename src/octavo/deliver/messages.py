@@ -53,7 +53,13 @@ EventType = Literal[
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 NEWS: tuple[EventType, ...] = ("document.completed", "analysis.completed")
-ERRORS: tuple[EventType, ...] = ("document.failed", "job.failed", "job.dead_letter", "analysis.failed", "analysis.abandoned")
+ERRORS: tuple[EventType, ...] = (
+    "document.failed",
+    "job.failed",
+    "job.dead_letter",
+    "analysis.failed",
+    "analysis.abandoned",
+)
 DEFAULT_EVENTS: tuple[EventType, ...] = (*NEWS, *ERRORS)
 TEST = "webhook.test"
 
