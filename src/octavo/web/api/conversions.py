@@ -150,18 +150,23 @@ async def convert(
         parts.database, parts.bucket, _most_bytes(parts, limits), parts.settings.conversion_source_days
     )
     owner = caller.owner_id
+    media_type = content_type.partition(";")[0].strip().lower()
     with parts.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
             name = read_name(x_upload_filename)
             begun = await intake.take_file(owner, name, lambda: mapping or DEFAULT_MAPPING, request.stream())
-        elif content_type.partition(";")[0].strip().lower() == "application/json":
+        elif media_type == "application/json":
             wanted = await _read_json(request)
             begun = await intake.take_document(owner, wanted.document_id, wanted.mapping)
-        else:
+        elif media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
             fields = form.fields
             begun = await intake.take_file(
                 owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file
+            )
+        else:
+            raise BadInput(
+                "Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a document."
             )
     async with parts.database.connection() as connection:
         return await _show(connection, caller.owner_id, begun.id)
