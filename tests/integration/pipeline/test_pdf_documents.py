@@ -17,6 +17,9 @@ from tests.support.pdf import Pdf, Picture, Words, paragraph
 from tests.support.working import add, finished, text_of, working
 
 PAGES = 230
+PROGRESS = """
+    SELECT detail FROM events
+    WHERE kind = 'progress' AND process_id IN (SELECT id FROM jobs WHERE kind = 'process_document') ORDER BY id"""
 
 
 def book(pages: int) -> bytes:
@@ -60,7 +63,7 @@ async def test_a_long_pdf_is_read_in_batches_and_nothing_of_them_is_left(
         shown = await finished(desk, owner, document)
     assert (shown.status, shown.page_count) == ("completed", PAGES)
     assert [part for part, _ in await parts_of(desk)] == ["1-100", "101-200", "201-230"]
-    told = await desk.rows("SELECT detail FROM events WHERE kind = 'progress' ORDER BY id")
+    told = await desk.rows(PROGRESS)
     assert told[-1]["detail"]["done"] == PAGES
     kinds = await desk.rows("SELECT kind FROM artifacts ORDER BY kind")
     assert [row["kind"] for row in kinds] == ["extracted", "markdown", "source"]

@@ -14,6 +14,9 @@ from octavo.sandbox import Sandbox
 from tests.support.library import Desk
 from tests.support.working import add, finished, text_of, working
 
+STAGES = """
+    SELECT stage FROM job_stages
+    WHERE job_id IN (SELECT id FROM jobs WHERE kind = 'process_document') ORDER BY finished_at"""
 MARKDOWN = "# Alpha\n\nThe quick brown fox — naïve, 東京.\n\n## Beta\n\n" + "Größere Wörter for the body, ça va. " * 300
 
 
@@ -39,7 +42,7 @@ async def test_markdown_is_kept_as_it_is_and_cut_into_chunks(
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     assert all(text[chunk.start : chunk.end] == chunk.content for chunk in chunks)
     assert "".join("".join(chunk.content.split()) for chunk in chunks) == "".join(text.split())
-    stages = [row["stage"] for row in await desk.rows("SELECT stage FROM job_stages ORDER BY finished_at")]
+    stages = [row["stage"] for row in await desk.rows(STAGES)]
     assert stages == ["extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded"]
     await desk.check_books()
 
