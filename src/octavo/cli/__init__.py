@@ -9,7 +9,7 @@ from octavo.cli.app import app
 from octavo.model.errors import OctavoError
 
 INTERRUPTED = 130
-# A start makes some hundred thousand objects that all stay: looking for garbage among them takes a twentieth of its time.
+# A start makes many objects that all stay: looking for garbage among them takes a twentieth of its time.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 

@@ -11,9 +11,9 @@ import psutil
 import structlog
 from pydantic import SecretStr
 
+from octavo.convert.steps import PRELOAD as CONVERT_PRELOAD
 from octavo.database import Connection, Database, MigrationState, connect, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.convert.steps import PRELOAD as CONVERT_PRELOAD
 from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD
 from octavo.extract.ocr.steps import Recognition
 from octavo.fetch import GuardedClient
