@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
@@ -167,7 +167,7 @@ class Place:
 
 def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
     for one in processes:
-        if one.is_running():
+        with suppress(ProcessLookupError):  # one that ended meanwhile
             os.kill(one.pid, number)
 
 

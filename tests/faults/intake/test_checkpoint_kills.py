@@ -24,10 +24,17 @@ from tests.support.site import Site, site_in
 
 STAGES = ("extracted", "markdown_saved", "chunked", "classified", "enriched", "embedded")
 TEXT = "# Alpha\n\nThe quick brown fox.\n\n## Beta\n\n" + "Some words for the body of it. " * 400
-# One life with a death at every point: a worker for each, and how many stages are finished when it dies.
+# One life with a death at every point: a worker for each, and how many stages are finished when it dies. Before the
+# work of a stage everything is as after the commit of the one before.
 DEATHS = [
     ("claim.after", 0),
-    *((point, done + point.endswith("commit.after")) for done in range(6) for point in POINTS if "stage." in point),
+    ("stage.work.before", 0),
+    *(
+        (point, done + point.endswith("commit.after"))
+        for done in range(6)
+        for point in POINTS
+        if "stage.commit" in point
+    ),
     ("complete.before", 6),
     ("complete.after", 6),
 ]

@@ -127,7 +127,8 @@ def away(server: EmbeddedPostgres, folder: Path, seconds: float) -> None:
     with workers_in(folder, info, lease_seconds=2) as workers:
         with engine_on(info) as engine:
             engine.put(engine.add_owner(), count=40, input={"stages": 4, "seconds": 0.2})
-        processes = [workers.start(), workers.start()]
+            processes = [workers.start(), workers.start()]
+            wait_until(lambda: engine.one("SELECT count(*) FROM workers") == len(processes), 60, "both are there")
         wait_until(lambda: len(workers.executions()) >= 25, 60, "work goes on")
         crash_database(server)
         back = time.monotonic() + seconds
