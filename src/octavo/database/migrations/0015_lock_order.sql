@@ -15,18 +15,18 @@ DECLARE
 BEGIN
     -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
     PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
-    -- Claims come before caps: SKIP LOCKED still waits for a row that was updated and locked again in the same moment,
-    -- and who has that row may be waiting for a cap. Nobody who has a cap waits for a job that runs.
-    IF slots > 0 THEN
-        chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
-    END IF;
+    -- What is held, what is claimed, and caps last: SKIP LOCKED still waits for a row that was updated and locked again in
+    -- the same moment, and who has that row may be waiting for a cap. Nobody who has a cap waits for a job that runs.
     IF cardinality(held) > 0 THEN
         SELECT array_agg(mine.cap_key) INTO returned FROM (
             SELECT cap_key FROM jobs JOIN unnest(held, tokens) AS h (job, token) ON jobs.id = h.job
             WHERE lease_token = h.token AND status = 'processing' AND cap_key IS NOT NULL FOR UPDATE OF jobs) AS mine;
-        IF returned IS NOT NULL THEN
-            PERFORM return_slots(returned);
-        END IF;
+    END IF;
+    IF slots > 0 THEN
+        chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
+    END IF;
+    IF returned IS NOT NULL THEN
+        PERFORM return_slots(returned);
     END IF;
     IF cardinality(held) + cardinality(chosen) = 0 THEN
         RETURN;
