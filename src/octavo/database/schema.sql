@@ -1097,14 +1097,6 @@ $$;
 CREATE FUNCTION public.merge_owner(visitor uuid, person uuid) RETURNS integer
     LANGUAGE plpgsql
     AS $$
-BEGIN
-    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
-    UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
-    RETURN merge_owner_without_prompts(visitor, person);
-END $$;
-CREATE FUNCTION public.merge_owner_documents(visitor uuid, person uuid) RETURNS integer
-    LANGUAGE plpgsql
-    AS $$
 DECLARE
     moved integer;
     arrived uuid[] := ARRAY(SELECT id FROM documents WHERE owner_id = visitor);
@@ -1115,6 +1107,13 @@ BEGIN
     END IF;
     -- Jobs before documents, as a job that ends does it.
     PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
+    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
+        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
+    UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
+        SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
+        AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
+    UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
     UPDATE documents d SET duplicate_of = twin.document_id
     FROM uploads u JOIN uploads twin ON twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical
     WHERE u.owner_id = visitor AND u.is_canonical AND d.id = u.document_id;
@@ -1155,20 +1154,6 @@ BEGIN
     DELETE FROM sessions WHERE owner_id = visitor;
     DELETE FROM owners WHERE id = visitor;
     RETURN moved;
-END $$;
-CREATE FUNCTION public.merge_owner_without_prompts(visitor uuid, person uuid) RETURNS integer
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
-    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
-    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
-        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
-    UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
-        SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
-        AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
-    UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
-    RETURN merge_owner_documents(visitor, person);
 END $$;
 CREATE FUNCTION public.nearest_passages(of_owner uuid, chosen jsonb, of_model integer, given public.vector, required tsquery, excluded tsquery, by_index boolean, most integer) RETURNS TABLE(chunk_id uuid, document_id uuid, score double precision)
     LANGUAGE plpgsql STABLE

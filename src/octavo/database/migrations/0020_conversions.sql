@@ -127,21 +127,6 @@ BEGIN
     INSERT INTO conversions (id, owner_id, filename, mapping, live) VALUES (new_id, owner, name, mapping_name, false);
 END $$;
 
--- What a visitor collected becomes the person's who signs in: conversions and mappings first, the rest as before.
-ALTER FUNCTION merge_owner(uuid, uuid) RENAME TO merge_owner_documents;
-CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS integer LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
-    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
-    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
-        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
-    UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
-        SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
-        AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
-    UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
-    RETURN merge_owner_documents(visitor, person);
-END $$;
-
 -- A conversion service elsewhere that fails again and again is left alone for a while, by all workers together.
 CREATE TABLE gateway_circuits (
     address     text PRIMARY KEY,

@@ -531,15 +531,6 @@ END $$;
 CREATE TRIGGER analyses_follow AFTER UPDATE OF owner_id ON documents
     FOR EACH ROW WHEN (OLD.owner_id <> NEW.owner_id) EXECUTE FUNCTION analyses_follow_document();
 
--- As before; a visitor who signs in brings prompts along.
-ALTER FUNCTION merge_owner(uuid, uuid) RENAME TO merge_owner_without_prompts;
-CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS integer LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
-    UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
-    RETURN merge_owner_without_prompts(visitor, person);
-END $$;
-
 -- As before, with analyses: they tell of themselves, and what their many jobs go through is nobody's news but theirs.
 CREATE OR REPLACE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE

@@ -1,0 +1,61 @@
+-- What a visitor collected becomes the person's who signs in. As before, with prompts, mappings and conversions; what they
+-- said about connections comes along, and what came is compared with what was there.
+CREATE OR REPLACE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    moved integer;
+    arrived uuid[] := ARRAY(SELECT id FROM documents WHERE owner_id = visitor);
+BEGIN
+    PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
+        RAISE EXCEPTION 'owner % is not a visitor', visitor USING ERRCODE = 'check_violation';
+    END IF;
+    -- Jobs before documents, as a job that ends does it.
+    PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
+    UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
+        AND NOT EXISTS (SELECT FROM mappings o WHERE o.owner_id = person AND o.name = m.name);
+    UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
+        SELECT FROM conversions o WHERE o.live AND o.owner_id = person AND o.sha256 = c.sha256 AND o.mapping = c.mapping
+        AND o.mapping_sha256 = c.mapping_sha256 AND o.bytes = c.bytes);
+    UPDATE conversions SET owner_id = person WHERE owner_id = visitor;
+    UPDATE documents d SET duplicate_of = twin.document_id
+    FROM uploads u JOIN uploads twin ON twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical
+    WHERE u.owner_id = visitor AND u.is_canonical AND d.id = u.document_id;
+    UPDATE uploads u SET is_canonical = false
+    WHERE owner_id = visitor AND is_canonical AND EXISTS (
+        SELECT FROM uploads twin WHERE twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical);
+    UPDATE uploads SET owner_id = person WHERE owner_id = visitor;
+    -- Names that both used become one.
+    UPDATE documents d SET collection_id = theirs.id
+    FROM collections mine JOIN collections theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
+    WHERE mine.owner_id = visitor AND d.collection_id = mine.id;
+    DELETE FROM collections mine USING collections theirs
+    WHERE mine.owner_id = visitor AND theirs.owner_id = person AND lower(theirs.name) = lower(mine.name);
+    UPDATE collections SET owner_id = person WHERE owner_id = visitor;
+    INSERT INTO document_tags (document_id, tag_id, made_by)
+    SELECT dt.document_id, theirs.id, dt.made_by FROM document_tags dt
+    JOIN tags mine ON mine.id = dt.tag_id JOIN tags theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
+    WHERE mine.owner_id = visitor
+    ON CONFLICT DO NOTHING;
+    DELETE FROM tags mine USING tags theirs
+    WHERE mine.owner_id = visitor AND theirs.owner_id = person AND lower(theirs.name) = lower(mine.name);
+    UPDATE tags SET owner_id = person WHERE owner_id = visitor;
+    UPDATE jobs j SET owner_id = person, key = CASE WHEN EXISTS (
+        SELECT FROM jobs same WHERE same.owner_id = person AND same.kind = j.kind AND same.key = j.key)
+        THEN format('%s:%s', j.key, j.id) ELSE j.key END
+    WHERE owner_id = visitor;
+    UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor;
+    GET DIAGNOSTICS moved = ROW_COUNT;
+    UPDATE notifications SET owner_id = person WHERE owner_id = visitor;
+    INSERT INTO connection_verdicts (owner_id, digest, verdict, decided_at)
+    SELECT person, digest, verdict, decided_at FROM connection_verdicts WHERE owner_id = visitor
+    ON CONFLICT DO NOTHING;
+    INSERT INTO connection_weights (owner_id, semantic_similarity, contradiction_detection, thematic_bridge)
+    SELECT person, semantic_similarity, contradiction_detection, thematic_bridge FROM connection_weights
+    WHERE owner_id = visitor
+    ON CONFLICT DO NOTHING;
+    PERFORM connect_documents(arrived, format('of:%s', visitor));
+    DELETE FROM sessions WHERE owner_id = visitor;
+    DELETE FROM owners WHERE id = visitor;
+    RETURN moved;
+END $$;
