@@ -9,6 +9,8 @@ UV := $(BIN)/uv
 export UV_SYSTEM_CERTS := 1
 export UV_PYTHON := $(BIN)/python
 export VIRTUAL_ENV :=
+# A process whose sources are compiled starts a quarter faster, and many are started.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help up stop test test-long lint format bench lock docs clean
 

@@ -186,9 +186,17 @@ def test_what_leaves_a_tab_dims_in_its_place(place: Place, member: Visitor) -> N
     expect(page.locator('[data-tab="working"] .count')).to_have_text("0")
 
 
-def test_only_ends_are_read_aloud(member: Visitor) -> None:
+def test_the_end_of_reading_is_read_aloud_and_once(member: Visitor) -> None:
     page = member.open("/library")
+    page.evaluate("""() => {
+      window.said = [];
+      const place = document.querySelector("#announcements");
+      new MutationObserver(() => window.said.push(place.textContent)).observe(place, { childList: true });
+    }""")
 
-    page.set_input_files("#files", [{"name": "a.txt", "mimeType": "text/plain", "buffer": b"Some words."}])
+    for name in ("a.txt", "b.txt"):
+        page.set_input_files("#files", [{"name": name, "mimeType": "text/plain", "buffer": name.encode()}])
+        # Vectors and connections have ends of their own, which come before the second file's.
+        expect(page.locator("#announcements")).to_have_text(f"{name} is ready.", timeout=WORK_MS)
 
-    expect(page.locator("#announcements")).to_have_text("a.txt is ready.", timeout=WORK_MS)
+    assert page.evaluate("window.said") == ["a.txt is ready.", "b.txt is ready."]

@@ -21,7 +21,7 @@ const ENDS = { complete: "is ready", failed: "failed", dead_letter: "failed" };
 
 /** @type {Set<string>} documents that changed */
 const changed = new Set();
-/** @type {Map<string, string>} documents that ended, and how, to be read aloud with their new titles */
+/** @type {Map<string, {process: string, how: keyof typeof ENDS}[]>} what ended, by document, to be read aloud with its new title */
 const ended = new Map();
 let frameChanged = false;
 let timer = 0;
@@ -39,7 +39,7 @@ export function startPatching() {
     if (event.state_after) tellDock(event.process_id, event.state_after);
     if (event.document_id) {
       changed.add(event.document_id);
-      if (event.state_after && event.state_after in ENDS) ended.set(event.document_id, event.state_after);
+      if (event.state_after && event.state_after in ENDS) noteEnd(event);
     }
     plan();
   });
@@ -204,12 +204,19 @@ function setBadge(name, number) {
   else place.prepend(String(number));
 }
 
-/** @param {string[]} ids */
+/** @param {import("./live.js").Happening} event */
+function noteEnd({ document_id: id, process_id: process, state_after }) {
+  const how = /** @type {keyof typeof ENDS} */ (state_after);
+  ended.set(id, [...(ended.get(id) ?? []), { process, how }]);
+}
+
+/** Vectors and connections of a document have jobs of their own; only the one that reads it is worth a word. @param {string[]} ids */
 function sayEnds(ids) {
   for (const id of ids) {
-    const how = ended.get(id);
+    const row = rowOf(id);
+    const end = ended.get(id)?.findLast(({ process }) => process === row?.dataset.process);
     ended.delete(id);
-    const title = rowOf(id) && one(".title", rowOf(id))?.textContent;
-    if (how && title) announce(`${title} ${ENDS[/** @type {keyof typeof ENDS} */ (how)]}.`);
+    const title = row && one(".title", row)?.textContent;
+    if (end && title) announce(`${title} ${ENDS[end.how]}.`);
   }
 }
