@@ -99,26 +99,31 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _claim(tokens: Sequence[str], start: int, end: int) -> Claim:
-    low = tuple(token.lower().replace("\u2019", "'") for token in tokens)
+    low = tuple(map(_lowered, tokens))
     moments = tuple(read_moments(low))
     quantities = tuple(read_quantities(low, frozenset(places_of(moments, low))))
-    order = tuple(as_root(word) for word in low if _carries(word))
-    denials, denied = _denials(low)
+    order = tuple(map(as_root, filter(_carries, low)))
+    denials, denied = _denials(low) if any(map(_denies, low)) else ([], [])
     bag = frozenset(low)
     return Claim(
         start, end, low, frozenset(order), order, frozenset(denied), denied[0] if denied else "",
-        negated=_deny(denials), denies_all=any(low[place] in _DENY_ALL for place in denials),
+        negated=bool(denials) and _deny(denials), denies_all=any(low[place] in _DENY_ALL for place in denials),
         hedged=not bag.isdisjoint(HEDGES), partial=not bag.isdisjoint(PARTIAL),
-        formerly=not bag.isdisjoint(FORMERLY) or _USED_TO in pairwise(low),
+        formerly=not bag.isdisjoint(FORMERLY) or ("used" in bag and _USED_TO in pairwise(low)),
         names=frozenset(_names(tokens)), quantities=quantities, moments=moments,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=50_000)
+def _lowered(token: str) -> str:
+    return token.lower().replace("\u2019", "'")
 
 
 @lru_cache(maxsize=50_000)
 def _carries(word: str) -> bool:
     if not word[0].isalpha() or len(word) == 1:
         return False
-    if word in NEGATORS or word in HEDGES or word in _EMPTY or word.endswith("n't"):
+    if _denies(word) or word in HEDGES or word in _EMPTY:
         return False
     return (
         word not in _STOPWORDS
@@ -127,11 +132,16 @@ def _carries(word: str) -> bool:
     )
 
 
+@lru_cache(maxsize=50_000)
+def _denies(word: str) -> bool:
+    return word in NEGATORS or word.endswith("n't")
+
+
 def _denials(words: Sequence[str]) -> tuple[list[int], list[str]]:
     """Where it is denied, and the words that come after that."""
     places, denied = list[int](), list[str]()
     for place, word in enumerate(words):
-        if not (word in NEGATORS or word.endswith("n't")):
+        if not _denies(word):
             continue
         following = words[place + 1] if place + 1 < len(words) else ""
         if following in NOT_DENYING.get("not" if word.endswith("n't") else word, frozenset()):

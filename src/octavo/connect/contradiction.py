@@ -6,6 +6,7 @@ what is doubted, asked, planned, said of a part, of another time or of somebody 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,7 +55,7 @@ def contradict(pair: Pair, readings: Readings) -> Found | None:
     mine, theirs = readings.claims(pair.source), readings.claims(pair.target)
     clashes = [
         clash
-        for clash in (*_clashes(mine, theirs), *_opposite_tones(pair, mine, theirs))
+        for clash in (*_clashes(pair, readings), *_opposite_tones(pair, mine, theirs))
         if not _said_on_both_sides(clash, mine, theirs)
     ]
     if not clashes:
@@ -69,45 +70,50 @@ def contradict(pair: Pair, readings: Readings) -> Found | None:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Two clauses of two passages that share words. `mine` and `theirs` are what all of each passage speaks of."""
+    """Two clauses of two passages that share words. `known` is what both passages speak of, anywhere."""
 
     one: Claim
     other: Claim
     shared: frozenset[str]
     opposed: tuple[tuple[str, str], ...]
     overlap: float
-    mine: frozenset[str]
-    theirs: frozenset[str]
+    known: frozenset[str]
 
     @property
     def spoken_of(self) -> frozenset[str]:
         """Words that both passages know."""
-        return self.shared | (self.mine & self.theirs) | _flat(self.opposed)
+        return self.shared | self.known | _flat(self.opposed)
 
 
-def _clashes(mine: Sequence[Claim], theirs: Sequence[Claim]) -> Iterator[Clash]:
-    my_words, their_words = (frozenset(word for claim in side for word in claim.roots) for side in (mine, theirs))
-    for one in mine:
-        for other in theirs:
-            shared = one.roots & other.roots
-            if shared and (meeting := _meet(one, other, shared, my_words, their_words)):
-                yield from _clash_of(meeting)
+def _clashes(pair: Pair, readings: Readings) -> Iterator[Clash]:
+    """Only clauses that share a word are looked at; which do is known before."""
+    mine, theirs = readings.claims(pair.source), readings.claims(pair.target)
+    my_places, their_places = readings.places(pair.source), readings.places(pair.target)
+    known = frozenset(my_places.keys() & their_places.keys())
+    meeting = dict[int, set[int]]()
+    for word in known:
+        for place in my_places[word]:
+            meeting.setdefault(place, set()).update(their_places[word])
+    for place in sorted(meeting):
+        for other in sorted(meeting[place]):
+            if met := _meet(mine[place], theirs[other], known):
+                yield from _clash_of(met)
 
 
-def _meet(
-    one: Claim, other: Claim, shared: frozenset[str], mine: frozenset[str], theirs: frozenset[str]
-) -> Meeting | None:
+def _meet(one: Claim, other: Claim, known: frozenset[str]) -> Meeting | None:
     """If they speak of the same. What a clause says more, but the other passage says elsewhere, does not part them."""
+    if one.hedged or other.hedged:
+        return None
+    shared = one.roots & other.roots
     opposed = tuple(_opposites(one.roots - shared, other.roots - shared))
-    if len(shared) + len(opposed) < LEAST_SHARED or one.hedged or other.hedged or _other_scope(one, other):
+    if len(shared) + len(opposed) < LEAST_SHARED or _other_scope(one, other):
         return None
     weight = sum(map(weigh, shared)) + sum(weigh(word) + weigh(against) for word, against in opposed) / 2
-    known = mine & theirs
     weights = [weight + sum(map(weigh, claim.roots - shared - known - _flat(opposed))) for claim in (one, other)]
     shorter, longer = sorted(weights)
     if weight < LEAST_OF_SHORTER * shorter or weight < LEAST_OF_LONGER * longer:
         return None
-    return Meeting(one, other, shared, opposed, min((weight / shorter + weight / longer) / 2, 1.0), mine, theirs)
+    return Meeting(one, other, shared, opposed, min((weight / shorter + weight / longer) / 2, 1.0), known)
 
 
 def _clash_of(meeting: Meeting) -> Iterator[Clash]:
@@ -203,7 +209,7 @@ def _other_scope(one: Claim, other: Claim) -> bool:
     if only_mine and only_theirs:
         return True
     mine, theirs = one.roots - other.roots, other.roots - one.roots
-    if any(_apart(word, against) for word in mine for against in theirs):
+    if any(not _apart_from(word).isdisjoint(theirs) for word in mine):
         return True
     opens = [claim.moments[0] for claim in (one, other) if claim.moments and claim.moments[0].place <= OPENING]
     return len(opens) == 1
@@ -215,8 +221,8 @@ OPENING = 2
 
 def _about_another(meeting: Meeting, mine: int | str, theirs: int | str) -> bool:
     """Before what they disagree about, one of them names something that the other passage never speaks of."""
-    sides = ((meeting.one, mine, meeting.theirs), (meeting.other, theirs, meeting.mine))
-    return any(claim.before(place) - known - _flat(meeting.opposed) for claim, place, known in sides)
+    sides = ((meeting.one, mine), (meeting.other, theirs))
+    return any(claim.before(place) - meeting.known - _flat(meeting.opposed) for claim, place in sides)
 
 
 def _said_on_both_sides(clash: Clash, mine: Sequence[Claim], theirs: Sequence[Claim]) -> bool:
@@ -237,38 +243,42 @@ def _same(one: Claim, other: Claim) -> bool:
 # Words ----------------------------------------------------------------------------------------------------------------
 
 
-def _both_ways(pairs: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    rooted = [(as_root(one), as_root(other)) for one, other in pairs]
-    return frozenset([*rooted, *((other, one) for one, other in rooted)])
+def _both_ways(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
+    """By its root, what each word is paired with."""
+    paired = defaultdict[str, set[str]](set)
+    for one, other in pairs:
+        paired[as_root(one)].add(as_root(other))
+        paired[as_root(other)].add(as_root(one))
+    return {word: frozenset(others) for word, others in paired.items()}
 
 
 @lru_cache(maxsize=1)
-def _antonyms() -> frozenset[tuple[str, str]]:
+def _antonyms() -> dict[str, frozenset[str]]:
     return _both_ways(ANTONYMS)
 
 
 @lru_cache(maxsize=1)
-def _scopes() -> frozenset[tuple[str, str]]:
+def _scopes() -> dict[str, frozenset[str]]:
     return _both_ways(SCOPES)
 
 
 def _opposites(mine: frozenset[str], theirs: frozenset[str]) -> Iterator[tuple[str, str]]:
+    opposed = [word for word in mine if not _opposites_of(word).isdisjoint(theirs)]
     left = set(theirs)
-    for word in sorted(mine):
-        against = next((one for one in sorted(left) if _opposite(word, one)), None)
+    for word in sorted(opposed):
+        against = min(_opposites_of(word) & left, default=None)
         if against is not None:
             left.discard(against)
             yield word, against
 
 
-@lru_cache(maxsize=200_000)
-def _opposite(word: str, other: str) -> bool:
-    if (word, other) in _antonyms():
-        return True
-    short, long = sorted((word, other), key=len)
-    if len(short) < LEAST_LETTERS or long in _no_denials():
-        return False
-    return any(long == prefix + short for prefix in PREFIXES)
+@lru_cache(maxsize=50_000)
+def _opposites_of(word: str) -> frozenset[str]:
+    """Its antonyms, and what it denies or is denied by with a syllable before it."""
+    longer = {prefix + word for prefix in PREFIXES} - _no_denials() if len(word) >= LEAST_LETTERS else set[str]()
+    denied = {word.removeprefix(prefix) for prefix in PREFIXES if word.startswith(prefix)}
+    shorter = set[str]() if word in _no_denials() else {one for one in denied if len(one) >= LEAST_LETTERS}
+    return _antonyms().get(word, frozenset()) | longer | shorter
 
 
 @lru_cache(maxsize=1)
@@ -276,11 +286,10 @@ def _no_denials() -> frozenset[str]:
     return frozenset(root(word) for word in NO_DENIALS)
 
 
-@lru_cache(maxsize=200_000)
-def _apart(word: str, other: str) -> bool:
-    if (word, other) in _scopes():
-        return True
-    return any(word in kind and other in kind for kind in SIBLINGS)
+@lru_cache(maxsize=50_000)
+def _apart_from(word: str) -> frozenset[str]:
+    siblings = frozenset[str]().union(*(kind for kind in SIBLINGS if word in kind))
+    return _scopes().get(word, frozenset()) | siblings
 
 
 def _weight(roots: Iterable[str]) -> float:

@@ -19,11 +19,21 @@ class Readings:
     """Passages are read once, however many pairs they are part of."""
 
     _claims: dict[UUID, list[Claim]] = field(default_factory=dict[UUID, list[Claim]])
+    _places: dict[UUID, dict[str, list[int]]] = field(default_factory=dict[UUID, dict[str, list[int]]])
 
     def claims(self, piece: Piece) -> list[Claim]:
         if piece.id not in self._claims:
             self._claims[piece.id] = read_claims(piece.content)
         return self._claims[piece.id]
+
+    def places(self, piece: Piece) -> dict[str, list[int]]:
+        """All roots of a passage, and which of its claims have each."""
+        if piece.id not in self._places:
+            places = self._places[piece.id] = {}
+            for place, claim in enumerate(self.claims(piece)):
+                for one in claim.roots:
+                    places.setdefault(one, []).append(place)
+        return self._places[piece.id]
 
     def is_understood(self, piece: Piece) -> bool:
         """Rules for what contradicts what are those of English."""

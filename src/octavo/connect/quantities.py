@@ -97,6 +97,8 @@ class Moment:
 
 def read_moments(said: Sequence[str]) -> list[Moment]:
     """Years that stand as years do, and months with a day or a year. `said` is in lower case."""
+    if not any(map(_may_date, said)):
+        return []
     found: list[Moment] = []
     taken: set[int] = set()
     for place, word in enumerate(said):
@@ -114,6 +116,12 @@ def read_moments(said: Sequence[str]) -> list[Moment]:
         elif place not in taken and _is_year(said, place) and _reads_as_year(said, place):
             found.append(Moment(int(said[place]), None, None, place, _bounded(said, place)))
     return found
+
+
+@lru_cache(maxsize=50_000)
+def _may_date(word: str) -> bool:
+    """Most words do not, and need not be looked at closely."""
+    return word in MONTHS or word.removesuffix("s") in WEEKDAYS or _is_year((word,), 0)
 
 
 def _dated(said: Sequence[str], place: int) -> bool:
@@ -147,6 +155,8 @@ def _bounded(said: Sequence[str], place: int) -> bool:
 
 def read_quantities(said: Sequence[str], skip: frozenset[int]) -> list[Quantity]:
     """All numbers with what they count, except those at `skip`, which are dates."""
+    if not any(map(_may_begin, said)):
+        return []
     found: list[Quantity] = []
     place = 0
     while place < len(said):
@@ -246,9 +256,9 @@ STOPS = words(
 
 def _range(said: Sequence[str], place: int, low: float, high: float) -> tuple[float, float]:
     before = " ".join(said[max(place - _REACH, 0) : place])
-    if any(before.endswith(one) for one in AT_LEAST):
+    if before.endswith(AT_LEAST):
         return low, inf
-    if any(before.endswith(one) for one in AT_MOST):
+    if before.endswith(AT_MOST):
         return -inf, high
     if before.endswith(JUST_BELOW):
         return low * (1 - ABOUT_SHARE), high
