@@ -51,11 +51,12 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Without a status, all that nobody dismissed."""
+    """Without a status, all that nobody dismissed. `other` is the document on the other side."""
 
     engine: Engine | None = None
     status: Status | None = None
     chunk: UUID | None = None
+    other: UUID | None = None
 
 
 async def list_connections(
@@ -109,6 +110,7 @@ async def _rows(
         "document": document,
         "wanted": ident,
         "chunk": wanted.chunk,
+        "other": wanted.other,
         "engine": wanted.engine,
         "status": wanted.status,
         "usual": Jsonb(USUAL),

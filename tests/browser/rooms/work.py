@@ -58,3 +58,35 @@ def tell(member: Visitor, error: str | None) -> UUID:
         *(made, owner, made.int % 2**60, kind, level, error),
     )
     return made
+
+
+def fill_map(member: Visitor, documents: int) -> None:
+    """So many documents, each connected with two others, by all engines in turn: more than a test can read in."""
+    owner, engine = member.ask("GET", "/session")["owner_id"], member.place.database
+    engine.run(
+        """WITH made AS (
+               INSERT INTO documents (id, owner_id, process_id, status, title, filename, content_type, source_type,
+                                      sha256, bytes, quality, revision, last_revision, text_ready, family_id)
+               SELECT gen_random_uuid(), %s, gen_random_uuid(), 'completed', 'Report ' || n || ' of the harbour board',
+                      n || '.txt', 'text/plain', 'text', sha256(n::text::bytea), 100, 'full', 1, 1, true,
+                      gen_random_uuid()
+               FROM generate_series(1, %s) AS n RETURNING id
+           ) INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, word_count)
+           SELECT gen_random_uuid(), id, 1, 0, 'The board met and said what it says each year.', 0, 46, 10 FROM made""",
+        *(owner, documents),
+    )
+    engine.run(
+        """WITH passages AS (SELECT c.id, c.document_id, row_number() OVER (ORDER BY d.sha256) AS n
+                             FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.owner_id = %s)
+           INSERT INTO connections (id, owner_id, engine, source_chunk, target_chunk, source_document, target_document,
+                                    strength, source_start, source_end, target_start, target_end, explanation, status,
+                                    made_by, digest)
+           SELECT gen_random_uuid(), %s,
+                  ('{semantic_similarity,contradiction_detection,thematic_bridge}'::text[])[1 + (a.n + b.n) %% 3],
+                  least(a.id, b.id), greatest(a.id, b.id),
+                  CASE WHEN a.id < b.id THEN a.document_id ELSE b.document_id END,
+                  CASE WHEN a.id < b.id THEN b.document_id ELSE a.document_id END, 0.4 + 0.6 / a.n,
+                  0, 20, 0, 20, 'Both say it.', 'found', 'local', sha256((a.n || ' ' || b.n)::bytea)
+           FROM passages a JOIN passages b ON b.n IN (a.n + 1, a.n + 7)""",
+        *(owner, owner),
+    )

@@ -1,4 +1,4 @@
--- name: connections(owner, document, wanted, chunk, engine, status, usual, after_rank, after_id, most)
+-- name: connections(owner, document, wanted, chunk, other, engine, status, usual, after_rank, after_id, most)
 -- What a document is connected with, seen from it: its own side is the source. Weights of the owner make the order. Others
 -- that there is a newer version of are left out.
 WITH sides AS (
@@ -34,7 +34,7 @@ JOIN (SELECT id, revision, coalesce(nullif(title, ''), filename) AS title FROM d
       WHERE owner_id = :owner AND deleted_at IS NULL) AS mine_in ON mine_in.id = mine.document_id AND mine_in.revision = mine.revision
 JOIN (SELECT id, revision, coalesce(nullif(title, ''), filename) AS title FROM documents
       WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded) AS theirs_in ON theirs_in.id = theirs.document_id AND theirs_in.revision = theirs.revision
-WHERE CASE WHEN :status::text IS NULL THEN r.now <> 'dismissed' ELSE r.now = :status END
+WHERE (:other::uuid IS NULL OR theirs.document_id = :other) AND CASE WHEN :status::text IS NULL THEN r.now <> 'dismissed' ELSE r.now = :status END
   AND (:after_id::uuid IS NULL OR (r.rank, r.id) < (:after_rank::numeric, :after_id::uuid))
 ORDER BY r.rank DESC, r.id DESC LIMIT :most;
 

@@ -27,6 +27,7 @@ Weight = Annotated[int, Form(ge=0, le=100)]
 class Shown:
     """What the panel shows. `is_ready`: there is a text that can be compared."""
 
+    document_id: UUID
     items: list[Connection]
     dismissed: list[Connection]
     total: int
@@ -40,7 +41,7 @@ async def show_connections(connection: Database, owner: UUID, document: UUID, *,
     gone = Wanted(status=Status.DISMISSED)
     dismissed = await list_connections(connection, owner, document, gone, limit=MOST_DISMISSED)
     weights = asdict(await read_weights(connection, owner))
-    return Shown(items.items, dismissed.items, sum(counts.values()), weights, is_ready)
+    return Shown(document, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
 
 
 @router.get("/documents/{document}/connections")

@@ -8,10 +8,14 @@ from octavo.web.pages import (
     appearance,
     ask,
     connections,
+    connections_map,
+    conversion_review,
+    conversions,
     edit,
     history,
     keys,
     library,
+    mappings,
     notifications,
     operations,
     operations_jobs,
@@ -25,17 +29,20 @@ from octavo.web.pages import (
     webhooks,
 )
 
-ROOMS = (settings, account, keys, webhooks, appearance)
+ROOMS = (settings, account, keys, mappings, webhooks, appearance)
 PAGES = (
     library,
     search,
     ask,
     reader,
+    connections_map,
     connections,
     edit,
     history,
     versions,
     analyses,
+    conversions,
+    conversion_review,
     adding,
     actions,
     notifications,

@@ -7,7 +7,7 @@ import { openBox } from "./paste.js";
 import { openPalette } from "./palette.js";
 import { clearSelection, toggle } from "./select.js";
 
-const PLACES = { l: "/library", s: "/search", n: "/notifications", o: "/operations" };
+const PLACES = { l: "/library", s: "/search", c: "/connections", a: "/analyses", v: "/conversions", n: "/notifications", o: "/operations" };
 const SECOND_MS = 1500;
 const HELP = [
   ["Ctrl K", "Find a document, a page or an action"],
@@ -15,6 +15,9 @@ const HELP = [
   ["n", "Add a link, text or file"],
   ["g l", "Library"],
   ["g s", "Search"],
+  ["g c", "Connections"],
+  ["g a", "Analyses"],
+  ["g v", "Conversions"],
   ["g n", "Notifications"],
   ["j  k", "Next or previous document"],
   ["Enter", "Open it"],

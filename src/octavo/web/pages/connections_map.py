@@ -1,0 +1,103 @@
+"""The map of connections: documents as dots, what connects them as lines, and the same as a list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from octavo.connect.contract import Engine
+from octavo.connect.drawing import draw
+from octavo.connect.layout import HEIGHT, WIDTH
+from octavo.connect.map import MOST_NODES, View, draw_map
+from octavo.connect.views import Connection, Wanted, list_connections
+from octavo.database import Connection as Database
+from octavo.library.documents import Document, show_document
+from octavo.model.errors import NotFound
+from octavo.web.pages import render
+from octavo.web.pages.frame import Frame, FrameFor
+from octavo.web.parts import PartsOf
+
+router = APIRouter(include_in_schema=False)
+MapFrame = Annotated[Frame, Depends(FrameFor("connections"))]
+MOST_OF_PAIR = 20
+# Glyph, name, name of many and colour of what each engine finds.
+ENGINES: dict[Engine, tuple[str, str, str, str]] = {
+    Engine.SIMILARITY: ("≈", "Similar", "Similar", "similar"),
+    Engine.CONTRADICTION: ("≠", "Contradiction", "Contradictions", "contra"),
+    Engine.BRIDGE: ("⌒", "Bridge", "Bridges", "bridge"),
+}
+
+
+class Asked(BaseModel):
+    """What the address asks for; an empty field is none. `one` and `other` are documents whose quotes are shown."""
+
+    focus: UUID | Literal[""] = ""
+    engine: Engine | Literal[""] = ""
+    least: Annotated[float, Field(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0
+    view: Literal["", "list"] = ""
+    one: UUID | Literal[""] = ""
+    other: UUID | Literal[""] = ""
+
+    @property
+    def narrowed(self) -> bool:
+        return bool(self.focus or self.engine or self.least)
+
+    def address(self, **changed: object) -> str:
+        """This page with something else chosen; a pair stays open only where it is named."""
+        kept = {"focus": self.focus, "engine": self.engine, "min": self.least or "", "view": self.view}
+        query = {name: str(value) for name, value in {**kept, **changed}.items() if value}
+        return f"/connections?{urlencode(query)}" if query else "/connections"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    one: Document
+    other: Document
+    items: list[Connection]
+
+    @property
+    def counts(self) -> Counter[Engine]:
+        return Counter(item.engine for item in self.items)
+
+
+@router.get("/connections")
+async def map_page(request: Request, parts: PartsOf, frame: MapFrame, asked: Annotated[Asked, Query()]) -> Response:
+    """Filters, form and the pair that is looked at are in the address."""
+    owner = frame.caller.owner_id
+    async with parts.database.connection() as connection:
+        focus = await show_document(connection, owner, asked.focus) if asked.focus else None
+        view = View(asked.focus or None, asked.engine or None, asked.least)
+        drawn = await draw_map(connection, owner, view)
+        pair = await _pair(connection, owner, asked) if asked.one and asked.other else None
+    return render(
+        request,
+        "connections.html",
+        frame,
+        asked=asked,
+        focus=focus,
+        drawing=draw(drawn),
+        pair=pair,
+        engines=ENGINES,
+        size=(int(WIDTH), int(HEIGHT)),
+        is_full=len(drawn.nodes) >= MOST_NODES,
+    )
+
+
+async def _pair(connection: Database, owner: UUID, asked: Asked) -> Pair | None:
+    """What connects two documents; none when one of them is gone."""
+    if not (asked.one and asked.other):
+        return None
+    try:
+        one = await show_document(connection, owner, asked.one)
+        other = await show_document(connection, owner, asked.other)
+    except NotFound:
+        return None
+    wanted = Wanted(engine=asked.engine or None, other=other.id)
+    found = await list_connections(connection, owner, one.id, wanted, limit=MOST_OF_PAIR)
+    return Pair(one, other, found.items)
