@@ -105,7 +105,7 @@ class _Document:
 
     @cached_property
     def _text(self) -> patterns.PageText:
-        return patterns.prepare(text_in_columns(self._sheets), self._mapping.options)
+        return patterns.prepare(text_in_columns(self._sheets, self._lines), self._mapping.options)
 
     # With the file's own XML
 

@@ -129,12 +129,12 @@ class PageText:
         return Place(page, box, " ".join(self.text[start:end].split()))
 
 
-def text_in_columns(sheets: Sequence[Sheet]) -> PageText:
-    """Each word as far to the right as it stands on the page, counted in usual letters."""
+def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None) -> PageText:
+    """Each word as far to the right as it stands on the page, counted in usual letters. `lines` are theirs."""
     letters: list[str] = []
     origins: list[int] = []
     words: list[tuple[int, Word]] = []
-    lines = lines_of(sheets)
+    lines = lines_of(sheets) if lines is None else lines
     for sheet in sheets:
         own = [line for line in lines if line.page == sheet.number]
         wide = _letter_width(own)

@@ -11,10 +11,9 @@ from psycopg.rows import class_row
 
 from octavo.convert.contract import Conversion
 from octavo.convert.errors import NothingFound
-from octavo.convert.steps import convert_in_sandbox
+from octavo.convert.steps import convert_in_sandbox, convert_pdf_in_sandbox
 from octavo.database import Connection, load_queries
 from octavo.extract.pdf.steps import PdfInSandbox
-from octavo.extract.pdf.word_steps import read_words_in_sandbox
 from octavo.intake.conversion_results import Made, save_revision, store_result
 from octavo.intake.mappings import StoredMapping, find_mapping
 from octavo.jobs.kinds import JobKind
@@ -81,10 +80,9 @@ async def _convert(run: Run[Tools], work: Work, mapping: StoredMapping) -> Conve
         path = Path(folder) / "source"
         await copy_to_file(tools.bucket, work.key, path)
         pdf = PdfInSandbox(tools.sandbox, path, limits=tools.sandbox.limits, recognition=tools.recognition)
-        words = await read_words_in_sandbox(pdf)
-    conversion = await convert_in_sandbox(tools.sandbox, words.document, mapping.text, mapping.file)
-    if suggestions := await ask_for_missing(run, words.document, conversion, mapping.read()):
-        conversion = await convert_in_sandbox(tools.sandbox, words.document, mapping.text, mapping.file, suggestions)
+        conversion, words = await convert_pdf_in_sandbox(pdf, mapping.text, mapping.file)
+    if words and (suggestions := await ask_for_missing(run, words, conversion, mapping.read())):
+        conversion = await convert_in_sandbox(tools.sandbox, words, mapping.text, mapping.file, suggestions)
     required = [field for field in mapping.read().fields if field.required]
     if required and len(conversion.missing) == len(required):
         raise NothingFound

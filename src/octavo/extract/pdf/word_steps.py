@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from octavo.extract.pdf.pages import batch_from_json
 from octavo.extract.pdf.steps import PdfInSandbox
-from octavo.extract.pdf.words import MOST_PAGES, WordPage, page_as_json, words_of_blocks
+from octavo.extract.pdf.words import FEW_WORDS, MOST_PAGES, WordPage, page_as_json, words_of_blocks
 from octavo.model.errors import Defect
 from octavo.model.json import JSON
 
-_FEW_WORDS = 5
 _MOST_RECOGNISED = 10  # pages of one file; whoever scans more has no form
 
 
@@ -26,26 +25,41 @@ class Words(NamedTuple):
 async def read_words_in_sandbox(pdf: PdfInSandbox) -> Words:
     """Raises what `Sandbox.run` raises: `Encrypted`, `Empty`, `BadInput` among it."""
     made = await pdf.run("octavo.extract.pdf.word_run:run", {}, MOST_PAGES)
-    document = await asyncio.to_thread(_checked, made.output)
+    return await recognise_words(pdf, await asyncio.to_thread(_parsed, made.output))
+
+
+async def recognise_words(pdf: PdfInSandbox, read: JSON) -> Words:
+    """What a child read, with the words of pages that only show them."""
+    document = _checked(read)
     pages: list[JSON] = []
     seen = 0
     for page in document["pages"]:
-        few = len(page["words"]) < _FEW_WORDS and seen < _MOST_RECOGNISED
+        few = len(page["words"]) < FEW_WORDS and seen < _MOST_RECOGNISED
         seen += few
         pages.append(await _recognised(pdf, page) if few else page)
     whole: dict[str, JSON] = {"pages": pages, "attachments": document["attachments"]}
     return Words(json.dumps(whole, ensure_ascii=False).encode(), int(document["page_count"]))
 
 
-def _checked(output: bytes) -> dict[str, Any]:
+def _parsed(output: bytes) -> JSON:
+    try:
+        return json.loads(output)
+    except (ValueError, RecursionError):
+        raise _unusable() from None
+
+
+def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
     """Only as far as it is used here; conversion reads the rest in its own sandbox."""
     try:
-        document = json.loads(output)
         if all(isinstance(page["words"], list) for page in document["pages"]):
             return {"page_count": int(document["page_count"]), **document}
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         pass
-    raise Defect("What was read of a PDF cannot be used.")
+    raise _unusable()
+
+
+def _unusable() -> Defect:
+    return Defect("What was read of a PDF cannot be used.")
 
 
 async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:

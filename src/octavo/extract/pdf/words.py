@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from octavo.model.json import JSON
 
 MOST_PAGES = 50  # of a form; what is longer is read as far as this
 MOST_ATTACHMENT_BYTES = 4 * 1024 * 1024
+FEW_WORDS = 5  # a page with fewer may only show its text
 _GAP = 0.25  # of a letter's height, which letters of one word are never apart
 _OFF_LINE = 0.6
 _WORD = re.compile(r"\S+")
@@ -100,6 +102,12 @@ def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
             for word in _WORD.finditer(line):
                 left, right = (block.box.left + index * wide for index in word.span())
                 yield PlacedWord(word[0], Box(left, top, right, top + height))
+
+
+def words_as_json(read: WordPages) -> dict[str, JSON]:
+    """All of it as conversion reads it; attachments as base64, because JSON has no bytes."""
+    attachments: list[JSON] = [[name, b64encode(body).decode()] for name, body in read.attachments]
+    return {"page_count": read.page_count, "pages": pages_as_json(read), "attachments": attachments}
 
 
 def pages_as_json(read: WordPages) -> list[JSON]:

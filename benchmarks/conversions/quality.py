@@ -1,4 +1,4 @@
-"""How well invoices are read: `python -m benchmarks.conversion [FOLDER]`.
+"""How well invoices are read: `python -m benchmarks.conversions.quality [FOLDER]`.
 
 100 made layouts with `invoice_v1`, by half: the even ones were looked at while the rules were written, the odd ones
 were not. A field counts as right if its value is and if its box lies on a page. FOLDER holds PDFs with their expected
