@@ -19,6 +19,7 @@ from octavo.web.pages import (
     notifications,
     operations,
     operations_jobs,
+    prompts,
     reader,
     search,
     settings,
@@ -27,9 +28,10 @@ from octavo.web.pages import (
     sign_up,
     versions,
     webhooks,
+    weights,
 )
 
-ROOMS = (settings, account, keys, mappings, webhooks, appearance)
+ROOMS = (settings, account, keys, mappings, prompts, weights, webhooks, appearance)
 PAGES = (
     library,
     search,

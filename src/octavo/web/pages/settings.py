@@ -15,6 +15,9 @@ SettingsFrame = Annotated[Frame, Depends(FrameFor("settings"))]
 ROOMS: dict[str, tuple[str, str, bool]] = {
     "account": ("Account", "person", True),
     "keys": ("Keys", "key", False),
+    "mappings": ("Mappings", "list", True),
+    "prompts": ("Prompts", "edit", True),
+    "weights": ("Connections", "connections", True),
     "webhooks": ("Webhooks", "send", False),
     "appearance": ("Appearance", "theme", True),
 }
@@ -30,7 +33,13 @@ SAID = {
     "resumed": "It is sent there again from now on.",
     "tested": "A test is on its way. How it went stands in the log below.",
     "deleted": "It is deleted, with its log.",
+    "mapping": "It is added. Choose it for your next conversion.",
     "appearance": "This browser remembers it.",
+    "prompt": "It is saved. The next analysis asks it so.",
+    "retired": "It is retired: asked only where somebody chooses it.",
+    "used": "It is in use again.",
+    "gone": "It is deleted.",
+    "weights": "All lists are in the new order.",
 }
 
 

@@ -1,0 +1,21 @@
+// Sliders of the weights: the number follows the thumb, and letting go is enough.
+
+import { all, one } from "./dom.js";
+import { ask } from "./ask.js";
+import { complain } from "./toast.js";
+
+const form = one("#weights");
+const button = one("[data-save]", form);
+if (button) button.hidden = true;
+
+form.addEventListener("input", () => {
+  for (const slider of all("input[type=range]", form)) one(`output[for="${slider.id}"]`, form).value = slider.value;
+});
+form.addEventListener("change", async () => {
+  try {
+    await ask(form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (new FormData(form))) });
+    one("#announcements").textContent = "All lists are in the new order.";
+  } catch (error) {
+    complain(error);
+  }
+});
