@@ -155,6 +155,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/conversions/{conversion}/revisions": Rule("read", "conversion"),
     "GET /api/v1/conversions/{conversion}/download": Rule("read", "conversion", 409),
     "GET /api/v1/conversions/{conversion}/source": Rule("read", "conversion"),
+    "GET /api/v1/conversions/{conversion}/pages/{number}.png": Rule("read", "conversion"),
     "GET /api/v1/mappings": Rule("read", None),
     "POST /api/v1/mappings": Rule("write", None, 201, given(text="name: mine_v1\nextends: invoice_v1")),
     "POST /api/v1/mappings/check": Rule("write", None, 200, given(text="name: mine_v1\nextends: invoice_v1")),

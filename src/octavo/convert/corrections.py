@@ -48,11 +48,11 @@ def _value(one: Correction, mapping: Mapping, before: Value | None) -> Value | N
     if one.value is None:
         return None
     if not FIELD_TYPES[kind].accepts(one.value):
-        raise BadInput(f"{one.name}: {one.value[:80]!r} is no {kind}. {_FORMS.get(kind, '')}".rstrip())
+        raise BadInput(f"{one.name}: {one.value[:80]!r} is no {kind}. {FORMS.get(kind, '')}".rstrip())
     row = max(int(cell["row"]), 1) if cell else None
     if before:
         return replace(before, value=one.value, confidence=_CERTAIN)
     return Value(name, one.value, _CERTAIN, table=table, row=row)
 
 
-_FORMS = {"date": "Write 2024-08-15.", "amount": "Write 1234.50.", "number": "Write 12.5.", "currency": "Write EUR."}
+FORMS = {"date": "Write 2024-08-15.", "amount": "Write 1234.50.", "number": "Write 12.5.", "currency": "Write EUR."}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from octavo.storage import Bucket
 
 QUERIES = load_queries("conversions")
 SWEPT_AT_ONCE = 500
+KIND = "convert"
 
 
 class Expired(BadInput):
@@ -57,6 +59,21 @@ class Found:
         return self.record.encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Sureness:
+    """How many values there are, how many nobody can vouch for, the least confidence, and what is wrong beside them.
+
+    A person vouches for what they wrote or accepted, also where it is not written in the document.
+    """
+
+    id: UUID
+    found: int
+    unverified: int
+    least: float | None
+    missing: int
+    broken: int
+
+
 class ResultFile(NamedTuple):
     key: str
     bytes: int
@@ -65,11 +82,12 @@ class ResultFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """`user_id` is who corrected it; `values` are all it holds, as rows of the engine's record."""
+    """`user_id` is who corrected it, and `person` their address; `record` is all it holds, as for a conversion."""
 
     number: int
     made_by: str
     user_id: UUID | None
+    person: str | None
     created_at: datetime
     record: str
 
@@ -95,6 +113,13 @@ async def list_conversions(
     more = len(found) > limit
     items = found[:limit]
     return Page(items, make_cursor(items[-1].created_at, items[-1].id) if more else None)
+
+
+async def show_sureness(connection: Connection, owner: UUID, conversions: Sequence[UUID]) -> dict[UUID, Sureness]:
+    """Of those that have values."""
+    async with connection.cursor(row_factory=class_row(Sureness)) as rows:
+        await rows.execute(QUERIES.sureness, {"owner": owner, "ids": list(conversions)})
+        return {one.id: one for one in await rows.fetchall()}
 
 
 async def find_result(connection: Connection, owner: UUID, conversion: UUID, kind: str = "result_xml") -> ResultFile:

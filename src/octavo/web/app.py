@@ -22,6 +22,7 @@ from octavo.web.api import (
     ask,
     collections,
     connections,
+    conversion_pictures,
     conversions,
     documents,
     embeddings,
@@ -52,6 +53,7 @@ from octavo.web.parts import CREDENTIALS, Parts
 from octavo.web.pictures import PagePictures
 from octavo.web.problems import handle_problems
 from octavo.web.security import AnswerHeaders, KnownHosts, SameSite, SecurityHeaders
+from octavo.web.trying import Trials
 from octavo.web.unlocking import Unlocking
 
 
@@ -63,14 +65,14 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
         async with (
             open_database(settings) as database,
             aclosing(bucket_of(settings)) as bucket,
-            # Started by the first picture or password; people wait for both.
+            # Started by the first picture, password or trial; people wait for all of them.
             aclosing(sandbox_of(settings, (*PRELOAD, *UNLOCK_PRELOAD), patience=0)) as sandbox,
             aclosing(Models(settings, database)) as models,
         ):
             limits, live = make_limits(settings, clock), Hub(database, pace)
-            unlocking = Unlocking(database, bucket, sandbox)
+            unlocking, trials = Unlocking(database, bucket, sandbox), Trials(settings, sandbox)
             with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
-                app.state.parts = Parts(settings, database, bucket, limits, live, drawn, unlocking, models)
+                app.state.parts = Parts(settings, database, bucket, limits, live, drawn, unlocking, trials, models)
                 yield
 
     app = FastAPI(
@@ -113,7 +115,7 @@ def _routes() -> APIRouter:
         usage,
         connections,
     )
-    asked = (prompts, analyses, conversions, mappings)
+    asked = (prompts, analyses, conversions, conversion_pictures, mappings)
     for part in (objects, *PAGES, *library, *asked, account, keys, members, webhooks, notifications, admin):
         routes.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
     return routes

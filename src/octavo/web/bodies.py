@@ -14,6 +14,7 @@ MOST_BYTES = 1 << 20
 # These are read as they come, and have limits of their own.
 _FILES = re.compile(
     r"/api/v1/(documents|conversions|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))"
+    r"|/conversions|/settings/mappings/try"
 )
 
 

@@ -8,8 +8,9 @@ from fastapi import Depends
 
 from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits
+from octavo.intake.conversions import ConversionIntake
 from octavo.model.settings import Settings
-from octavo.web.parts import PartsOf, Writing
+from octavo.web.parts import Parts, PartsOf, Writing
 
 
 def intake_of(parts: PartsOf) -> Intake:
@@ -28,6 +29,15 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
         stored_bytes=stored or None,
         concurrent=settings.anonymous_concurrent_uploads if anonymous else settings.concurrent_uploads,
     )
+
+
+def conversion_intake(parts: Parts, limits: IntakeLimits) -> ConversionIntake:
+    """A service elsewhere may take less than we do; what it would refuse is refused at once."""
+    settings = parts.settings
+    most = limits.upload_bytes
+    if settings.conversion_gateway_url:
+        most = min(most, settings.conversion_gateway_bytes)
+    return ConversionIntake(parts.database, parts.bucket, most, settings.conversion_source_days)
 
 
 IntakeOf = Annotated[Intake, Depends(intake_of)]

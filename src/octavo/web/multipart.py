@@ -55,12 +55,13 @@ class _Part:
 class FormReader:
     """One form. The file is the first part that has a file name."""
 
-    def __init__(self, content_type: str, body: AsyncIterator[bytes]) -> None:
+    def __init__(self, content_type: str, body: AsyncIterator[bytes], *, field_bytes: int = FIELD_BYTES) -> None:
         kind, options = parse_options_header(content_type)
         boundary = options.get(b"boundary")
         if kind != b"multipart/form-data" or not boundary:
             raise BrokenMultipart("Its boundary is missing.")
         self._body = body
+        self._most_field_bytes = field_bytes
         self._fields: dict[str, str] = {}
         self._part = _Part()
         self._header: tuple[bytearray, bytearray] = (bytearray(), bytearray())
@@ -149,7 +150,7 @@ class FormReader:
             self._pieces.append(data[start:end])
             return
         self._field_bytes += end - start
-        if self._field_bytes > FIELD_BYTES:
+        if self._field_bytes > self._most_field_bytes:
             raise TooLarge("The fields beside the file are too long.")
         self._part.data.extend(data[start:end])
 

@@ -26,6 +26,7 @@ from octavo.web.live import Hub
 from octavo.web.models import Models
 from octavo.web.pictures import PagePictures
 from octavo.web.security import bearer_key
+from octavo.web.trying import Trials
 from octavo.web.turns import Turns
 from octavo.web.unlocking import Unlocking
 
@@ -45,6 +46,7 @@ class Parts:
     live: Hub
     pictures: PagePictures
     unlocking: Unlocking
+    trials: Trials
     models: Models
     comparing: Turns = field(default_factory=lambda: Turns(1, COMPARING_WAIT, COMPARING_BUSY_SECONDS))
     answering: Turns = field(default_factory=lambda: Turns(ANSWERS_AT_ONCE, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS))

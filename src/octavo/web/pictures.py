@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from octavo.database import Database
 from octavo.extract.contract import Box, SourceType
-from octavo.extract.pictures.steps import draw_in_sandbox, mark_in_sandbox
+from octavo.extract.pictures.steps import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
 from octavo.library.files import NotReady
 from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
 from octavo.model.errors import PageNotDrawn
@@ -27,7 +27,8 @@ MOST_WAITING = 100
 BUSY_SECONDS = 2.0
 # A page that could not be drawn is not tried again with every look at a list that it is in.
 FAILED_SECONDS = 600.0
-MOST_FAILED = 1000
+MOST_FAILED = MOST_SIZES = 1000
+MOST_MEASURED = 50  # pages, as many as are converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,15 @@ class Wanted:
 
     owner: UUID
     document: UUID
+    number: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class WantedOfFile:
+    """A page of a PDF in the bucket that is no document."""
+
+    key: str
     number: int
     width: int
 
@@ -51,6 +61,7 @@ class PagePictures:
         self._turns = Turns(AT_ONCE, MOST_WAITING, BUSY_SECONDS)
         self._drawing: WeakValueDictionary[Wanted, asyncio.Lock] = WeakValueDictionary()
         self._failures = Failures(clock)
+        self._sizes: dict[str, list[tuple[float, float]]] = {}
 
     def close(self) -> None:
         self._copies.close()
@@ -89,6 +100,25 @@ class PagePictures:
         async with self._turns.take():
             return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
 
+    async def draw_file(self, wanted: WantedOfFile) -> bytes:
+        """Not kept: such files go after days, and browsers keep what they were shown."""
+        self._failures.check(wanted)
+        try:
+            async with self._turns.take(), self._copies.open(wanted.key) as path:
+                return await draw_in_sandbox(self._sandbox, path, SourceType.PDF, wanted.number, wanted.width)
+        except PageNotDrawn as error:
+            self._failures.note(wanted, error.detail)
+            raise
+
+    async def measure_file(self, key: str) -> list[tuple[float, float]]:
+        """Width and height of the pages of such a file in points; asked once, because no object changes."""
+        if key not in self._sizes:
+            async with self._turns.take(), self._copies.open(key) as path:
+                self._sizes[key] = await sizes_in_sandbox(self._sandbox, path, MOST_MEASURED)
+            if len(self._sizes) > MOST_SIZES:
+                del self._sizes[next(iter(self._sizes))]
+        return self._sizes[key]
+
     async def _look_up(self, wanted: Wanted) -> PageSource:
         async with self._database.connection() as connection:
             return await find_page(connection, wanted.owner, wanted.document, wanted.number, wanted.width)
@@ -117,14 +147,14 @@ class Failures:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[Wanted, tuple[float, str | None]] = {}
+        self._known: dict[Wanted | WantedOfFile, tuple[float, str | None]] = {}
 
-    def check(self, wanted: Wanted) -> None:
+    def check(self, wanted: Wanted | WantedOfFile) -> None:
         at, detail = self._known.get(wanted, (-FAILED_SECONDS, None))
         if self._clock() - at < FAILED_SECONDS:
             raise PageNotDrawn(detail)
 
-    def note(self, wanted: Wanted, detail: str | None) -> None:
+    def note(self, wanted: Wanted | WantedOfFile, detail: str | None) -> None:
         self._known.pop(wanted, None)
         self._known[wanted] = (self._clock(), detail)
         if len(self._known) > MOST_FAILED:

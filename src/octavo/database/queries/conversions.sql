@@ -33,6 +33,17 @@ WHERE c.owner_id = :owner AND (:status::text IS NULL OR j.status = :status)
   AND (:before::uuid IS NULL OR (c.created_at, c.id) < (SELECT b.created_at, b.id FROM conversions b WHERE b.id = :before))
 ORDER BY c.created_at DESC, c.id DESC LIMIT :limit;
 
+-- name: sureness(owner, ids)
+-- How sure conversions are of what they hold. A value is name, value, confidence, place, verified, table and row.
+SELECT c.id, s.found, s.unverified, s.least, jsonb_array_length(r.record -> 'missing') AS missing,
+       (SELECT count(*) FROM jsonb_array_elements(r.record -> 'checks') k WHERE k -> 1 = 'false') AS broken
+FROM conversions c JOIN revisions r ON r.conversion_id = c.id AND r.number = c.revision
+CROSS JOIN LATERAL (
+    SELECT count(*) AS found, count(*) FILTER (WHERE NOT (v ->> 4)::boolean AND (v ->> 2)::double precision < 1) AS unverified,
+           min((v ->> 2)::double precision) AS least
+    FROM jsonb_array_elements(r.record -> 'values') v) s
+WHERE c.owner_id = :owner AND c.id = ANY (:ids);
+
 -- name: file(owner, id, kind)
 SELECT f.key, o.bytes, encode(o.sha256, 'hex') AS sha256
 FROM conversions c JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = :kind JOIN objects o ON o.key = f.key
@@ -78,8 +89,8 @@ SELECT id, revision, :record, :made_by, :user FROM next RETURNING number;
 SELECT revision FROM conversions WHERE id = :id AND owner_id = :owner FOR UPDATE;
 
 -- name: revisions(owner, id)
-SELECT r.number, r.record::text AS record, r.made_by, r.user_id, r.created_at
-FROM revisions r JOIN conversions c ON c.id = r.conversion_id
+SELECT r.number, r.record::text AS record, r.made_by, r.user_id, u.email AS person, r.created_at
+FROM revisions r JOIN conversions c ON c.id = r.conversion_id LEFT JOIN users u ON u.id = r.user_id
 WHERE c.id = :id AND c.owner_id = :owner ORDER BY r.number;
 
 -- name: corrected(owner)

@@ -46,6 +46,19 @@ def show_page(path: Path, source_type: SourceType, number: int, side: int) -> by
         return to_jpeg(page.drawn(fitting_scale(across, down, scale)))
 
 
+def page_sizes(path: Path, most: int) -> list[tuple[float, float]]:
+    """Width and height in points of the first pages of a PDF; 0 where a page cannot be opened."""
+    sizes: list[tuple[float, float]] = []
+    with open_document(path) as document:
+        for number in range(1, min(document.page_count, most) + 1):
+            try:
+                with document.page(number) as page:
+                    sizes.append(page.size)
+            except PageError:
+                sizes.append((0.0, 0.0))
+    return sizes
+
+
 def _draw_pdf(path: Path, number: int, width: int) -> Image.Image:
     with _open_page(path, number) as page:
         across, down = page.size

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.extract.contract import Box, SourceType
 from octavo.extract.pdf.pages import facts_to_json
 from octavo.extract.pictures.fitting import make_jpeg, shrink_jpeg
-from octavo.extract.pictures.pages import draw_page, mark_boxes, show_page
+from octavo.extract.pictures.pages import draw_page, mark_boxes, page_sizes, show_page
 from octavo.extract.pictures.sheets import open_sheets
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ def run_draw(task: Task) -> None:
     number, width = (int(str(task.arguments[name])) for name in ("number", "width"))
     source_type = SourceType(str(task.arguments["source_type"]))
     task.output.write(draw_page(Path(task.input_path), source_type, number, width))
+
+
+def run_sizes(task: Task) -> None:
+    """Of the pages of a PDF in points; one that cannot be opened has none."""
+    task.output.write(json.dumps(page_sizes(Path(task.input_path), int(str(task.arguments["most"])))).encode())
 
 
 def run_mark(task: Task) -> None:

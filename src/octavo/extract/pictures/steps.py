@@ -5,9 +5,11 @@ A picture is what a child made of somebody's file, so that opening it is no safe
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,6 +44,18 @@ async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
         given.write(jpeg)
         given.flush()
         return await _run(sandbox, "run_shrink", {"side": side}, given, JPEG)
+
+
+async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tuple[float, float]]:
+    """Width and height in points of the first pages of a PDF. Raises as drawing does."""
+    made = await _run(sandbox, "run_sizes", {"most": most}, path, b"[")
+    try:
+        sizes = [(float(across), float(down)) for across, down in json.loads(made)]
+    except (ValueError, TypeError):
+        sizes = []
+    if not sizes or not all(isfinite(side) for size in sizes for side in size):
+        raise PageNotDrawn("Its pages have no size.")
+    return sizes[:most]
 
 
 async def mark_in_sandbox(sandbox: Sandbox, png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:

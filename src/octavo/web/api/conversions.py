@@ -17,9 +17,7 @@ from octavo.convert.corrections import Correction
 from octavo.convert.records import conversion_from_json
 from octavo.convert.xml import render
 from octavo.database import Connection
-from octavo.intake import IntakeLimits
 from octavo.intake.conversion_results import Corrections
-from octavo.intake.conversions import ConversionIntake
 from octavo.intake.mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library import conversions as library
@@ -32,14 +30,13 @@ from octavo.storage import attachment_header
 from octavo.web.api import Cursor, Limit, problems
 from octavo.web.api.uploads import RAW, read_name
 from octavo.web.downloads import attachment
-from octavo.web.intake import LimitsOf
+from octavo.web.intake import LimitsOf, conversion_intake
 from octavo.web.multipart import FormReader
 from octavo.web.parts import Parts, PartsOf, Reading, Writing
 
 router = APIRouter(prefix="/api/v1", tags=["conversions"])
 XML_TYPE, JSON_TYPE = "application/xml", "application/json"
 _JSON_BYTES = 64 << 10
-MANY_BYTES = 1 << 50
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -146,10 +143,7 @@ async def convert(
 
     The same content with the same mapping is the same conversion, finished or on its way.
     """
-    intake = ConversionIntake(
-        parts.database, parts.bucket, _most_bytes(parts, limits), parts.settings.conversion_source_days
-    )
-    owner = caller.owner_id
+    intake, owner = conversion_intake(parts, limits), caller.owner_id
     media_type = content_type.partition(";")[0].strip().lower()
     with parts.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
@@ -170,14 +164,6 @@ async def convert(
             )
     async with parts.database.connection() as connection:
         return await _show(connection, caller.owner_id, begun.id)
-
-
-def _most_bytes(parts: Parts, limits: IntakeLimits) -> int:
-    """A service elsewhere may take less than we do; what it would refuse is refused at once."""
-    settings = parts.settings
-    return min(
-        limits.upload_bytes, settings.conversion_gateway_bytes if settings.conversion_gateway_url else MANY_BYTES
-    )
 
 
 async def _read_json(request: Request) -> DocumentToConvert:

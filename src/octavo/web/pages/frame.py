@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
 from octavo.jobs.views import JobView, find_jobs
+from octavo.library.conversions import KIND as CONVERSION
 from octavo.model.states import JobStatus
 from octavo.owners import Caller
 from octavo.web.pages.wording import format_eta
@@ -27,6 +28,7 @@ LOCAL_OWNER = "This machine"
 class DockItem:
     job_id: UUID
     document_id: UUID | None
+    address: str | None
     name: str
     state: str
     line: str
@@ -93,7 +95,14 @@ def _item(job: JobView, name: str) -> DockItem:
     else:
         line = f"Waiting: {job.waiting_because.detail}" if job.waiting_because else "Waiting"
         state = "waiting"
-    return DockItem(job.id, job.document_id, name, state, line, format_eta(job.eta), progress.done, progress.total)
+    eta = format_eta(job.eta)
+    return DockItem(job.id, job.document_id, _address(job), name, state, line, eta, progress.done, progress.total)
+
+
+def _address(job: JobView) -> str | None:
+    if job.kind == CONVERSION:
+        return f"/conversions/{job.id}"
+    return f"/documents/{job.document_id}" if job.document_id else None
 
 
 class FrameFor:

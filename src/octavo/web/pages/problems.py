@@ -20,6 +20,8 @@ NOT_PAGES = ("/api/", "/healthz", "/readyz", "/metrics", "/static/", "/objects",
 # Where one was when something below it went wrong; browsers do not tell.
 PLACES = {
     "/operations": "Back to operations",
+    "/conversions": "Back to conversions",
+    "/settings/mappings": "Back to mappings",
     "/settings/keys": "Back to keys",
     "/settings/webhooks": "Back to webhooks",
     "/settings": "Back to settings",

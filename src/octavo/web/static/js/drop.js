@@ -1,6 +1,6 @@
 // Files dropped anywhere; folders are walked.
 
-import { canWrite, make } from "./dom.js";
+import { canWrite, make, one } from "./dom.js";
 import { upload } from "./upload.js";
 import { complain } from "./toast.js";
 
@@ -28,9 +28,18 @@ export function startDropping() {
     // Both are gone as soon as this returns.
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry);
     const files = [...event.dataTransfer.files];
-    if (!entries.some((entry) => entry?.isDirectory)) return upload(files);
-    collect(entries).then(upload, complain);
+    if (!entries.some((entry) => entry?.isDirectory)) return take(files);
+    collect(entries).then(take, complain);
   });
+}
+
+/** A page may have a use of its own for files. */
+const user = () => one("[data-drops]");
+
+/** @param {File[]} files */
+function take(files) {
+  if (user()) user().dispatchEvent(new CustomEvent("dropped", { detail: files }));
+  else upload(files);
 }
 
 /** @param {DragEvent} event */
@@ -38,7 +47,7 @@ const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false
 
 function show() {
   if (overlay) return;
-  overlay = make("div", { class: "dropping", "aria-hidden": "true" }, "Drop to add");
+  overlay = make("div", { class: "dropping", "aria-hidden": "true" }, user()?.dataset.drops ?? "Drop to add");
   document.body.append(overlay);
 }
 

@@ -1,0 +1,117 @@
+"""The queue of conversions: PDFs in, what became of each, and the way to its values."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+
+from octavo.database import Connection
+from octavo.intake.mappings import StoredMapping, list_mappings
+from octavo.jobs.views import find_jobs
+from octavo.library.conversions import Found, Sureness, list_conversions, show_sureness
+from octavo.model.errors import OctavoError
+from octavo.web.intake import LimitsOf, conversion_intake
+from octavo.web.multipart import FormReader
+from octavo.web.pages import back_to, render
+from octavo.web.pages.adding import NothingChosen
+from octavo.web.pages.conversion_words import describe_conversion
+from octavo.web.pages.frame import Frame, FrameFor
+from octavo.web.pages.words import Words
+from octavo.web.parts import Parts, PartsOf, Writing
+
+router = APIRouter(include_in_schema=False, prefix="/conversions")
+ConversionsFrame = Annotated[Frame, Depends(FrameFor("conversions"))]
+Cursor = Annotated[str | None, Query(max_length=500)]
+ROWS = 50
+# Of any sender; that of the API is for the one sender it was made for.
+USUAL_MAPPING = "invoice_v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    found: Found
+    words: Words
+    sure: Sureness | None
+
+
+@router.get("")
+async def list_page(request: Request, parts: PartsOf, frame: ConversionsFrame, cursor: Cursor = None) -> Response:
+    return await _show(request, parts, frame, cursor=cursor)
+
+
+@router.get("/rows")
+async def show_rows(request: Request, parts: PartsOf, frame: ConversionsFrame, cursor: Cursor = None) -> Response:
+    """What changes by itself."""
+    async with parts.database.connection() as connection:
+        rows, _ = await load_rows(connection, frame, cursor)
+    return render(request, "conversion_rows.html", frame, rows=rows)
+
+
+@router.post("")
+async def convert(
+    request: Request,
+    parts: PartsOf,
+    caller: Writing,
+    frame: ConversionsFrame,
+    limits: LimitsOf,
+    content_type: Annotated[str, Header()] = "",
+) -> Response:
+    """One file; a script sends several one by one. What is refused stands in the queue with its reason, too."""
+    intake = conversion_intake(parts, limits)
+    fields: dict[str, str] = {}
+    try:
+        with parts.limits.transfers.one(caller.owner_id, limits.concurrent):
+            form = await FormReader(content_type, request.stream()).read()
+            if not form.filename:
+                raise NothingChosen
+            fields = form.fields
+            name = form.filename
+            await intake.take_file(caller.owner_id, name, lambda: fields.get("mapping") or USUAL_MAPPING, form.file)
+    except OctavoError as error:
+        return await _show(request, parts, frame, error.status, wrong=error, chosen=fields.get("mapping"))
+    return back_to("/conversions")
+
+
+async def _show(
+    request: Request,
+    parts: Parts,
+    frame: Frame,
+    status: int = 200,
+    *,
+    cursor: str | None = None,
+    wrong: OctavoError | None = None,
+    chosen: str | None = None,
+) -> Response:
+    async with parts.database.connection() as connection:
+        rows, following = await load_rows(connection, frame, cursor)
+        stored = await list_mappings(connection, frame.caller.owner_id)
+    shown: dict[str, Any] = {
+        "rows": rows,
+        "more": f"/conversions?cursor={following}" if following else None,
+        "cursor": cursor,
+        "mappings": await titles_of(stored),
+        "chosen": chosen or USUAL_MAPPING,
+        "wrong": wrong,
+    }
+    return render(request, "conversions.html", frame, status, **shown)
+
+
+async def load_rows(connection: Connection, frame: Frame, cursor: str | None) -> tuple[list[Row], str | None]:
+    owner = frame.caller.owner_id
+    page = await list_conversions(connection, owner, status=None, cursor=cursor, limit=ROWS)
+    ids = [one.id for one in page.items]
+    jobs = await find_jobs(connection, owner, ids)
+    sure = await show_sureness(connection, owner, ids)
+    rows = [
+        Row(one, describe_conversion(one, jobs.get(one.id), sure.get(one.id), frame.now), sure.get(one.id))
+        for one in page.items
+    ]
+    return rows, page.next_cursor
+
+
+async def titles_of(stored: list[StoredMapping]) -> dict[str, str]:
+    """By their names; reading all of them takes a moment."""
+    return await asyncio.to_thread(lambda: {one.name: one.read().title for one in stored})

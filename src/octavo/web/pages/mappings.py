@@ -1,0 +1,210 @@
+"""Mappings: which there are, what is in each, trying one out on a PDF, and adding one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Header, Request, Response
+from fastapi import Path as InPath
+
+from octavo.convert.contract import Conversion
+from octavo.convert.errors import UnknownMapping
+from octavo.convert.mapping import Mapping
+from octavo.convert.mapping_text import mapping_from_text
+from octavo.extract.contract import SourceType
+from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.intake.mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.library.conversions import find_result, list_conversions
+from octavo.model.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
+from octavo.storage import copy_to_file
+from octavo.web.intake import LimitsOf
+from octavo.web.multipart import FormReader
+from octavo.web.pages import back_to
+from octavo.web.pages.adding import NothingChosen
+from octavo.web.pages.frame import Frame
+from octavo.web.pages.settings import SettingsFrame, show
+from octavo.web.parts import Parts, PartsOf, Writing
+
+router = APIRouter(include_in_schema=False, prefix="/settings/mappings")
+LABEL = "mapping.yaml"  # which refusals name
+MOST_TEXT = 256 * 1024
+TO_TRY_ON = 50
+Name = Annotated[str, InPath(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+EXAMPLE = """\
+name: membership_v1
+title: Membership forms
+xml: Membership
+fields:
+  member:
+    type: identifier
+    xml: MemberNumber
+    required: true
+    labels: {en: [member number, member no]}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    stored: StoredMapping
+    read: Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a mapping found, or why it could not be used."""
+
+    mapping: str = ""
+    found: Conversion | None = None
+    error: OctavoError | None = None
+
+
+@router.get("")
+async def list_page(request: Request, parts: PartsOf, frame: SettingsFrame) -> Response:
+    return await _show_list(request, parts, frame)
+
+
+@router.post("")
+async def add(
+    request: Request,
+    parts: PartsOf,
+    caller: Writing,
+    frame: SettingsFrame,
+    text: Annotated[str, Form(max_length=MOST_TEXT)] = "",
+) -> Response:
+    """It is checked first; what is wrong with it is said above its text, which is still there."""
+    written = _as_written(text)
+    try:
+        async with parts.database.transaction() as connection:
+            stored = await add_mapping(connection, caller.owner_id, LABEL, written)
+    except BadInput as error:
+        return await _show_list(request, parts, frame, error.status, text=written, tried=Tried(error=error))
+    return back_to(f"/settings/mappings/{stored.name}?said=mapping")
+
+
+@router.post("/try")
+async def try_out(
+    request: Request,
+    parts: PartsOf,
+    caller: Writing,
+    frame: SettingsFrame,
+    limits: LimitsOf,
+    content_type: Annotated[str, Header()] = "",
+) -> Response:
+    """One that is there by its `name`, or a `text`; on a `file`, or on the file of a `conversion`."""
+    fields: dict[str, str] = {}
+    try:
+        with parts.limits.transfers.one(caller.owner_id, limits.concurrent):
+            form = await FormReader(content_type, request.stream(), field_bytes=MOST_TEXT).read()
+            fields = form.fields
+            with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+                path = Path(folder, "source")
+                sent = await _keep(form.file, path, limits.upload_bytes)
+                text, label = await _text_of(parts, caller.owner_id, fields)
+                mapping = await asyncio.to_thread(mapping_from_text, text, label)
+                if not sent:
+                    await _copy_source(parts, caller.owner_id, fields.get("conversion", ""), path)
+                tried = Tried(mapping.name, await parts.trials.run(path, text, label))
+    except NotFound:
+        raise
+    except OctavoError as error:
+        tried = Tried(error=error)
+    status = tried.error.status if tried.error else 200
+    if name := fields.get("name"):
+        return await _show_one(request, parts, frame, name, status, tried=tried)
+    return await _show_list(request, parts, frame, status, text=_as_written(fields.get("text", "")), tried=tried)
+
+
+@router.get("/{name}")
+async def show_page(request: Request, parts: PartsOf, frame: SettingsFrame, name: Name, said: str = "") -> Response:
+    return await _show_one(request, parts, frame, name, said=said)
+
+
+async def _show_list(
+    request: Request,
+    parts: Parts,
+    frame: Frame,
+    status: int = 200,
+    *,
+    text: str | None = None,
+    tried: Tried | None = None,
+) -> Response:
+    async with parts.database.connection() as connection:
+        stored = await list_mappings(connection, frame.caller.owner_id)
+    listed = await asyncio.to_thread(lambda: [Listed(one, one.read()) for one in stored])
+    values: dict[str, Any] = {"listed": listed, "one": None, "text": EXAMPLE if text is None else text, "tried": tried}
+    return show(request, "mappings", frame, status, **values, converted=await _to_try_on(parts, frame))
+
+
+async def _show_one(
+    request: Request,
+    parts: Parts,
+    frame: Frame,
+    name: str,
+    status: int = 200,
+    *,
+    tried: Tried | None = None,
+    said: str = "",
+) -> Response:
+    try:
+        async with parts.database.connection() as connection:
+            stored = await find_mapping(connection, frame.caller.owner_id, name)
+    except UnknownMapping:
+        raise NotFound from None
+    one = Listed(stored, await asyncio.to_thread(stored.read))
+    values: dict[str, Any] = {"one": one, "tried": tried, "said": said}
+    return show(request, "mappings", frame, status, **values, converted=await _to_try_on(parts, frame))
+
+
+async def _to_try_on(parts: Parts, frame: Frame) -> dict[str, str]:
+    """Those of the last ones whose file may be there still; whether it is shows when it is tried."""
+    async with parts.database.connection() as connection:
+        page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
+    return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}
+
+
+def _as_written(text: str) -> str:
+    """Forms end lines in their own way."""
+    return text.replace("\r\n", "\n").replace("\0", "")
+
+
+async def _text_of(parts: Parts, owner: UUID, fields: dict[str, str]) -> tuple[str, str]:
+    if name := fields.get("name"):
+        async with parts.database.connection() as connection:
+            stored = await find_mapping(connection, owner, name)
+        return stored.text, stored.file
+    return _as_written(fields.get("text", "")), LABEL
+
+
+async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
+    """Whether a file was sent; it is only as long here as it is tried on."""
+    taken = 0
+    with path.open("wb") as file:
+        async for chunk in body:
+            taken += len(chunk)
+            if taken > most:
+                raise TooLarge(f"At most {most:,} bytes can be converted.")
+            await asyncio.to_thread(file.write, chunk)
+    if taken and detect(await asyncio.to_thread(_head, path), path.name) is not SourceType.PDF:
+        raise NotPdf
+    return taken > 0
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+async def _copy_source(parts: Parts, owner: UUID, conversion: str, path: Path) -> None:
+    try:
+        wanted = UUID(conversion)
+    except ValueError:
+        raise NothingChosen("Or choose an earlier conversion.") from None
+    async with parts.database.connection() as connection:
+        source = await find_result(connection, owner, wanted, "source")
+    await copy_to_file(parts.bucket, source.key, path)
