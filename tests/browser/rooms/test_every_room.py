@@ -23,9 +23,11 @@ NOBODYS = [
 EMPTY = [
     "/settings/account",
     "/settings/keys",
+    "/settings/mappings",
     "/settings/webhooks",
     "/settings/appearance",
     "/notifications",
+    "/conversions",
     "/search",
 ]
 look = pytest.mark.parametrize(("size", "scheme"), LOOKS, ids=[f"{size[0]}-{scheme}" for size, scheme in LOOKS])

@@ -1,0 +1,135 @@
+"""Conversions from a page: PDFs in, values beside their page, one put right, XML out, and mappings of one's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from playwright.sync_api import FilePayload, Page, expect
+
+from tests.browser.conftest import OpenBrowser
+from tests.support.browser import PHONE, WORK_MS, Place, Visitor, check_axe, no_sideways_scroll
+from tests.support.pdf import Pdf, Words
+
+HOSTILE = "<img src=x onerror=alert(1)>.pdf"
+NUMBER_LEFT, NUMBER_TOP = 72, 100
+FIRST = ("Invoice no: A-17", "Date: 2024-08-15", "Item Quantity Price Amount")
+MINE = "name: mine_v1\nextends: invoice_v1\ntitle: Mine\n"
+
+
+def two_pages() -> bytes:
+    """The number stands on the first page, the total on the second."""
+    first = [Words(line, NUMBER_LEFT, NUMBER_TOP + 20 * row) for row, line in enumerate(FIRST)]
+    return Pdf([first, [Words("Total: 12.50 EUR", 72, 300)]]).write()
+
+
+def look(page: Page, name: str) -> None:
+    """Pictures for whoever wants to see it."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+
+def open_converted(visitor: Visitor) -> Page:
+    """Upload two files, one of which is no PDF, and open the one that is converted; nobody reloads anything."""
+    page = visitor.open("/conversions")
+    expect(page.get_by_text("Nothing is converted yet")).to_be_visible()
+    page.get_by_label("Mapping").select_option("invoice_v1")
+    files: list[FilePayload] = [
+        {"name": HOSTILE, "mimeType": "application/pdf", "buffer": two_pages()},
+        {"name": "notes.pdf", "mimeType": "application/pdf", "buffer": b"plain text"},
+    ]
+    page.get_by_label("PDFs").set_input_files(files)
+    page.get_by_role("button", name="Convert").click()
+    refused = page.locator(".conversion", has_text="notes.pdf")
+    expect(refused.locator(".chip", has_text="Failed")).to_be_visible()
+    expect(refused).to_contain_text("(NOT_PDF)")
+    row = page.locator(".conversion", has_text=HOSTILE)
+    expect(row.locator(".chip", has_text="Complete")).to_be_visible(timeout=WORK_MS)
+    expect(row.locator(".sure")).to_contain_text("%")
+    check_axe(page)
+    look(page, "conversions")
+    row.get_by_role("link", name=HOSTILE, exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
+    return page
+
+
+def test_a_pdf_becomes_values_on_its_pages_and_a_corrected_one_is_in_the_xml(
+    place: Place, open_browser: OpenBrowser, tmp_path: Path
+) -> None:
+    member = open_browser(place.sign_up())
+    member.watch.expect("415", "422")
+    page = open_converted(member)
+    fields = page.locator(".cv-fields")
+    fields.locator("a[data-field=invoice_number]").click()
+    mark = page.locator(".boxes .current")
+    picture = page.get_by_role("img", name="Page 1")
+    page.wait_for_function("image => image.complete && image.naturalWidth > 100", arg=picture.element_handle())
+    sheet, box = picture.bounding_box(), mark.bounding_box()
+    assert sheet
+    assert box
+    scale = sheet["width"] / 612
+    # The words stand on a line 100 points below the edge, and the number behind its label.
+    assert abs(box["y"] + box["height"] - sheet["y"] - (NUMBER_TOP + 2) * scale) < 8
+    assert box["x"] > sheet["x"] + (NUMBER_LEFT + 40) * scale
+    check_axe(page)
+    look(page, "conversion")
+    fields.locator("a[data-field=total]").click()
+    expect(page.get_by_role("img", name="Page 2")).to_be_visible()
+    expect(page.locator(".boxes .current[data-mark=total]")).to_be_visible()
+    expect(page.locator("a[data-field=total]")).to_be_focused()
+    page.keyboard.press("e")
+    page.keyboard.type("a lot")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("is no amount")
+    page.get_by_label("Total").fill("99.00")
+    page.keyboard.press("Enter")
+    expect(page.locator("#cv-head")).to_contain_text("Revision 2")
+    expect(page.locator("a[data-field=total]")).to_contain_text("99.00")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="XML", exact=True).first.click()
+    saved = tmp_path / "saved.xml"
+    download.value.save_as(saved)
+    assert b">99.00<" in saved.read_bytes()
+    page.get_by_role("link", name="History").click()
+    expect(page.locator(".cv-history li").first).to_contain_text("12.50 99.00")
+    expect(page.locator(".cv-history li").first).to_contain_text("@")
+    check_axe(page)
+    page.locator(".tabs").get_by_role("link", name="XML").click()
+    expect(page.locator(".cv-xml")).to_contain_text("99.00")
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    address = f"{page.url.split('?')[0]}?field=total"
+    for path, name in ((address, "one"), ("/conversions", "queue")):
+        member.open(path)
+        no_sideways_scroll(page)
+        look(page, f"phone-{name}")
+    stranger = open_browser(place.sign_up())
+    stranger.watch.expect("404")
+    assert stranger.goto(address).status == 404
+
+
+def test_a_mapping_is_tried_on_an_earlier_file_and_then_added(place: Place, open_browser: OpenBrowser) -> None:
+    member = open_browser(place.sign_up())
+    member.watch.expect("422")
+    member.open("/conversions")
+    headers = {"x-upload-filename": "bill.pdf", "content-type": "application/pdf"}
+    member.ask("POST", "/conversions?mapping=receipt_v1", content=two_pages(), headers=headers)
+    page = member.open("/settings/mappings")
+    text = page.get_by_label("YAML")
+    text.fill("name: mine_v1\nfields: {total: {type: money}}")
+    page.get_by_label("Try it on").select_option(label="bill.pdf")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_role("alert")).to_contain_text("the type 'money' is none of")
+    expect(page.get_by_role("alert")).to_contain_text("BAD_MAPPING")
+    text.fill(MINE)
+    page.get_by_label("Try it on").select_option(label="bill.pdf")
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_role("heading", name="What mine_v1 found")).to_be_visible()
+    expect(page.get_by_role("row", name="total")).to_contain_text("12.50")
+    check_axe(page)
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_text("It is added.")).to_be_visible()
+    expect(page.locator(".cv-xml")).to_contain_text("extends: invoice_v1")
+    check_axe(page)
+    look(page, "mapping")
+    member.open("/conversions")
+    expect(page.get_by_label("Mapping").locator("option", has_text="Mine")).to_have_count(1)
