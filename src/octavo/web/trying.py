@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from octavo.convert.contract import Conversion
-from octavo.convert.steps import convert_in_sandbox
+from octavo.convert.steps import convert_pdf_in_sandbox
 from octavo.extract.ocr.steps import Recognition
 from octavo.extract.pdf.steps import PdfInSandbox
-from octavo.extract.pdf.word_steps import read_words_in_sandbox
 from octavo.model.settings import Settings
 from octavo.sandbox import Sandbox
 from octavo.web.turns import Turns
@@ -29,5 +28,4 @@ class Trials:
         """What the rules of this mapping find; no model is asked. Raises what reading a PDF raises."""
         async with self._turns.take():
             pdf = PdfInSandbox(self._sandbox, path, limits=self._sandbox.limits, recognition=self._recognition)
-            words = await read_words_in_sandbox(pdf)
-            return await convert_in_sandbox(self._sandbox, words.document, mapping_text, label)
+            return (await convert_pdf_in_sandbox(pdf, mapping_text, label)).conversion
