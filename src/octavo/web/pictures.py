@@ -11,6 +11,8 @@ from weakref import WeakValueDictionary
 
 from octavo.database import Database
 from octavo.extract.contract import Box, SourceType
+from octavo.extract.pictures.quote_steps import quote_in_sandbox
+from octavo.extract.pictures.quotes import FoundQuote
 from octavo.extract.pictures.steps import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
 from octavo.library.files import NotReady
 from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
@@ -25,6 +27,7 @@ from octavo.web.turns import Turns
 AT_ONCE = 2
 MOST_WAITING = 100
 BUSY_SECONDS = 2.0
+USUAL_WIDTH = 800
 # A page that could not be drawn is not tried again with every look at a list that it is in.
 FAILED_SECONDS = 600.0
 MOST_FAILED = MOST_SIZES = 1000
@@ -99,6 +102,14 @@ class PagePictures:
             raise NotReady
         async with self._turns.take():
             return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
+
+    async def find_quote(self, owner: UUID, document: UUID, number: int, quote: str) -> FoundQuote | None:
+        """Where on a page the words of a quote stand; None where a page has no words, only their picture."""
+        page = await self._look_up(Wanted(owner, document, number, USUAL_WIDTH))
+        if page.source_type != SourceType.PDF:
+            return None
+        async with self._turns.take(), self._copies.open(page.key) as path:
+            return await quote_in_sandbox(self._sandbox, path, number, quote)
 
     async def draw_file(self, wanted: WantedOfFile) -> bytes:
         """Not kept: such files go after days, and browsers keep what they were shown."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenBrowser
 from tests.support.analyses import sentence, write_book
-from tests.support.browser import PHONE, WORK_MS, Place, check_axe, no_sideways_scroll
+from tests.support.browser import DESKTOP, PHONE, WORK_MS, Place, Visitor, check_axe, no_sideways_scroll, until
 
 ASKED = "What is the harbour fee of pier 117?"
 
@@ -27,7 +27,7 @@ def test_prompts_are_picked_and_answers_show_the_page_that_says_so(place: Place,
     # Nobody reloads anything.
     expect(page.locator("#an-status .chip", has_text="Complete")).to_be_visible(timeout=WORK_MS)
     expect(page.locator("#an-grid tbody tr")).to_have_count(2)
-    expect(page.locator("#an-grid tbody .chip.ok")).to_have_count(4)
+    expect(page.locator("#an-grid tbody .cell.ok")).to_have_count(4)
     answer = page.locator(".answer", has_text=ASKED)
     expect(answer.locator(".said")).to_contain_text(sentence(117))
     check_axe(page)
@@ -36,9 +36,44 @@ def test_prompts_are_picked_and_answers_show_the_page_that_says_so(place: Place,
     expect(picture).to_be_visible()
     page.wait_for_function("image => image.complete && image.naturalWidth > 100", arg=picture.element_handle())
     check_axe(page)
+    # The sentence is the first line of its page.
+    box = page.locator(".quote-boxes rect").bounding_box()
+    around = picture.bounding_box()
+    assert box
+    assert around
+    assert around["width"] * 0.2 < box["width"] < around["width"] * 0.9
+    assert around["y"] < box["y"] < around["y"] + around["height"] / 3
     if folder := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{folder}/analysis.png", full_page=True)
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     no_sideways_scroll(page)
     if folder:
         page.screenshot(path=f"{folder}/analysis-phone.png", full_page=True)
+    page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
+    walk_the_grid(page, member, document)
+
+
+def walk_the_grid(page: Page, member: Visitor, document: str) -> None:
+    """By keyboard alone: to another cell, into it, out of it, and asking it again."""
+    cells = page.locator("#an-grid .cell")
+    cells.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(cells.nth(3)).to_be_focused()
+    page.keyboard.press("Enter")
+    side = page.get_by_role("complementary", name=ASKED)
+    expect(side).to_be_focused()
+    expect(side).to_contain_text(sentence(117))
+    check_axe(page)
+    page.keyboard.press("Escape")
+    expect(side).to_have_count(0)
+    expect(cells.nth(3)).to_be_focused()
+    with page.expect_response(lambda answer: answer.url.endswith("/rerun")) as sent:
+        page.keyboard.press("r")
+    assert sent.value.ok
+    # It is filled again while the focus stays where it is.
+    listed = {"document_id": document}
+    until(page, lambda: member.ask("GET", "/analyses", params=listed)["items"][0]["status"] == "completed", "again")
+    expect(page.locator("#an-status .chip", has_text="Complete")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#an-grid .cell.ok")).to_have_count(4)
+    expect(cells.nth(3)).to_be_focused()

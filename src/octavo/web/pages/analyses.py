@@ -16,6 +16,10 @@ from octavo.database import Connection
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.model.errors import BadInput
 from octavo.web.pages import back_to, render
+from octavo.web.pages.actions import done
+from octavo.web.pages.analysis_side import Opened, open_side
+from octavo.web.pages.confirm import Question as Sure
+from octavo.web.pages.confirm import ask
 from octavo.web.pages.frame import Frame, FrameFor
 from octavo.web.pages.wording import format_eta
 from octavo.web.parts import PartsOf, Writing
@@ -56,6 +60,29 @@ class Answer:
 
     result: ResultView
     html: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An analysis with all that changes while it goes on."""
+
+    analysis: Analysis
+    results: list[ResultView]
+    rows: list[GridRow]
+    more_rows: int
+
+    def values(self) -> dict[str, object]:
+        """As templates take it."""
+        return {
+            "analysis": self.analysis,
+            "answers": [Answer(one, _as_html(one.content)) for one in self.results],
+            "rows": self.rows,
+            "more_rows": self.more_rows,
+            "eta": format_eta(self.analysis.eta),
+            "unit": _unit(self.analysis),
+            "going": STATUS[self.analysis.status],
+            "cells": CELLS,
+        }
 
 
 @router.get("")
@@ -123,11 +150,18 @@ async def show_page(
     frame: AnalysesFrame,
     analysis: UUID,
     page: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+    item: UUID | None = None,
+    prompt: UUID | None = None,
+    cited: Annotated[int | None, Query(ge=0, le=100_000)] = None,
 ) -> Response:
-    """`page` is shown as a picture beside the answers."""
+    """`item` is opened beside the answers, or the page that a citation of the item or of the prompt names."""
+    owner = frame.caller.owner_id
     async with parts.database.connection() as connection:
-        shown = await _load(connection, frame.caller.owner_id, analysis)
-    return render(request, "analysis.html", frame, 200, **shown, page=page)
+        shown = await _load(connection, owner, analysis)
+    opened = Opened(page, item, prompt, cited)
+    side = await open_side(parts, owner, analysis, shown.analysis.document_id, shown.results, opened)
+    answer = _as_html(side.item.content) if side and side.item else ""
+    return render(request, "analysis.html", frame, 200, **shown.values(), side=side, answer=answer)
 
 
 @router.get("/{analysis}/pieces")
@@ -135,7 +169,7 @@ async def show_pieces(request: Request, parts: PartsOf, frame: AnalysesFrame, an
     """What changes while it goes on."""
     async with parts.database.connection() as connection:
         shown = await _load(connection, frame.caller.owner_id, analysis)
-    return render(request, "analysis_pieces.html", frame, 200, **shown)
+    return render(request, "analysis_pieces.html", frame, 200, **shown.values())
 
 
 @router.post("/{analysis}/cancel")
@@ -152,37 +186,46 @@ async def retry(parts: PartsOf, caller: Writing, analysis: UUID) -> Response:
     return back_to(f"/analyses/{analysis}")
 
 
+@router.get("/{analysis}/rerun")
+async def ask_to_rerun(request: Request, parts: PartsOf, frame: AnalysesFrame, analysis: UUID) -> Response:
+    async with parts.database.connection() as connection:
+        shown = await views.show_analysis(connection, frame.caller.owner_id, analysis)
+    question = Sure(
+        title=f"Ask all {shown.items.total:,} again?",
+        text="What was answered is forgotten, and every part is asked anew. What models take for it is paid again.",
+        action=f"/analyses/{analysis}/rerun",
+        verb="Ask all again",
+        keep=f"/analyses/{analysis}",
+        fields=[("everything", "true")],
+    )
+    return ask(request, question, frame)
+
+
 @router.post("/{analysis}/rerun")
 async def rerun(
+    request: Request,
     parts: PartsOf,
     caller: Writing,
     analysis: UUID,
     item: Annotated[UUID | None, Form()] = None,
     prompt: Annotated[UUID | None, Form()] = None,
+    *,
+    everything: Annotated[bool, Form()] = False,
 ) -> Response:
-    if item is None and prompt is None:
+    if item is None and prompt is None and not everything:
         raise BadInput("Say what to ask again.")
     async with parts.database.transaction() as connection:
         await analyses.ask_anew(connection, caller.owner_id, analysis, prompt=prompt, item=item)
-    return back_to(f"/analyses/{analysis}")
+    return done(request, f"/analyses/{analysis}")
 
 
-async def _load(connection: Connection, owner: UUID, analysis: UUID) -> dict[str, object]:
+async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Shown:
     shown = await views.show_analysis(connection, owner, analysis)
     results = await views.list_results(connection, owner, analysis)
     segments = await views.list_segments(connection, owner, analysis)
     cells = await views.list_cells(connection, owner, analysis)
     rows = [GridRow(one, [cells.get((one.id, r.prompt_id)) for r in results]) for one in segments[:MOST_SEGMENTS]]
-    return {
-        "analysis": shown,
-        "answers": [Answer(one, _as_html(one.content)) for one in results],
-        "rows": rows,
-        "more_rows": len(segments) - len(rows),
-        "eta": format_eta(shown.eta),
-        "unit": _unit(shown),
-        "going": STATUS[shown.status],
-        "cells": CELLS,
-    }
+    return Shown(shown, results, rows, len(segments) - len(rows))
 
 
 def _as_html(content: str | None) -> str:

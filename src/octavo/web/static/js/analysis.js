@@ -1,7 +1,8 @@
 // Keeps an analysis fresh while it goes on. What somebody points at, has opened or is about to press stays as it is.
 
 import { fetchPiece } from "./ask.js";
-import { one, parse } from "./dom.js";
+import { all, one, parse } from "./dom.js";
+import { keepOneStop, markOpen } from "./analysis-grid.js";
 import { onEvent, onLost } from "./live.js";
 
 const LEAST_MS = 500;
@@ -32,10 +33,34 @@ async function refresh() {
 function show(fresh) {
   for (const place of PLACES) {
     const [here, now] = [one(place), one(place, fresh)];
+    if (place === "#an-grid" && patchCells(here, now)) continue;
     if (isInUse(here) || here.innerHTML === now.innerHTML) continue;
     here.replaceChildren(...now.childNodes);
     here.dataset.status = now.dataset.status;
   }
+}
+
+/** Cells in place, so that the focus stays; false where there are others by now. @param {HTMLElement} here @param {HTMLElement} now */
+function patchCells(here, now) {
+  const [cells, fresh] = [all(".cell", here), all(".cell", now)];
+  if (cells.length !== fresh.length || cells.some((cell, at) => cell.id !== fresh[at].id)) return replaceCells(here, now);
+  for (const [at, cell] of cells.entries()) {
+    if (cell.title === fresh[at].title) continue;
+    cell.className = fresh[at].className;
+    cell.title = fresh[at].title;
+    cell.innerHTML = fresh[at].innerHTML;
+  }
+  return true;
+}
+
+/** A segment was cut: other rows, and the focus goes on where it was. @param {HTMLElement} here @param {HTMLElement} now */
+function replaceCells(here, now) {
+  const focused = here.contains(document.activeElement) ? document.activeElement?.id : null;
+  here.replaceChildren(...now.childNodes);
+  if (focused) document.getElementById(focused)?.focus();
+  keepOneStop();
+  markOpen();
+  return true;
 }
 
 /** @param {Element} place */

@@ -1,0 +1,89 @@
+"""Where on a page the words of a quote stand, one box for each line of it. Pure; runs in the sandbox."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from octavo.extract.contract import Box
+from octavo.extract.pdf.document import PageError, open_document
+from octavo.extract.pdf.words import PlacedWord, join_letters
+from octavo.model.errors import PageNotDrawn
+
+_LEFT_OUT = re.compile(r"\.\.\.|…")
+_SAME_LINE = 0.5  # of a word's height, by which two words of a line overlap at least
+
+
+@dataclass(frozen=True, slots=True)
+class FoundQuote:
+    """The size of the page in points, and the boxes; none where the words are not on it as text."""
+
+    width: float
+    height: float
+    boxes: list[Box]
+
+
+def find_quote(path: Path, number: int, quote: str) -> FoundQuote:
+    with open_document(path) as document:
+        try:
+            with document.page(number) as page:
+                width, height = page.size
+                return FoundQuote(width, height, locate(list(join_letters(page.letters())), quote))
+        except PageError:
+            raise PageNotDrawn from None
+
+
+def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
+    """All parts of it in this order; letters and digits count, so that marks and broken words do not matter."""
+    letters: list[str] = []
+    owners: list[int] = []
+    for at, word in enumerate(words):
+        plain = _plain(word.text)
+        letters.append(plain)
+        owners += [at] * len(plain)
+    text, place = "".join(letters), 0
+    found: list[Box] = []
+    for part in filter(None, map(_plain, _LEFT_OUT.split(quote))):
+        start = _find(text, part, place, owners)
+        if start < 0:
+            return []
+        place = start + len(part)
+        found += _lines([words[at].box for at in sorted(set(owners[start:place]))])
+    return found
+
+
+def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
+    """Whole words rather than parts of others."""
+    first = start = text.find(part, place)
+    while start >= 0:
+        end = start + len(part)
+        begins = start == 0 or owners[start - 1] != owners[start]
+        if begins and (end == len(text) or owners[end] != owners[end - 1]):
+            return start
+        start = text.find(part, start + 1)
+    return first
+
+
+def _lines(boxes: Sequence[Box]) -> list[Box]:
+    lines: list[Box] = []
+    for box in boxes:
+        last = lines[-1] if lines else None
+        if last and _is_beside(last, box):
+            last = Box(last.left, min(last.top, box.top), max(last.right, box.right), max(last.bottom, box.bottom))
+            lines[-1] = last
+        else:
+            lines.append(box)
+    return lines
+
+
+def _is_beside(last: Box, box: Box) -> bool:
+    overlap = min(last.bottom, box.bottom) - max(last.top, box.top)
+    height = min(last.bottom - last.top, box.bottom - box.top)
+    return overlap >= _SAME_LINE * height and box.left >= last.left
+
+
+def _plain(text: str) -> str:
+    return "".join(one for one in unicodedata.normalize("NFKC", text).casefold() if one.isalnum())
