@@ -14,6 +14,7 @@ from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.intake.mappings import StoredMapping, find_mapping
 from octavo.intake.names import clean_filename
+from octavo.intake.quotas import check_quota, hold_usage
 from octavo.library.changes import SourceGone
 from octavo.model.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.model.ids import new_id
@@ -40,6 +41,7 @@ class ConversionIntake:
     bucket: Bucket
     upload_bytes: int
     source_days: int
+    stored_bytes: int | None = None
 
     async def take_file(
         self, owner: UUID, filename: str, mapping: Callable[[], str], body: AsyncIterable[bytes]
@@ -118,11 +120,17 @@ class ConversionIntake:
             "shared": document is not None,
             "source_days": self.source_days,
         }
+        counts = document is None and self.stored_bytes is not None  # a document's file is counted with it
         async with self.database.transaction() as connection:
+            if counts:
+                await hold_usage(connection, owner)
             row = await (await connection.execute(QUERIES.begin, values)).fetchone()
-        if row is None:
-            raise AssertionError("it answers one row")
-        return Begun(*row)
+            if row is None:
+                raise AssertionError("it answers one row")
+            begun = Begun(*row)
+            if counts and begun.made:
+                await check_quota(connection, owner, self.stored_bytes)
+        return begun
 
     async def _refuse(self, job: UUID, owner: UUID, filename: str, mapping: str, error: OctavoError) -> None:
         values = {

@@ -26,6 +26,7 @@ from octavo.intake.errors import (
     UploadIncomplete,
 )
 from octavo.intake.names import clean_filename
+from octavo.intake.quotas import check_quota, over_quota
 from octavo.model.errors import Empty, NotFound, OctavoError, TooLarge
 from octavo.model.ids import new_id
 from octavo.model.json import JSON
@@ -333,10 +334,12 @@ class Intake:
                 if fresh:
                     await _insert_upload(connection, upload)
                 row = await (await connection.execute(QUERIES.place, values)).fetchone()
+                if row and row[0] == "uploaded":
+                    await check_quota(connection, upload.owner_id, limits.stored_bytes)
         except psycopg.errors.NoDataFound:
             raise NotFound(NO_DOCUMENT if upload.version_of else None) from None
         except psycopg.errors.ProgramLimitExceeded:
-            raise QuotaExceeded(f"At most {limits.stored_bytes:,} bytes may be kept.") from None
+            raise over_quota(limits.stored_bytes) from None
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name != "uploads_canonical":
                 raise

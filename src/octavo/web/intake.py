@@ -37,7 +37,7 @@ def conversion_intake(parts: Parts, limits: IntakeLimits) -> ConversionIntake:
     most = limits.upload_bytes
     if settings.conversion_gateway_url:
         most = min(most, settings.conversion_gateway_bytes)
-    return ConversionIntake(parts.database, parts.bucket, most, settings.conversion_source_days)
+    return ConversionIntake(parts.database, parts.bucket, most, settings.conversion_source_days, limits.stored_bytes)
 
 
 IntakeOf = Annotated[Intake, Depends(intake_of)]

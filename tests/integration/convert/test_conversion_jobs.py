@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from octavo.convert.corrections import Correction
 from octavo.database import load_queries
 from octavo.intake.conversion_results import Corrections
 from octavo.intake.conversions import ConversionIntake
-from octavo.intake.errors import MappingTaken, Outdated
+from octavo.intake.errors import MappingTaken, Outdated, QuotaExceeded
 from octavo.intake.mappings import add_mapping
 from octavo.jobs.queue import cancel
 from octavo.library.conversions import (
@@ -27,8 +28,8 @@ from octavo.library.conversions import (
 )
 from octavo.library.files import NotReady
 from octavo.model.errors import BadInput, NotFound, OctavoError
-from tests.support.conversions import MOST_BYTES, SOURCE_DAYS, convert, converted, invoice
-from tests.support.library import Desk
+from tests.support.conversions import MOST_BYTES, SOURCE_DAYS, convert, converted, in_pieces, invoice
+from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, working
@@ -187,6 +188,27 @@ async def test_a_document_of_the_library_is_converted_without_a_copy(
     assert refused.value.code == "NOT_PDF"
     async with working(desk, sandbox, folder):
         assert (await converted(desk, owner, begun.id)).document_id == document
+    await desk.check_books()
+
+
+async def test_sources_count_against_the_quota_as_long_as_they_are_kept(desk: Desk, owner: UUID) -> None:
+    other = invoice("B-18").write()
+    intake = ConversionIntake(desk.database, desk.bucket, MOST_BYTES, SOURCE_DAYS, len(PDF) + len(other) - 1)
+    first = await intake.take_file(owner, "a.pdf", lambda: "invoice_v1", in_pieces(PDF))
+    for wanted in (other, other):
+        with pytest.raises(QuotaExceeded):
+            await intake.take_file(owner, "b.pdf", lambda: "invoice_v1", in_pieces(wanted))
+    full = replace(LIMITS, stored_bytes=len(PDF) + 10)
+    with pytest.raises(QuotaExceeded):
+        await desk.add(owner, b"A note of more than ten bytes.", full)
+    assert (await intake.take_file(owner, "a.pdf", lambda: "invoice_v1", in_pieces(PDF))).id == first.id
+    assert [job["error_code"] for job in await desk.rows(JOBS)] == [None, "QUOTA_EXCEEDED", "QUOTA_EXCEEDED"]
+    async with desk.database.transaction() as connection:
+        await cancel(connection, first.id)
+    await shift(desk, SOURCE_DAYS + 1)
+    assert await expire_conversions(desk.database, desk.bucket) == 1
+    assert (await intake.take_file(owner, "b.pdf", lambda: "invoice_v1", in_pieces(other))).made
+    await desk.add(owner, b"A note", full)
     await desk.check_books()
 
 

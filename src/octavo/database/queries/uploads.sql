@@ -10,6 +10,19 @@ VALUES (:id, :owner_id, :document_id, :process_id, :duplicates, :filename, :cont
 SELECT state, document_id, process_id, duplicate_of
 FROM place_upload(:id, :owner, :sha256, :key, :source_type, :quota);
 
+-- name: hold_usage(owner)!
+-- Whoever brings in documents or sources of conversions of an owner does so one after the other; the owner first, as
+-- everybody takes them.
+WITH owner AS (SELECT id FROM owners WHERE id = :owner FOR KEY SHARE)
+INSERT INTO owner_usage (owner_id, bytes, documents) SELECT id, 0, 0 FROM owner
+ON CONFLICT (owner_id) DO UPDATE SET bytes = owner_usage.bytes;
+
+-- name: over_quota(owner, quota)
+-- Whether documents, also in the trash, and sources of conversions that no document has are more than an owner may keep.
+SELECT coalesce((SELECT bytes FROM owner_usage WHERE owner_id = :owner), 0)
+     + coalesce((SELECT sum(bytes) FROM conversions
+                 WHERE owner_id = :owner AND document_id IS NULL AND source_expires_at IS NOT NULL), 0) > :quota;
+
 -- name: may_have_version(owner, document)
 SELECT EXISTS (SELECT FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL);
 
