@@ -5,6 +5,18 @@ No network, no database, no clock. What it makes is labelled `local`. It quotes 
 
 from octavo.ai.local.answers import answer
 from octavo.ai.local.description import MADE_BY, Description, describe, prepare
+from octavo.ai.local.digest import asks_summary, digest
 from octavo.ai.local.embedding import DIMENSIONS, NAME, Embedder
 
-__all__ = ["DIMENSIONS", "MADE_BY", "NAME", "Description", "Embedder", "answer", "describe", "prepare"]
+__all__ = [
+    "DIMENSIONS",
+    "MADE_BY",
+    "NAME",
+    "Description",
+    "Embedder",
+    "answer",
+    "asks_summary",
+    "describe",
+    "digest",
+    "prepare",
+]

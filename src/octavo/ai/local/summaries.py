@@ -16,13 +16,13 @@ _SHORT_WORDS = 15
 _MOST_CHARACTERS, _MOST_FIRST_WORDS, _MOST_OF_DOCUMENT = 400, 240, 600
 _EARLY_PART, _EARLY_PASSAGES = 5, 3
 # "This report shows": a sentence in which a document speaks of itself says what it is about.
-_OF_ITSELF = re.compile(
+OF_ITSELF = re.compile(
     r"\b(this|the present) (paper|article|report|book|document|study|guide|manual|thesis|essay|policy|agreement|note)\b"
     r"|\bwe (present|propose|describe|introduce|show)\b|\bdiese[rs]? (buch|bericht|artikel|dokument|arbeit)\b"
     r"|\bcet (article|ouvrage)\b",
     re.IGNORECASE,
 )
-_SAYS_SO = 1.6
+SAYS_SO = 1.6
 _SPACES = re.compile(r"\s+")
 _BEFORE_MARK = re.compile(r"\s+(?=[,.;:!?])|[(\[]\s*[)\]]")
 
@@ -50,7 +50,7 @@ def summarise_document(readings: Sequence[Reading], weights: Mapping[str, float]
     pairs = [(reading, sentence) for reading in early for sentence in good_sentences(reading)]
     scores = [
         rate(sentence, weights, place / len(pairs), reading.language)
-        * (_SAYS_SO if _OF_ITSELF.search(_text(reading, sentence)) else 1)
+        * (SAYS_SO if OF_ITSELF.search(_text(reading, sentence)) else 1)
         for place, (reading, sentence) in enumerate(pairs)
     ]
     places = {plain(_text(*pair)): place for place, pair in reversed(list(enumerate(pairs)))}  # each text once

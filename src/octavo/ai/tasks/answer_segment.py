@@ -82,19 +82,24 @@ def show(segment: SegmentToAnswer) -> list[Part]:
 
 
 def answer_here(segment: SegmentToAnswer) -> SegmentAnswer:
-    """Sentences of the pages themselves, the best first."""
+    """Sentences of the pages themselves, the best first; a summary has them in the order of the pages."""
     from octavo.ai.here import embedder
-    from octavo.ai.local import answer
+    from octavo.ai.local import answer, asks_summary, digest
 
     numbers = [number for number, _ in segment.texts]
     passages = [Passage(text) for _, text in segment.texts]
-    quotes = answer(segment.question, passages, embedder().embed, most=MOST_CITATIONS).quotes
+    in_order = asks_summary(segment.question)
+    if in_order:
+        quotes = digest(passages, MOST_CITATIONS).quotes
+    else:
+        quotes = answer(segment.question, passages, embedder().embed, most=MOST_CITATIONS).quotes
     cited = [
         CitedWords(page=numbers[one.passage], quote=words, relevance=one.score)
         for one in quotes
         if (words := " ".join(one.text.split())[:500])
     ]
-    said = "\n".join(f"- {one.quote} ({segment.unit} {one.page})" for one in cited)
+    shown = sorted(cited, key=lambda one: one.page) if in_order else cited
+    said = "\n".join(f"- {one.quote} ({segment.unit} {one.page})" for one in shown)
     summary = cited[0].quote if cited else ""
     return SegmentAnswer(found=bool(cited), answer=said or _NOTHING, citations=cited, summary=summary)
 
