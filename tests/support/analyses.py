@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import accumulate
@@ -19,6 +20,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.ai.gateway import Gateway
 from octavo.analyse import analyses, prompts, views
+from octavo.analyse.coverage import prove
 from octavo.analyse.prompts import PromptWords
 from octavo.analyse.views import Analysis, ItemView, ResultView
 from octavo.jobs.run import ClaimedJob
@@ -27,12 +29,13 @@ from octavo.model.ids import new_id
 from octavo.model.settings import Settings
 from octavo.pipeline import Tools
 from octavo.sandbox import Sandbox
-from tests.support.engine import FROM_THE_BEGINNING
+from octavo.storage import open_bucket
+from tests.support.engine import FROM_THE_BEGINNING, Engine
 from tests.support.engine import QUERIES as JOBS
 from tests.support.fake_ai import Asked
-from tests.support.library import Desk
+from tests.support.library import Desk, open_desk
 from tests.support.pdf import Pdf, Words
-from tests.support.processing import attempt
+from tests.support.processing import OpenSandbox, attempt
 from tests.support.working import working
 
 _ASKED = re.compile(r"Answer for \w+ (\d+) to (\d+)")
@@ -165,6 +168,34 @@ async def put_book(desk: Desk, owner: UUID, pages: int) -> UUID:
     return document
 
 
+async def begin(info: str, data: Path, pages: int, prompts: int, at_once: int) -> UUID:
+    """A book that was read, and its analysis in line, in an installation with this database and data folder."""
+    folder = data / "objects"
+    async with aclosing(open_bucket(folder.as_uri())) as bucket, open_desk(info, bucket) as desk:
+        owner = await desk.new_owner()
+        study = Study(desk, owner, await put_book(desk, owner, pages), data, OpenSandbox())
+        asked = [await study.prompt(f"Question {number}?", number) for number in range(prompts)]
+        return await study.start(asked, at_once=at_once)
+
+
+def check_answers(engine: Engine, pages: int, prompts: int) -> None:
+    """Every page is answered for once to every prompt, and what is cited stands there."""
+    rows = engine.rows(ANSWERS)
+    asked = {row["prompt_id"] for row in rows}
+    assert len(asked) == prompts
+    for prompt in asked:
+        assert prove([(row["first"], row["last"]) for row in rows if row["prompt_id"] == prompt], pages).holds
+    assert all(row["count"] == 1 for row in rows)
+    results = engine.rows("SELECT status, citations FROM analysis_results")
+    assert [row["status"] for row in results] == ["completed"] * prompts
+    cited = [one for row in results for one in row["citations"]]
+    assert all(one["verified"] and one["quote"] == sentence(one["page"]) for one in cited)
+    assert {one["page"] for one in cited} == set(range(1, pages + 1, 100))
+
+
+ANSWERS = """
+    SELECT i.prompt_id, s.first, s.last, count(*) FROM analysis_items i JOIN segments s ON s.id = i.segment_id
+    WHERE i.status = 'done' GROUP BY 1, 2, 3"""
 DOCUMENT = """
     INSERT INTO documents (id, owner_id, process_id, status, filename, content_type, source_type, sha256, bytes,
                            quality, revision, last_revision, text_ready, page_count)

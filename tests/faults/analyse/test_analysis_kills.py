@@ -10,32 +10,23 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import aclosing
 from decimal import Decimal
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
 from octavo.ai.prices import Prices
-from octavo.analyse.coverage import prove
-from octavo.storage import open_bucket
-from tests.support.analyses import Study, answer_well, put_book, sentence
+from tests.support.analyses import answer_well, begin, check_answers
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.engine import Engine, Workers, engine_on, most_at_once, workers_in
 from tests.support.fake_ai import Asked, FakeGemini, Trouble
 from tests.support.fake_ai.server import SECRET
-from tests.support.library import open_desk
-from tests.support.processing import OpenSandbox
 
 AT_ONCE = 5
 FAULTY = 0.2
 TROUBLES = (Trouble.BROKEN, Trouble.OVERLOADED, Trouble.RATE_LIMIT, Trouble.CUT, Trouble.MALFORMED)
 STATUS = "SELECT status FROM analyses"
 BUSY = "SELECT count(*) FROM jobs WHERE status = 'processing' OR status = 'queued' AND admitted"
-ANSWERS = """
-    SELECT i.prompt_id, s.first, s.last, count(*) FROM analysis_items i JOIN segments s ON s.id = i.segment_id
-    WHERE i.status = 'done' GROUP BY 1, 2, 3"""
 # What somebody was told that it cost; the rest was in flight when its worker died.
 HEARD = "SELECT model, tokens_in, tokens_out FROM ai_calls WHERE NOT is_estimated AND cost_usd > 0"
 
@@ -52,16 +43,6 @@ def gemini() -> Iterator[FakeGemini]:
         server.answer, server.retry_after = answer, "1"
         server.script.extend(chance.choice(TROUBLES) if chance.random() < FAULTY else None for _ in range(2000))
         yield server
-
-
-async def begin(info: str, data: Path, pages: int, prompts: int) -> UUID:
-    """A book that was read, and the prompts in line."""
-    folder = data / "objects"
-    async with aclosing(open_bucket(folder.as_uri())) as bucket, open_desk(info, bucket) as desk:
-        owner = await desk.new_owner()
-        study = Study(desk, owner, await put_book(desk, owner, pages), data, OpenSandbox())
-        asked = [await study.prompt(f"Question {number}?", number) for number in range(prompts)]
-        return await study.start(asked, at_once=AT_ONCE)
 
 
 def work_off(engine: Engine, workers: Workers, kills: int, answers: int) -> None:
@@ -97,7 +78,7 @@ def test_everything_is_answered_once_and_paid_for_as_billed(
         workers_in(folder, database_info, lease_seconds=2, worker_slots=AT_ONCE, **settings) as workers,
         engine_on(database_info) as engine,
     ):
-        analysis = asyncio.run(begin(database_info, workers.data, pages, prompts))
+        analysis = asyncio.run(begin(database_info, workers.data, pages, prompts, AT_ONCE))
         segments = -(-pages // 100)
         work_off(engine, workers, kills, segments * prompts)
         workers.end()
@@ -106,20 +87,6 @@ def test_everything_is_answered_once_and_paid_for_as_billed(
         assert most_at_once(engine)[f"analysis:{analysis}"] <= AT_ONCE
         engine.check_invariants()
         check_bill(engine, gemini, kills * AT_ONCE)
-
-
-def check_answers(engine: Engine, pages: int, prompts: int) -> None:
-    rows = engine.rows(ANSWERS)
-    asked = {row["prompt_id"] for row in rows}
-    assert len(asked) == prompts
-    for prompt in asked:
-        assert prove([(row["first"], row["last"]) for row in rows if row["prompt_id"] == prompt], pages).holds
-    assert all(row["count"] == 1 for row in rows)
-    results = engine.rows("SELECT status, citations FROM analysis_results")
-    assert [row["status"] for row in results] == ["completed"] * prompts
-    cited = [one for row in results for one in row["citations"]]
-    assert all(one["verified"] and one["quote"] == sentence(one["page"]) for one in cited)
-    assert {one["page"] for one in cited} == set(range(1, pages + 1, 100))
 
 
 def check_bill(engine: Engine, gemini: FakeGemini, in_flight: int) -> None:
