@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -92,6 +93,19 @@ async def show_connection(connection: Database, owner: UUID, ident: UUID) -> Con
 async def count_connections(connection: Database, owner: UUID, document: UUID) -> dict[str, int]:
     rows = await fetch_rows(connection, QUERIES.counts, {"owner": owner, "document": document})
     return {row["engine"]: row["connections"] for row in rows}
+
+
+async def count_by_passage(
+    connection: Database, owner: UUID, document: UUID, chunks: Sequence[UUID]
+) -> dict[UUID, dict[Engine, int]]:
+    """Of passages of one document; those without any are missing."""
+    if not chunks:
+        return {}
+    values = {"owner": owner, "document": document, "chunks": list(chunks)}
+    counts: dict[UUID, dict[Engine, int]] = {}
+    for row in await fetch_rows(connection, QUERIES.passage_counts, values):
+        counts.setdefault(row["chunk"], {})[Engine(row["engine"])] = row["connections"]
+    return counts
 
 
 async def _rows(

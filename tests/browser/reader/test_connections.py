@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenBrowser
@@ -30,6 +32,15 @@ def test_a_contradiction_is_shown_with_both_quotes_dismissed_by_keyboard_and_bro
     expect(contradiction.locator(".here")).to_contain_text("Engineers consider the bridge safe")
     check_axe(page)
     no_sideways_scroll(page)
+    # The margin beside the passage says how many, and shows just these.
+    page.get_by_role("link", name="1 contradicting elsewhere").click()
+    expect(page.locator(".of-passage")).to_contain_text("for this passage")
+    expect(contradiction).to_have_count(1)
+    check_axe(page)
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/margin.png")
+    page.get_by_role("link", name="Whole document").click()
+    expect(page.locator(".of-passage")).to_have_count(0)
     contradiction.get_by_role("button", name="Not a contradiction").focus()
     page.keyboard.press("Enter")
     expect(contradiction).to_have_count(0)

@@ -49,6 +49,19 @@ WHERE c.owner_id = :owner
     SELECT FROM connection_verdicts v WHERE v.owner_id = :owner AND v.digest = c.digest AND v.verdict = 'dismissed')
 GROUP BY 1;
 
+-- name: passage_counts(owner, document, chunks)
+-- How many connections of each engine these passages of a document have that nobody dismissed.
+SELECT sides.chunk, sides.engine, count(*)::integer AS connections
+FROM (SELECT source_chunk AS chunk, target_document AS other, engine, digest FROM connections
+      WHERE owner_id = :owner AND source_document = :document AND source_chunk = ANY (:chunks)
+      UNION ALL
+      SELECT target_chunk, source_document, engine, digest FROM connections
+      WHERE owner_id = :owner AND target_document = :document AND target_chunk = ANY (:chunks)) AS sides
+JOIN documents d ON d.id = sides.other AND d.deleted_at IS NULL AND NOT d.superseded
+WHERE NOT EXISTS (
+    SELECT FROM connection_verdicts v WHERE v.owner_id = :owner AND v.digest = sides.digest AND v.verdict = 'dismissed')
+GROUP BY 1, 2 ORDER BY 1, 2;
+
 -- name: document_of(owner, connection)
 -- The document that a connection is looked at from, and what its verdict is remembered by.
 SELECT c.source_document, c.target_document, c.digest FROM connections c

@@ -28,6 +28,7 @@ class Shown:
     """What the panel shows. `is_ready`: there is a text that can be compared."""
 
     document_id: UUID
+    passage: UUID | None
     items: list[Connection]
     dismissed: list[Connection]
     total: int
@@ -35,22 +36,27 @@ class Shown:
     is_ready: bool
 
 
-async def show_connections(connection: Database, owner: UUID, document: UUID, *, is_ready: bool) -> Shown:
+async def show_connections(
+    connection: Database, owner: UUID, document: UUID, *, is_ready: bool, passage: UUID | None = None
+) -> Shown:
+    """Of all of a document, or of one of its passages; `total` is always that of the document."""
     counts = await count_connections(connection, owner, document)
-    items = await list_connections(connection, owner, document, limit=MOST_SHOWN)
-    gone = Wanted(status=Status.DISMISSED)
+    items = await list_connections(connection, owner, document, Wanted(chunk=passage), limit=MOST_SHOWN)
+    gone = Wanted(status=Status.DISMISSED, chunk=passage)
     dismissed = await list_connections(connection, owner, document, gone, limit=MOST_DISMISSED)
     weights = asdict(await read_weights(connection, owner))
-    return Shown(document, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
+    return Shown(document, passage, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
 
 
 @router.get("/documents/{document}/connections")
-async def piece(request: Request, parts: PartsOf, caller: Reading, document: UUID) -> Response:
-    """As they are now, for scripts."""
+async def piece(request: Request, parts: PartsOf, caller: Reading, document: UUID, of: UUID | None = None) -> Response:
+    """As they are now, for scripts; `of` is a passage."""
     async with parts.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
-        shown = await show_connections(connection, caller.owner_id, document, is_ready=found.embeddings_ready)
-    back = f"/documents/{document}?panel=connections"
+        shown = await show_connections(
+            connection, caller.owner_id, document, is_ready=found.embeddings_ready, passage=of
+        )
+    back = f"/documents/{document}?panel=connections" + (f"&of={of}" if of else "")
     return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
+from octavo.connect.contract import Engine
+from octavo.connect.views import count_by_passage
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs
 from octavo.library.documents import Document, find_documents, show_document
@@ -46,6 +48,7 @@ PANELS = frozenset({"about", "connections", "outline", "closed"})
 TABS = ("connections", "about")
 YEAR_SECONDS = 365 * 24 * 3600
 HAPPENINGS = 20
+Margins: TypeAlias = dict[UUID, dict[Engine, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,12 @@ async def reader(  # noqa: PLR0917 - query parameters
     c: str = "",
     go: str = "",
     panel: str = "",
+    of: str = "",
 ) -> Response:
-    """`p` is a page, `at` a character of the text, `c` a passage; `go` is a page that the browser is led to."""
+    """`p` is a page, `at` a character of the text, `c` a passage; `go` is a page that the browser is led to.
+
+    `of` is a passage whose connections are shown, instead of those of the whole text.
+    """
     ident, owner = read_id(document), frame.caller.owner_id
     if (page := read_number(go)) is not None:
         return back_to(f"/documents/{ident}?p={page}#p-{page}")
@@ -107,7 +114,10 @@ async def reader(  # noqa: PLR0917 - query parameters
         stored = await find_text(connection, owner, ident)
         cited = await find_place(connection, owner, ident, c) if c else None
         twin = await _twin(connection, owner, row.document)
-        related = await show_connections(connection, owner, ident, is_ready=row.document.embeddings_ready)
+        ready, passage = row.document.embeddings_ready, await find_place(connection, owner, ident, of) if of else None
+        related = await show_connections(
+            connection, owner, ident, is_ready=ready, passage=passage.id if passage else None
+        )
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Wanted(read_number(p), cited.start if cited else read_number(at))
@@ -116,6 +126,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         request,
         "reader.html",
         frame,
+        margins=await _margins(parts, owner, ident, text),
         row=row,
         d=row.document,
         text=text,
@@ -131,6 +142,14 @@ async def reader(  # noqa: PLR0917 - query parameters
         versions=versions,
         **_view(request, panel, row.document),
     )
+
+
+async def _margins(parts: Parts, owner: UUID, document: UUID, text: OpenText | None) -> Margins:
+    """How many connections the passages have that are shown, for the margin beside them."""
+    passages = [passage for leaf in text.leaves for passage in leaf.passages] if text else []
+    places = [passage.place.id for passage in passages if passage.place and passage.begins]
+    async with parts.database.connection() as connection:
+        return await count_by_passage(connection, owner, document, places)
 
 
 def _page(text: OpenText | None, wanted: Wanted) -> int | None:
@@ -211,7 +230,9 @@ async def window(
     found, text = await _open(parts, caller.owner_id, ident, Wanted(at=start))
     if text is None or (revision and text.revision != revision):
         return Response(status_code=409, headers={"cache-control": "no-store"})
-    return render(request, "reader_text.html", None, d=found, text=text, cited=None, **_view(request, "", found))
+    margins = await _margins(parts, caller.owner_id, ident, text)
+    view = _view(request, "", found)
+    return render(request, "reader_text.html", None, d=found, text=text, cited=None, margins=margins, **view)
 
 
 async def _open(parts: Parts, owner: UUID, document: UUID, wanted: Wanted) -> tuple[Document, OpenText | None]:

@@ -25,7 +25,8 @@ function showTab(name) {
 }
 
 async function fetchList() {
-  return one("#connections-list", parse(await fetchPiece(`/documents/${holder.dataset.document}/connections`)));
+  const { document: ident, of } = holder.dataset;
+  return one("#connections-list", parse(await fetchPiece(`/documents/${ident}/connections${of ? `?of=${of}` : ""}`)));
 }
 
 /** @param {Element} list */
@@ -62,7 +63,26 @@ async function send(event) {
   }
 }
 
+/** Only those of a passage, or all again. @param {string | undefined} passage */
+async function showOnly(passage) {
+  if (passage) holder.dataset.of = passage;
+  else delete holder.dataset.of;
+  showTab("connections");
+  if (document.body.classList.contains("about-closed") || !panel.offsetParent) togglePanel("about");
+  put(await fetchList());
+  one(".of-passage a, .connection h3 a", holder)?.focus({ preventScroll: true });
+}
+
+/** @param {MouseEvent} event */
+function follow(event) {
+  const link = /** @type {Element} */ (event.target).closest("[data-connections-of], [data-whole]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  showOnly(link.dataset.connectionsOf).catch(complain);
+}
+
 if (holder) {
+  document.addEventListener("click", follow);
   onClick("[data-tab-of]", (link) => showTab(link.dataset.tabOf));
   holder.addEventListener("submit", send);
   holder.addEventListener("change", ({ target }) => target.closest("[data-weights]")?.requestSubmit());
