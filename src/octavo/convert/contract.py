@@ -95,6 +95,34 @@ class Checked:
     holds: bool | None
 
 
+class Said(NamedTuple):
+    """What a model said of a field, word for word; whether it was taken and verified is said by the value."""
+
+    name: str
+    value: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A model that was asked for what rules missed: what for, which one answered, and what, or why none did."""
+
+    task: str
+    fields: tuple[str, ...]
+    made_by: str | None = None
+    said: tuple[Said, ...] = ()
+    error: str | None = None
+
+    def as_json(self) -> dict[str, JSON]:
+        return {
+            "task": self.task,
+            "fields": list(self.fields),
+            "made_by": self.made_by,
+            "said": [{"name": one.name, "value": one.value, "quote": one.quote} for one in self.said],
+            "error": self.error,
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Conversion:
     """`missing` are the required fields without a value; `source` says where the values came from."""
@@ -104,6 +132,7 @@ class Conversion:
     checks: tuple[Checked, ...] = ()
     missing: tuple[str, ...] = ()
     source: str = "rules"
+    asked: Asked | None = None
 
     def single(self, name: str) -> Value | None:
         return next((one for one in self.values if one.name == name and one.table is None), None)
@@ -123,6 +152,7 @@ class Conversion:
             "values": [one.as_json() for one in self.values],
             "checks": [{"check": one.check, "holds": one.holds} for one in self.checks],
             "missing": list(self.missing),
+            "model": self.asked.as_json() if self.asked else None,
         }
 
 

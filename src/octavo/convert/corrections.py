@@ -36,7 +36,7 @@ def correct(conversion: Conversion, mapping: Mapping, corrections: Sequence[Corr
             values[one.name] = made
     order = {field.name: index for index, field in enumerate(mapping.fields)}
     ordered = sorted(values.values(), key=lambda one: (order[one.table or one.name], one.row or 0))
-    return finish(mapping, ordered, source="person")
+    return replace(finish(mapping, ordered, source="person"), asked=conversion.asked)
 
 
 def _value(one: Correction, mapping: Mapping, before: Value | None) -> Value | None:

@@ -6,7 +6,7 @@ import json
 from math import isfinite
 from typing import Any
 
-from octavo.convert.contract import Box, Checked, Conversion, Place, Value
+from octavo.convert.contract import Asked, Box, Checked, Conversion, Place, Said, Value
 from octavo.convert.mapping import Mapping
 from octavo.convert.types import FIELD_TYPES
 from octavo.model.errors import Defect
@@ -24,13 +24,16 @@ def conversion_to_json(conversion: Conversion) -> bytes:
 
 
 def conversion_to_record(conversion: Conversion) -> dict[str, JSON]:
-    return {
+    record: dict[str, JSON] = {
         "mapping": conversion.mapping,
         "source": conversion.source,
         "values": [_value_to_json(one) for one in conversion.values],
         "checks": [[one.check, one.holds] for one in conversion.checks],
         "missing": list(conversion.missing),
     }
+    if conversion.asked:
+        record["model"] = conversion.asked.as_json()
+    return record
 
 
 def _value_to_json(one: Value) -> JSON:
@@ -54,9 +57,21 @@ def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: 
             Checked(_is(str, check), None if holds is None else _is(bool, holds)) for check, holds in read["checks"]
         )
         missing = tuple(_is(str, name) for name in read["missing"])
-        return Conversion(mapping.name, values, checks, missing, _is(str, read["source"]))
+        return Conversion(mapping.name, values, checks, missing, _is(str, read["source"]), _asked(read.get("model")))
     except (ValueError, TypeError, KeyError, AttributeError):
         raise _unusable() from None
+
+
+def _asked(read: Any) -> Asked | None:  # noqa: ANN401
+    if read is None:
+        return None
+    said = tuple(Said(_is(str, one["name"]), _is(str, one["value"]), _is(str, one["quote"])) for one in read["said"])
+    fields = tuple(_is(str, name) for name in read["fields"])
+    return Asked(_is(str, read["task"]), fields, _text(read["made_by"]), said, _text(read["error"]))
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401
+    return None if value is None else _is(str, value)
 
 
 def _unusable() -> Defect:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from octavo.convert.contract import Conversion
@@ -38,7 +39,7 @@ async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str
     read = _parsed(made.output)
     if read.get("conversion") is not None:
         words = None if read.get("words") is None else json.dumps(read["words"], ensure_ascii=False).encode()
-        return Converted(conversion_from_record(read["conversion"], mapping), words)
+        return Converted(_unasked(conversion_from_record(read["conversion"], mapping)), words)
     words = (await recognise_words(pdf, read.get("words"))).document
     return Converted(await convert_in_sandbox(pdf.sandbox, words, mapping_text, file), words)
 
@@ -66,4 +67,9 @@ async def convert_in_sandbox(
         given.write(words)
         given.flush()
         await sandbox.run("octavo.convert.run:run", arguments, input_file=given, output_file=made)
-        return await asyncio.to_thread(lambda: conversion_from_json(made.read(), mapping))
+        return _unasked(await asyncio.to_thread(lambda: conversion_from_json(made.read(), mapping)))
+
+
+def _unasked(conversion: Conversion) -> Conversion:
+    """A child asks nobody, whatever it says."""
+    return replace(conversion, asked=None)

@@ -9,7 +9,7 @@ import structlog
 
 from octavo.ai.contract import Caller
 from octavo.ai.tasks import EXTRACT_FIELDS, FieldsToFind, FieldToFind
-from octavo.convert.contract import Conversion, sheets_from_json
+from octavo.convert.contract import Asked, Conversion, Said, sheets_from_json
 from octavo.convert.layout import text_in_columns
 from octavo.convert.mapping import Mapping
 from octavo.convert.suggestions import Suggestion, wanted_fields
@@ -30,11 +30,11 @@ log = structlog.get_logger()
 _GO_ON = (AnswerUnusable, BadModelKey, ContentBlocked, ModelRefused, NoModel, OverBudget, TokenLimit)
 
 
-async def ask_for_missing(run: Run[Tools], words: bytes, conversion: Conversion, mapping: Mapping) -> list[Suggestion]:
-    """What a model says; whether the document says it too is found out in the sandbox."""
+async def ask_for_missing(run: Run[Tools], words: bytes, conversion: Conversion, mapping: Mapping) -> Asked | None:
+    """What a model says; whether the document says it too is found out in the sandbox. None: there is nobody to ask."""
     wanted = [one for one in wanted_fields(conversion, mapping) if one.name in conversion.missing]
     if not wanted:
-        return []
+        return None
     fields = [FieldToFind(one.name, one.type, one.labels) for one in wanted]
     job = run.job
     caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token)
@@ -43,8 +43,14 @@ async def ask_for_missing(run: Run[Tools], words: bytes, conversion: Conversion,
         answer = await run.tools.gateway.ask(EXTRACT_FIELDS, FieldsToFind(fields, text), caller)
     except _GO_ON as error:
         log.info("no model for missing fields", job=str(job.id), code=error.code)
-        return []
-    return [Suggestion(one.name, one.value, one.quote) for one in answer.output.fields]
+        names = tuple(one.name for one in wanted)
+        return None if isinstance(error, NoModel) else Asked(EXTRACT_FIELDS.name, names, error=error.code)
+    said = tuple(Said(one.name, one.value, one.quote) for one in answer.output.fields)
+    return Asked(EXTRACT_FIELDS.name, tuple(one.name for one in wanted), answer.made_by, said)
+
+
+def suggested(asked: Asked) -> list[Suggestion]:
+    return [Suggestion(one.name, one.value, one.quote) for one in asked.said]
 
 
 def _text(words: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from octavo.library.changes import SourceGone
 from octavo.model.errors import Cancelled
 from octavo.model.json import JSON
 from octavo.pipeline.conversion_gateway import convert_elsewhere
-from octavo.pipeline.conversion_model import ask_for_missing
+from octavo.pipeline.conversion_model import ask_for_missing, suggested
 from octavo.pipeline.tools import Tools
 from octavo.storage import copy_to_file
 
@@ -81,12 +81,13 @@ async def _convert(run: Run[Tools], work: Work, mapping: StoredMapping) -> Conve
         await copy_to_file(tools.bucket, work.key, path)
         pdf = PdfInSandbox(tools.sandbox, path, limits=tools.sandbox.limits, recognition=tools.recognition)
         conversion, words = await convert_pdf_in_sandbox(pdf, mapping.text, mapping.file)
-    if words and (suggestions := await ask_for_missing(run, words, conversion, mapping.read())):
-        conversion = await convert_in_sandbox(tools.sandbox, words, mapping.text, mapping.file, suggestions)
+    asked = await ask_for_missing(run, words, conversion, mapping.read()) if words else None
+    if words and asked and asked.said:
+        conversion = await convert_in_sandbox(tools.sandbox, words, mapping.text, mapping.file, suggested(asked))
     required = [field for field in mapping.read().fields if field.required]
     if required and len(conversion.missing) == len(required):
         raise NothingFound
-    return conversion
+    return replace(conversion, asked=asked)
 
 
 KIND = JobKind("convert", convert_document, time_limit_seconds=600, limit_renewed_by_stage=True)

@@ -22,7 +22,7 @@ LINES = ("This paper is our eighth, called X-8, and of the year", "Date: 2024-08
 PDF = Pdf([[Words(line, 72, 100 + 20 * row) for row, line in enumerate(LINES)]]).write()
 
 
-async def values_of(desk: Desk, owner: UUID, folder: Path, gemini: FakeGemini) -> dict[str, Any]:
+async def record_of(desk: Desk, owner: UUID, folder: Path, gemini: FakeGemini) -> dict[str, Any]:
     settings = Settings.model_validate({"providers": "gemini", "gemini_key": SECRET, "gemini_url": gemini.url})
     begun = await convert(desk, owner, PDF)
     async with (
@@ -31,24 +31,28 @@ async def values_of(desk: Desk, owner: UUID, folder: Path, gemini: FakeGemini) -
     ):
         found = await converted(desk, owner, begun.id)
     assert found.status == "complete", found.error_message
-    return {row[0]: row for row in json.loads(found.record or "")["values"]}
+    record = json.loads(found.record or "")
+    return record | {"values": {row[0]: row for row in record["values"]}}
 
 
 async def test_what_a_model_finds_has_its_place(desk: Desk, owner: UUID, folder: Path) -> None:
     said = {"fields": [{"name": "invoice_number", "value": "X-8", "quote": "called X-8"}]}
     with FakeGemini() as gemini:
         gemini.answer = lambda _asked: json.dumps(said)
-        values = await values_of(desk, owner, folder, gemini)
+        record = await record_of(desk, owner, folder, gemini)
         (asked,) = gemini.asked
     assert "invoice_number (identifier)" in asked.text
     assert "total (" not in asked.text
-    _, value, _, place, verified, *_ = values["invoice_number"]
+    _, value, _, place, verified, *_ = record["values"]["invoice_number"]
     assert (value, place[-1], verified) == ("X-8", "called X-8", True)
+    told = {"task": "extract_fields", "fields": ["invoice_number"], "made_by": "gemini:gemini-2.5-flash", "error": None}
+    assert record["model"] == told | {"said": said["fields"]}
 
 
 async def test_a_model_that_cannot_answer_costs_no_conversion(desk: Desk, owner: UUID, folder: Path) -> None:
     with FakeGemini() as gemini:
         gemini.script.append(Trouble.BAD_KEY)
-        values = await values_of(desk, owner, folder, gemini)
-    assert "invoice_number" not in values
-    assert values["total"][1] == "12.50"
+        record = await record_of(desk, owner, folder, gemini)
+    assert "invoice_number" not in record["values"]
+    assert record["values"]["total"][1] == "12.50"
+    assert (record["model"]["made_by"], record["model"]["error"]) == (None, "AI_BAD_KEY")

@@ -64,6 +64,22 @@ class FoundCheck(BaseModel):
     holds: bool | None
 
 
+class ModelSaid(BaseModel):
+    name: str
+    value: str
+    quote: str
+
+
+class ModelAsked(BaseModel):
+    """A model that was asked for what rules missed; `error` is why none answered, and `values` say what was taken."""
+
+    task: str
+    fields: list[str]
+    made_by: str | None
+    said: list[ModelSaid]
+    error: str | None
+
+
 class ConversionView(BaseModel):
     """`duplicate_of` is always null: the same file and mapping is the same conversion."""
 
@@ -84,6 +100,7 @@ class ConversionView(BaseModel):
     values: list[FoundValue] = []
     checks: list[FoundCheck] = []
     missing: list[str] = []
+    model: ModelAsked | None = None
 
 
 class OneCorrection(BaseModel):
@@ -308,7 +325,7 @@ def _view(found: Found, conversion: Conversion | None = None) -> ConversionView:
         said["error"] = None
     if conversion:
         made = conversion.as_json()
-        said |= {"values": made["values"], "checks": made["checks"], "missing": made["missing"]}
+        said |= {name: made[name] for name in ("values", "checks", "missing", "model")}
     return ConversionView(**said)
 
 
