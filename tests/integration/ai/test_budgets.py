@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -97,11 +97,12 @@ async def test_visitors_get_what_costs_nothing(bench: Bench) -> None:
 
 
 def asking(gateway: Gateway) -> Kinds[None]:
-    """A kind of job that asks one thing."""
+    """A kind of job that asks one thing, about the document that its input names if it is no document's job."""
 
     async def ask(run: Run[None]) -> JSON:
         job = run.job
-        caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token)
+        about = UUID(str(job.input["about"])) if "about" in job.input else job.document_id
+        caller = Caller(job.owner_id, about, job.id, job.lease_token)
         return (await gateway.ask(CLASSIFY_DOCUMENT, part(1), caller)).made_by
 
     kinds: Kinds[None] = Kinds()
@@ -131,6 +132,21 @@ async def test_a_job_without_money_pauses_and_goes_on_when_there_is_some(bench: 
     assert bench.engine.status(job) == "paused"
     await work_until(bench, bench.gateway(owner_budget=1), job, "complete")
     assert bench.engine.job(job)["failures"] == 0
+
+
+async def test_jobs_are_woken_only_when_what_they_want_to_ask_fits_together(bench: Bench) -> None:
+    """As those of an analysis are: no document's own, but asking about one."""
+    owner, about = bench.caller().owner_id, uuid4()
+    jobs = bench.engine.put(owner, count=3, input={"about": str(about)})
+    poor = bench.gateway(document_budget=0)
+    for job in jobs:
+        await work_until(bench, poor, job, "paused")
+    await poor.tend(bench.database)
+    assert [bench.engine.status(job) for job in jobs] == ["paused"] * 3
+    estimate = bench.engine.one("SELECT max(estimate_usd) FROM ai_calls")
+    await bench.gateway(document_budget=float(estimate) * 2.5).tend(bench.database)
+    assert sorted(bench.engine.status(job) for job in jobs) == ["paused", "queued", "queued"]
+    await work_until(bench, bench.gateway(document_budget=1), jobs[-1], "complete")
 
 
 async def test_a_job_waits_for_a_provider_without_being_charged(bench: Bench) -> None:
