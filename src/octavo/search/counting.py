@@ -9,14 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.search.ranking import MOST_CANDIDATES, Term
+from octavo.search.ranking import MOST_CANDIDATES, Term, has_few
 
 QUERIES = load_queries("search")
 # A word in fewer passages is counted faster than it matters.
 REMEMBERED_FROM = 500
 MOST_REMEMBERED = 20_000
-# So many passages are looked at faster than an index finds the words among everybody's.
-FEW = 1500
 # An owner's texts may have grown or shrunk by so much before a word is counted again.
 DRIFT = 0.02
 
@@ -70,7 +68,7 @@ async def count_terms(
     terms = await read_terms(connection, owner, words)
     known = {term: remembered.find((owner, term.config, term.query), term.passages) for term in terms}
     missing = [term for term, count in known.items() if count is None]
-    counted = await _count(connection, owner, missing) if missing else {}
+    counted = await _count(connection, owner, missing, few=has_few(terms)) if missing else {}
     for term in missing:
         found_in, often_in = counted.get((term.config, term.query), (0, 0))
         count = known[term] = Count(term.passages, found_in, often_in)
@@ -78,11 +76,13 @@ async def count_terms(
     return [_with(term, known[term]) for term in terms]
 
 
-async def _count(connection: Connection, owner: UUID, terms: Sequence[Term]) -> dict[tuple[str, str], tuple[int, int]]:
+async def _count(
+    connection: Connection, owner: UUID, terms: Sequence[Term], *, few: bool
+) -> dict[tuple[str, str], tuple[int, int]]:
     """By language and word: in how many passages it is, and how many use it often."""
     queries = {term.query: term.often for term in terms}
     values: dict[str, Any] = {"owner": owner, "queries": list(queries)}
-    if sum({term.config: term.passages for term in terms}.values()) <= FEW:
+    if few:
         rows = await fetch_rows(connection, QUERIES.counts_of_few, values, prepare=False)
     else:
         values |= {"often": list(queries.values()), "common": MOST_CANDIDATES // 2}

@@ -6,10 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-# So many passages are weighed for a language at most; the rest of them only mention a common word.
+# So many passages are looked at for a language at most; the rest of them only mention a common word.
 MOST_CANDIDATES = 1500
+# An owner with so few has all of them weighed, without asking an index that knows everybody's.
+FEW = 1500
+# What a word is worth to a passage that uses it three times or more, of what it is worth once.
+OFTEN = 1.8
 MOST_TERMS = 24
 # Reciprocal rank fusion. Other values hardly change what is found in the Cranfield collection (decision 19).
 FUSION_RANK = 10
@@ -44,29 +48,43 @@ class Weighed:
     average: float
 
 
+class LookedFor(NamedTuple):
+    """What is looked for in the index, and how much it promises of a passage."""
+
+    query: str
+    worth: float
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`candidates` is a query that finds every passage worth weighing; it is empty where no passage has a word.
+    """`looked_for` finds every passage worth weighing; it is empty where no passage has a word.
 
     Terms that no passage has are among them: a title may.
     """
 
-    candidates: str
+    looked_for: tuple[LookedFor, ...]
     terms: tuple[Weighed, ...]
+    few: bool = False
 
 
-def plan(terms: Iterable[Term]) -> Plan:
+def plan(terms: Sequence[Term]) -> Plan:
     """What to weigh."""
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
         languages[term.config][term] += 1
     weighed: list[Weighed] = []
-    candidates: dict[str, None] = {}
+    looked_for: dict[LookedFor, None] = {}
     for counted in languages.values():
         rarest = sorted(counted, key=lambda term: (term.found_in, term.query))[:MOST_TERMS]
-        candidates |= dict.fromkeys(choose([term for term in rarest if term.found_in]))
-        weighed += [Weighed(term.config, term.query, counted[term] * rarity(term), term.average) for term in rarest]
-    return Plan(" | ".join(candidates), tuple(weighed))
+        weights = {term: counted[term] * rarity(term) for term in rarest}
+        looked_for |= dict.fromkeys(choose({term: weight for term, weight in weights.items() if term.found_in}))
+        weighed += [Weighed(term.config, term.query, weights[term], term.average) for term in rarest]
+    return Plan(tuple(looked_for), tuple(weighed), has_few(terms))
+
+
+def has_few(terms: Iterable[Term]) -> bool:
+    """If the owner whose terms these are has few passages, in all languages together."""
+    return sum({term.config: term.passages for term in terms}.values()) <= FEW
 
 
 def rarity(term: Term) -> float:
@@ -74,26 +92,30 @@ def rarity(term: Term) -> float:
     return log(1 + (term.passages - term.found_in + 0.5) / (term.found_in + 0.5))
 
 
-def choose(terms: Sequence[Term]) -> list[str]:
-    """All passages with a rare word; of those with a common one, who uses it often, and who has all the words."""
-    if terms and terms[0].passages <= MOST_CANDIDATES:
-        return [term.query for term in terms]
+def choose(weights: Mapping[Term, float]) -> list[LookedFor]:
+    """All passages with a rare word; of those with a common one, who uses it often, and who has all the words.
+
+    Rare words come first in `weights`.
+    """
     room = MOST_CANDIDATES
-    chosen: list[str] = []
+    chosen: list[LookedFor] = []
     common: list[Term] = []
-    for term in terms:
+    for term, weight in weights.items():
         if term.found_in <= room:
-            chosen.append(term.query)
+            chosen += [LookedFor(term.query, weight), LookedFor(term.often, (OFTEN - 1) * weight)]
             room -= term.found_in
         else:
             common.append(term)
-    if common and len(terms) > 1:
-        chosen.append(f"({' & '.join(term.query for term in terms)})")
+    if common and len(weights) > 1:
+        everything = " & ".join(term.query for term in weights)
+        chosen.append(LookedFor(everything, sum(weights[term] for term in common)))
     # The rarest of the common words decides the most, and is taken even where it is used often by many, or by nobody.
     for place, term in enumerate(common):
-        if place == 0 or 0 < term.often_in <= room:
-            chosen.append(term.often if term.often_in else term.query)
+        if term.often_in and (place == 0 or term.often_in <= room):
+            chosen.append(LookedFor(term.often, OFTEN * weights[term]))
             room -= term.often_in
+        elif place == 0:
+            chosen.append(LookedFor(term.query, weights[term]))
     return chosen
 
 

@@ -34,8 +34,9 @@ from octavo.search.snippets import BEGIN, END, cut_snippet
 QUERIES = load_queries("search")
 # So many of each way of looking are fused.
 POOL = 100
-# What is weighed at most, whatever the plan took for few.
+# What is looked at for one word at most, whatever the plan took for few; and how many of all of them are weighed.
 ROOM = MOST_CANDIDATES + 500
+MOST_WEIGHED = 500
 # Up to so many passages all are compared; above, an index finds the nearest.
 EXACT_PASSAGES = 20_000
 # How much of what is asked a title has to say.
@@ -138,7 +139,7 @@ async def _by_text(connection: Connection, limits: Limits, planned: Plan) -> tup
     """By the words of passages, and by titles; a title is not enough where a passage has to say something exactly."""
     if not planned.terms:
         return [], []
-    by_words = await _by_words(connection, limits, planned) if planned.candidates else []
+    by_words = await _by_words(connection, limits, planned) if planned.looked_for else []
     exactly = limits.required or limits.excluded
     return by_words, [] if exactly else await _by_title(connection, limits, planned)
 
@@ -170,9 +171,12 @@ async def _by_words(connection: Connection, limits: Limits, planned: Plan) -> li
     values = {
         **limits.values(),
         **_columns(planned),
-        "candidates": planned.candidates,
+        "few": planned.few,
+        "looked_for": [one.query for one in planned.looked_for],
+        "worth": [one.worth for one in planned.looked_for],
         "averages": [term.average for term in planned.terms],
         "room": ROOM,
+        "weighed": MOST_WEIGHED,
         "most": POOL,
     }
     return [row for row in await _fetch(connection, QUERIES.by_words, values) if row["score"]]

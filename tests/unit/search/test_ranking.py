@@ -19,19 +19,20 @@ counts = st.integers(0, 100_000).flatmap(lambda found: st.tuples(st.just(found),
 
 def test_rare_words_bring_all_their_passages_and_common_ones_those_that_speak_of_them() -> None:
     planned = plan([term("flow", 40_000, 900), term("sphagnum", 12)])
-    assert planned.candidates == "'sphagnum' | ('sphagnum' & 'flow') | '3 flow'"
+    looked_for = [one.query for one in planned.looked_for]
+    assert looked_for == ["'sphagnum'", "'3 sphagnum'", "'sphagnum' & 'flow'", "'3 flow'"]
     weights = {one.query: one.weight for one in planned.terms}
     assert weights["'sphagnum'"] > 8 * weights["'flow'"]
 
 
 def test_a_word_that_is_nowhere_counts_for_titles_only() -> None:
     planned = plan([term("almanac", 0)])
-    assert planned.candidates == ""
+    assert planned.looked_for == ()
     assert [one.query for one in planned.terms] == ["'almanac'"]
 
 
 def test_a_common_word_that_nobody_uses_often_is_looked_for_as_it_is() -> None:
-    assert plan([term("flow", 40_000)]).candidates == "'flow'"
+    assert [one.query for one in plan([term("flow", 40_000)]).looked_for] == ["'flow'"]
 
 
 @given(st.lists(counts, min_size=1, max_size=60))
@@ -40,9 +41,10 @@ def test_what_is_weighed_stays_few(given_counts: list[tuple[int, int]]) -> None:
     planned = plan(terms)
     assert len(planned.terms) <= MOST_TERMS
     known = {one.query: one.found_in for one in terms}
-    taken = [known[part] for part in planned.candidates.split(" | ") if part in known]
+    taken = [known[one.query] for one in planned.looked_for if one.query in known]
     assert sum(sorted(taken)[:-1]) <= MOST_CANDIDATES
     assert all(one.weight > 0 for one in planned.terms)
+    assert all(one.worth > 0 for one in planned.looked_for)
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 2), st.lists(st.integers(0, 30), unique=True, max_size=20)), max_size=4))

@@ -1,9 +1,11 @@
 -- name: settle()!
 -- How statements are planned for the rest of the transaction. To look at the words of a passage costs more than the planner
--- thinks, because they lie in TOAST; a second process takes longer to start than it helps; and an owner's passages may be
--- few among the neighbours that an index finds first, so that it has to go on until there are enough.
-SELECT set_config('cpu_operator_cost', '0.1', true), set_config('max_parallel_workers_per_gather', '0', true),
-       set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '100', true);
+-- thinks, because they lie in TOAST: it would rather read all passages than ask the index. A second process takes longer to
+-- start than it helps; and an owner's passages may be few among the neighbours that an index finds first, so that it has to
+-- go on until there are enough.
+SELECT set_config('cpu_operator_cost', '0.1', true), set_config('enable_seqscan', 'off', true),
+       set_config('max_parallel_workers_per_gather', '0', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
+       set_config('hnsw.ef_search', '100', true);
 
 -- name: terms(owner, words)
 -- Each word as every language of the owner reads it, and how many passages of that language there are and how long. A
@@ -31,18 +33,27 @@ JOIN (SELECT unnest(:queries::text[])::tsquery AS query) AS q ON p.words @@ q.qu
 GROUP BY 1, 2;
 
 -- name: counts(owner, queries, often, common)
--- The same by the index; where something is in many, also how many use it often.
-WITH counted AS MATERIALIZED (
-    SELECT q.query, q.often, n.config, n.passages
-    FROM unnest(:queries::text[], :often::text[]) AS q (query, often)
-    CROSS JOIN LATERAL count_matches(:owner, q.query::tsquery) AS n
+-- The same by the index, looked up first and only then whose it is; where something is in many, also how many use it often.
+WITH live AS MATERIALIZED (
+    SELECT id, revision, language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL
+), asked AS MATERIALIZED (
+    SELECT place, query::tsquery, often::tsquery
+    FROM unnest(:queries::text[], :often::text[]) WITH ORDINALITY AS a (query, often, place)
+), counted AS MATERIALIZED (
+    SELECT a.place, d.language, count(*) AS passages FROM asked a
+    CROSS JOIN LATERAL (SELECT document_id, revision FROM chunk_words WHERE words @@ a.query OFFSET 0) AS c
+    JOIN live d ON d.id = c.document_id AND d.revision = c.revision GROUP BY 1, 2
 ), used_often AS MATERIALIZED (
-    SELECT q.often, n.config, n.passages
-    FROM (SELECT DISTINCT often FROM counted WHERE passages > :common) AS q
-    CROSS JOIN LATERAL count_matches(:owner, q.often::tsquery) AS n
+    SELECT a.place, d.language, count(*) AS passages
+    FROM (SELECT place, often FROM asked WHERE place IN (SELECT place FROM counted WHERE passages > :common) OFFSET 0) AS a
+    CROSS JOIN LATERAL (SELECT document_id, revision FROM chunk_words WHERE words @@ a.often OFFSET 0) AS c
+    JOIN live d ON d.id = c.document_id AND d.revision = c.revision GROUP BY 1, 2
 )
-SELECT c.config::text, c.query, c.passages AS found_in, coalesce(o.passages, 0) AS often_in
-FROM counted c LEFT JOIN used_often o ON o.config = c.config AND o.often = c.often;
+SELECT search_config(c.language)::text AS config, a.query::text, sum(c.passages)::integer AS found_in,
+       coalesce(sum(o.passages), 0)::integer AS often_in
+FROM counted c JOIN asked a USING (place)
+LEFT JOIN used_often o ON o.place = c.place AND o.language IS NOT DISTINCT FROM c.language
+GROUP BY 1, a.place, a.query;
 
 -- name: phrases(owner, phrases)
 -- Phrases as every language of the owner reads them; one that says nothing in a language is missing there. The last
@@ -55,20 +66,37 @@ CROSS JOIN LATERAL phraseto_tsquery(
     config, regexp_replace(search_text(phrase), '([\u0E00-\u9FFF]{2}) [\u0E00-\u9FFF](?=\s|$)', '\1', 'g')) AS query
 WHERE numnode(query) > 0;
 
--- name: by_words(owner, chosen, candidates, required, excluded, configs, queries, weights, averages, room, most)
--- BM25 over the passages that are worth weighing (k1 = 1.5, b = 0.75). An array takes the words out of TOAST once for all
--- that looks at them.
+-- name: by_words(owner, chosen, few, looked_for, worth, required, excluded, configs, queries, weights, averages, room, weighed, most)
+-- BM25 (k1 = 1.5, b = 0.75) of the passages that promise most. What is promised is told by the index and the length alone;
+-- only then are words taken out of TOAST, by an array once for all that looks at them. Of an owner who has few, all are weighed.
 WITH wanted AS MATERIALIZED (
     SELECT config::regconfig, query::tsquery, weight, average
     FROM unnest(:configs::text[], :queries::text[], :weights::double precision[], :averages::double precision[])
         AS w (config, query, weight, average)
-), found AS (
-    SELECT c.chunk_id, c.document_id, d.config, c.length, (ARRAY[c.words])[1] AS words
-    FROM chunk_words c JOIN searched_documents(:owner, :chosen) d ON d.id = c.document_id AND d.revision = c.revision
-    WHERE c.words @@ :candidates::tsquery
-      AND (:required::tsquery IS NULL OR c.words @@ :required)
+), live AS MATERIALIZED (
+    SELECT id, revision, config FROM searched_documents(:owner, :chosen)
+), matching AS MATERIALIZED (
+    SELECT c.chunk_id, c.config, c.length, sum(l.worth) AS worth
+    FROM unnest(:looked_for::text[], :worth::double precision[]) AS l (query, worth)
+    CROSS JOIN LATERAL (
+        SELECT m.chunk_id, d.config, m.length
+        FROM (SELECT chunk_id, document_id, revision, length FROM chunk_words
+              WHERE words @@ l.query::tsquery
+                AND (:required::tsquery IS NULL OR words @@ :required)
+                AND (:excluded::tsquery IS NULL OR NOT words @@ :excluded) OFFSET 0) AS m
+        JOIN live d ON d.id = m.document_id AND d.revision = m.revision
+        LIMIT :room) AS c
+    WHERE NOT :few::boolean GROUP BY 1, 2, 3
+), promising AS MATERIALIZED (
+    (SELECT m.chunk_id, m.config FROM matching m JOIN (SELECT DISTINCT config, average FROM wanted) AS a USING (config)
+     ORDER BY m.worth / (1 + 1.5 * (0.25 + 0.75 * m.length / a.average)) DESC, m.chunk_id LIMIT :weighed)
+    UNION ALL
+    SELECT c.chunk_id, d.config FROM live d JOIN chunk_words c ON c.document_id = d.id AND c.revision = d.revision
+    WHERE :few AND (:required::tsquery IS NULL OR c.words @@ :required)
       AND (:excluded::tsquery IS NULL OR NOT c.words @@ :excluded)
-    LIMIT :room
+), found AS (
+    SELECT c.chunk_id, c.document_id, p.config, c.length, (ARRAY[c.words])[1] AS words
+    FROM promising p JOIN chunk_words c USING (chunk_id) OFFSET 0
 ), weighed AS (
     SELECT f.chunk_id, f.document_id, (
         SELECT sum(w.weight * u.times * 2.5 / (u.times + 1.5 * (0.25 + 0.75 * f.length / w.average)))
