@@ -1,27 +1,47 @@
-"""Scripts, styles and fonts under an address that changes with them, so that browsers keep them for ever."""
+"""Scripts, styles and fonts under an address that changes with them, so that browsers keep them for ever.
+
+They are few and small and are kept in memory: a first page asks for dozens of them.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from gzip import compress
 from hashlib import sha256
-from os import PathLike, stat_result
-from pathlib import Path, PurePosixPath
+from mimetypes import guess_type
+from pathlib import Path
 
-from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 FOLDER = Path(__file__).with_name("static")
 FOREVER = "public, max-age=31536000, immutable"
 
 
-def _digest(folder: Path) -> str:
-    digest = sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
+@dataclass(frozen=True)
+class Asset:
+    content: bytes
+    media_type: str
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """Fonts and the like, which are compressed already, stay as they are."""
+        return compress(self.content, mtime=0) if self.media_type.startswith(("text/", "image/svg")) else self.content
 
 
-VERSION = _digest(FOLDER)
+def _read(folder: Path) -> dict[str, Asset]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): Asset(path.read_bytes(), guess_type(path)[0] or "application/octet-stream")
+        for path in paths
+    }
+
+
+FILES = _read(FOLDER)
+VERSION = sha256(b"".join(name.encode() + one.content for name, one in FILES.items())).hexdigest()[:12]
 
 
 def asset(name: str) -> str:
@@ -29,19 +49,23 @@ def asset(name: str) -> str:
     return f"/static/{VERSION}/{name}"
 
 
-class Assets(StaticFiles):
+class Assets:
     """Any version leads to the files of this one: a page that was open over an update still works."""
 
-    def __init__(self) -> None:
-        super().__init__(directory=FOLDER)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        if request.method not in {"GET", "HEAD"}:
+            raise HTTPException(405, headers={"allow": "GET, HEAD"})
+        below = scope["path"].removeprefix(scope.get("root_path", "")).lstrip("/")
+        found = FILES.get(below.partition("/")[2])
+        if found is None:
+            raise HTTPException(404)
+        await _answer(found, zipped="gzip" in request.headers.get("accept-encoding", ""))(scope, receive, send)
 
-    def get_path(self, scope: Scope) -> str:
-        _, *rest = PurePosixPath(super().get_path(scope)).parts or ("",)
-        return str(PurePosixPath(*rest))
 
-    def file_response(
-        self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        response = super().file_response(full_path, stat_result, scope, status_code)
-        response.headers["cache-control"] = FOREVER
-        return response
+def _answer(found: Asset, *, zipped: bool) -> Response:
+    headers = {"cache-control": FOREVER, "vary": "accept-encoding"}
+    content = found.compressed if zipped else found.content
+    if content is not found.content:
+        headers["content-encoding"] = "gzip"
+    return Response(content, media_type=found.media_type, headers=headers)
