@@ -41,12 +41,14 @@ def search(  # noqa: PLR0917 - each is an option of the command
     ],
     mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
     limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="How many at most.")] = 10,
+    cursor: Annotated[str | None, typer.Option(help="Those behind: what the page before printed.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
     collection: Annotated[str | None, typer.Option(help="Only documents in this collection.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only of this type, as pdf; may be repeated.")] = None,
     language: Annotated[str | None, typer.Option(help="Only in this language, as en.")] = None,
     since: Day = None,
     until: Day = None,
+    versions: Annotated[bool, typer.Option("--versions", help="In older versions too.")] = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -55,10 +57,10 @@ def search(  # noqa: PLR0917 - each is an option of the command
     from octavo.client.searching import Narrowed
 
     days = [day.date() if day else None for day in (since, until)]
-    chosen = Narrowed((), tag or (), collection, kind or (), language, *days)
+    chosen = Narrowed((), tag or (), collection, kind or (), language, *days, versions=versions)
 
     async def run(client: Client) -> Found:
-        return await client.search(" ".join(query), mode=mode.value, limit=limit, chosen=chosen)
+        return await client.search(" ".join(query), mode=mode.value, limit=limit, cursor=cursor, chosen=chosen)
 
     found = call(Target(server, key), run)
     if as_json:
@@ -79,6 +81,8 @@ def print_found(found: Found) -> None:
     for hit in found.items:
         console.print(Text.assemble((clean(hit.title), "bold"), *((f" · {part}", "dim") for part in place_of(hit))))
         console.print(Padding(marked(hit), (0, 0, 0, INDENT), expand=console.is_terminal))
+    if found.next_cursor:
+        typer.echo(f"There is more: --cursor {found.next_cursor}", err=True)
 
 
 def place_of(hit: Hit) -> list[str]:

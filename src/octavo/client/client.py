@@ -302,10 +302,17 @@ class Client:
         return await self._list(Chunk, f"/documents/{document}/chunks", {"cursor": cursor, "limit": limit})
 
     async def search(
-        self, query: str, *, mode: Mode = "hybrid", limit: int = 20, chosen: Narrowed | None = None
+        self,
+        query: str,
+        *,
+        mode: Mode = "hybrid",
+        limit: int = 20,
+        cursor: str | None = None,
+        chosen: Narrowed | None = None,
     ) -> Found:
         """The passages that answer best, of all documents or of those that are chosen."""
         wanted = {**(chosen or Narrowed()).as_query(), "q": query, "mode": mode, "limit": str(limit)}
+        wanted |= {"cursor": cursor} if cursor else {}
         return read_record(Found, await self._get("/search", wanted))
 
     async def list_connections(

@@ -15,7 +15,10 @@ Mode = Literal["hybrid", "text", "semantic"]
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """Only documents that have all of it; of several tags, kinds or documents one is enough. All by default."""
+    """Only documents that have all of it; of several tags, kinds or documents one is enough. All by default.
+
+    `versions`: also those that there is a newer version of.
+    """
 
     document: Sequence[UUID] = ()
     tag: Sequence[str] = ()
@@ -24,10 +27,13 @@ class Narrowed:
     language: str | None = None
     since: date | None = None
     until: date | None = None
+    versions: bool = False
 
     def as_query(self) -> dict[str, str | list[str]]:
         several = {"document": [str(one) for one in self.document], "tag": list(self.tag), "kind": list(self.kind)}
         single = {"collection": self.collection, "language": self.language, "since": self.since, "until": self.until}
+        if self.versions:
+            single["versions"] = "true"
         return {**several, **{name: str(value) for name, value in single.items() if value is not None}}
 
 
@@ -52,3 +58,4 @@ class Found:
     items: list[Hit]
     mode: Mode
     degraded: Problem | None
+    next_cursor: str | None = None

@@ -3,6 +3,7 @@
 from octavo.search.asking import Asked, read_query
 from octavo.search.contract import DEFAULT_LIMIT, MOST_LIMIT, Degraded, Embeds, Filters, Found, Hit, Mode, Scores
 from octavo.search.errors import NothingAsked, QueryTooLong
+from octavo.search.paging import find_page
 from octavo.search.steps import embed_query, find, search
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Scores",
     "embed_query",
     "find",
+    "find_page",
     "read_query",
     "search",
 ]

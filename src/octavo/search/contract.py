@@ -100,7 +100,7 @@ class Found:
     items: list[Hit]
     mode: Mode
     degraded: Degraded | None = None
-    next_cursor: None = None
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from pydantic import Field
 from octavo.library.documents import show_document
 from octavo.library.embedding import name_of_model
 from octavo.model.pages import Page
-from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Found, Mode, find
+from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Found, Mode, find_page
 from octavo.search.contract import Related, SimilarTag
 from octavo.search.related import MOST_RELATED, related_documents, similar_tags
-from octavo.web.api import problems
+from octavo.web.api import Cursor, problems
 from octavo.web.api.documents import Date
 from octavo.web.parts import PartsOf, Reading
 
@@ -31,6 +31,7 @@ async def search(  # noqa: PLR0917 - query parameters
     q: Annotated[str, Query(description='Words, "phrases" that have to be there, -words that must not.')],
     mode: Mode = "hybrid",
     limit: Few = DEFAULT_LIMIT,
+    cursor: Cursor = None,
     document: Annotated[list[UUID] | None, Query(max_length=MOST_CHOSEN)] = None,
     tag: Annotated[list[Word] | None, Query(max_length=MOST_CHOSEN)] = None,
     collection: Word | None = None,
@@ -46,7 +47,9 @@ async def search(  # noqa: PLR0917 - query parameters
     to do: `mode` then is `text`, and `degraded` says why.
     """
     filters = Filters(document or (), tag or (), collection, kind or (), language, since, until, versions=versions)
-    return await find(parts.database, parts.models, caller.owner_id, q, mode=mode, limit=limit, filters=filters)
+    return await find_page(
+        parts.database, parts.models, caller.owner_id, q, cursor=cursor, mode=mode, limit=limit, filters=filters
+    )
 
 
 @router.get("/documents/{document}/related", responses=problems(401, 404, 422))

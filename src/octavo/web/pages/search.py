@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -14,7 +15,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.descriptions import whole_date
 from octavo.model.errors import OctavoError
-from octavo.search import Filters, Found, Hit, Mode, find
+from octavo.search import Filters, Found, Hit, Mode, find_page
 from octavo.web.pages import render
 from octavo.web.pages.frame import Frame, FrameFor
 from octavo.web.parts import Parts, PartsOf
@@ -39,10 +40,18 @@ class Asked(BaseModel):
     language: Text = ""
     since: Text = ""
     until: Text = ""
+    versions: Literal["", "1"] = ""
+    cursor: Text = ""
 
     @property
     def narrowed(self) -> bool:
         return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
+
+    def address(self, cursor: str) -> str:
+        """The page behind this one."""
+        return "/search?" + urlencode(
+            {name: value for name, value in {**self.model_dump(), "cursor": cursor}.items() if value}
+        )
 
     def filters(self) -> Filters:
         return Filters(
@@ -52,6 +61,7 @@ class Asked(BaseModel):
             language=self.language or None,
             since=whole_date(self.since),
             until=whole_date(self.until),
+            versions=bool(self.versions),
         )
 
 
@@ -101,6 +111,7 @@ async def search_page(
         modes=MODES,
         found=found,
         wrong=wrong,
+        more=asked.address(found.next_cursor) if found and found.next_cursor else None,
         groups=group(found.items) if found else [],
         **choices,
     )
@@ -110,11 +121,12 @@ async def _find(parts: Parts, owner: UUID, asked: Asked) -> tuple[Found | None, 
     """What was found, or why it cannot be looked for."""
     try:
         mode = asked.mode or "hybrid"
-        return await find(
+        return await find_page(
             parts.database,
             parts.models,
             owner,
             asked.q,
+            cursor=asked.cursor or None,
             mode=mode,
             limit=HITS,
             filters=asked.filters(),
