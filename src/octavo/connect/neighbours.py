@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,7 +19,8 @@ QUERIES = load_queries("connections")
 MOST_EXACT = 20_000
 BLOCK = 20_000
 MOST_COUNTED = 1 << 30
-EF_SEARCH = 80
+# How far a walk through the index looks around, and how far where it did not even find the passage it was sent for.
+EF_SEARCH, EF_AGAIN = 120, 400
 AT_ONCE = 2
 # What pgvector indexes as numbers of four bytes.
 MOST_WHOLE_DIMENSIONS = 2000
@@ -104,14 +106,38 @@ async def has_index(connection: Connection, model: Model) -> bool:
 async def find_by_index(
     connection: Connection, field: Field, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    await connection.execute(QUERIES.look_far, {"ef": str(EF_SEARCH)})
+    """Where texts lie in clouds a walk may end in the wrong one, and then it does not meet the passage itself."""
+    found = await _walk(connection, field, chunks, most, EF_SEARCH)
+    arrived = {one.source for one in found if one.source == one.target}
+    if astray := [chunk for chunk in chunks if chunk not in arrived]:
+        found = [one for one in found if one.source in arrived]
+        found += await _walk(connection, field, astray, most, EF_AGAIN)
+    return _without_themselves(found, most, least)
+
+
+async def _walk(
+    connection: Connection, field: Field, chunks: Sequence[UUID], most: int, ef_search: int
+) -> list[Neighbour]:
+    await connection.execute(QUERIES.look_far, {"ef": str(ef_search)})
     named = {b"{type}": field.model.type, b"{model}": str(field.model.id)}
     query = QUERIES.nearest
     for mark, text in named.items():
         query = query.replace(mark, text.encode())
     values = {"chunks": list(chunks), "owner": field.owner, "left_out": field.left_out, "most": most}
     cursor = await connection.execute(query, values, prepare=False)
-    return [Neighbour(*row) for row in await cursor.fetchall() if row[2] >= least]
+    return [Neighbour(*row) for row in await cursor.fetchall()]
+
+
+def _without_themselves(found: Sequence[Neighbour], most: int, least: float) -> list[Neighbour]:
+    """The best `most` of each."""
+    taken = Counter[UUID]()
+    kept: list[Neighbour] = []
+    for one in sorted(found, key=lambda one: -one.similarity):
+        if one.source == one.target or one.similarity < least or taken[one.source] == most:
+            continue
+        taken[one.source] += 1
+        kept.append(one)
+    return kept
 
 
 async def find_exactly(

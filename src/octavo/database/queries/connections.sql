@@ -46,12 +46,12 @@ SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hns
 
 -- name: nearest(chunks, owner, left_out, most)
 -- The nearest of many passages at once, by the index of a model; its number and length stand in the text of the query,
--- because the index is only for that model.
+-- because the index is only for that model. Each passage is among its own nearest, unless the index led astray.
 SELECT q.chunk_id AS source, n.chunk_id AS target, 1 - n.distance AS similarity
 FROM chunk_embeddings q CROSS JOIN LATERAL (
     SELECT e.chunk_id, e.vector::{type} <=> q.vector::{type} AS distance FROM chunk_embeddings e
-    WHERE e.model_id = {model} AND e.owner_id = :owner AND e.document_id <> ALL (:left_out)
-    ORDER BY e.vector::{type} <=> q.vector::{type} LIMIT :most) AS n
+    WHERE e.model_id = {model} AND e.owner_id = :owner AND (e.document_id <> ALL (:left_out) OR e.chunk_id = q.chunk_id)
+    ORDER BY e.vector::{type} <=> q.vector::{type} LIMIT :most + 1) AS n
 WHERE q.chunk_id = ANY (:chunks) AND q.model_id = {model};
 
 -- name: has_index(name)
