@@ -205,6 +205,17 @@ class Settings(BaseSettings):
             "them, as `chrome-extension://abc`."
         ),
     ] = ()
+    analyse_pages: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Documents with more pages than this are analysed with all active prompts without being asked "
+            "for, once; 0: none are.",
+        ),
+    ] = 0
+    analyse_bytes: Annotated[
+        int, Field(ge=1, description="Largest file that is analysed without being asked for, in bytes.")
+    ] = 60 * MEBIBYTE
     conversion_source_days: Annotated[int, Field(ge=0, description="Days that the source of a conversion is kept.")] = 7
     conversion_result_days: Annotated[int, Field(ge=0, description="Days that the result of a conversion is kept.")] = (
         30

@@ -6,6 +6,7 @@
 - `markdown_saved`: the text as Markdown; a first revision can be read from here on
 - `rewritten`: the text as a model writes it, where that was asked for; what fails at it goes on with the plain text
 - `chunked`: the text in pieces; a later revision takes the place of the one before, all at once
+- `analysis_asked`: a long document is analysed without being asked for, where the settings say so
 - `classified`, `enriched`, `embedded`: what `describing` makes of it; failing at that fails no document
 """
 
@@ -49,6 +50,7 @@ from octavo.pipeline.picture_sheets import UNREADABLE, fit_picture, read_picture
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.rewriting import Rewriting
 from octavo.pipeline.tools import Tools
+from octavo.pipeline.unasked_analysis import analyse_unasked
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
@@ -123,6 +125,7 @@ async def process_document(run: Run[Tools]) -> JSON:
         except OctavoError as error:  # the plain text is there, and can be read and found meanwhile
             failure = error
     chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
+    await analyse_unasked(run, source.id)
     await Describing(run, source.id, wanted.revision, wanted.generation, work.picture).describe(failure)
     return {"chunks": chunks}
 

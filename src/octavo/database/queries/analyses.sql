@@ -3,6 +3,12 @@
 -- name: document_to_analyse(owner, document)
 SELECT id, revision, text_ready FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL;
 
+-- name: long_document(document, pages, bytes)
+-- A document that is analysed without being asked for; nothing where it is too short, too large, or was analysed before.
+SELECT owner_id FROM documents d
+WHERE id = :document AND page_count > :pages AND bytes <= :bytes AND text_ready AND deleted_at IS NULL
+  AND NOT EXISTS (SELECT FROM analyses a WHERE a.document_id = d.id);
+
 -- name: insert_analysis(id, owner, document, revision, mode, at_once)!
 INSERT INTO analyses (id, owner_id, document_id, revision, mode, at_once, status)
 VALUES (:id, :owner, :document, :revision, :mode, :at_once, 'created');

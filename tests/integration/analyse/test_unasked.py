@@ -1,0 +1,39 @@
+"""Long documents are analysed by themselves where the settings say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.support.analyses import write_book
+from tests.support.library import Desk
+from tests.support.processing import OpenSandbox
+from tests.support.working import add, finished, working
+
+ANALYSES = "SELECT count(*) FROM analyses WHERE document_id = %s"
+PROMPTS = """
+    SELECT (SELECT count(*) FROM prompts WHERE active) - count(*) FROM analysis_results r
+    JOIN analyses a ON a.id = r.analysis_id WHERE a.document_id = %s"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "analysed"),
+    [
+        ({"analyse_pages": 2}, 1),
+        ({"analyse_pages": 3}, 0),  # no more than that
+        ({"analyse_pages": 2, "analyse_bytes": 100}, 0),
+        ({}, 0),
+    ],
+)
+async def test_a_document_above_the_threshold_is_asked_all_active_prompts_once(
+    desk: Desk, owner: UUID, folder: Path, settings: dict[str, Any], analysed: int
+) -> None:
+    document = await add(desk, owner, "book.pdf", write_book(3), content_type="application/pdf")
+    async with working(desk, OpenSandbox(), folder, **settings):
+        assert (await finished(desk, owner, document)).status == "completed"
+    assert await desk.one(ANALYSES, document) == analysed
+    if analysed:
+        assert await desk.one(PROMPTS, document) == 0
