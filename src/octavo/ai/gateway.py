@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial, reduce
 
@@ -132,6 +132,7 @@ class Gateway:
         """One model; an answer in the wrong form is asked for once more, with what was wrong."""
         outside = self._who_is_outside()
         provider = outside.providers[model.provider]
+        question = replace(question, expected=replace(question.expected, read=request.tokens_for(model.provider)))
 
         async def send(asked: Request, seconds: float) -> Made[Out]:
             reply = await provider.generate(model.name, asked, question.caller.owner_id, seconds)

@@ -18,6 +18,8 @@ from octavo.ai.schemas import Schema
 CHARACTERS_A_TOKEN = 3
 PICTURE_TOKENS = 2500
 PAGE_TOKENS = 2500
+# Where a provider takes far less for the page of a PDF: Gemini has 258 for it, and its newer models 560.
+PAGE_TOKENS_OF = {"gemini": 600}
 MARK_LENGTH = 16
 
 
@@ -74,8 +76,13 @@ class Request:
 
     @property
     def input_tokens(self) -> int:
+        """Whoever is asked."""
+        return self.tokens_for("")
+
+    def tokens_for(self, provider: str) -> int:
         written = len(self.instructions) + len(json.dumps(self.schema))
-        return written // CHARACTERS_A_TOKEN + sum(map(_tokens_of, self.parts))
+        a_page = PAGE_TOKENS_OF.get(provider, PAGE_TOKENS)
+        return written // CHARACTERS_A_TOKEN + sum(_tokens_of(part, a_page) for part in self.parts)
 
     @property
     def has_files(self) -> bool:
@@ -99,12 +106,12 @@ class Request:
         return replace(self, parts=(*self.parts, Quoted("last-answer", answer), *more))
 
 
-def _tokens_of(part: Part) -> int:
+def _tokens_of(part: Part, a_page: int) -> int:
     match part:
         case Picture():
             return PICTURE_TOKENS
         case FileReference():
-            return PAGE_TOKENS * part.pages
+            return a_page * part.pages
         case _:
             return len(part.text.encode(errors="replace")) // CHARACTERS_A_TOKEN + 1
 

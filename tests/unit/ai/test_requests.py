@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 
 from octavo.ai.inputs import Passage, Source
 from octavo.ai.prompting import load_prompt
-from octavo.ai.requests import Picture, Quoted
-from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, TASKS, ImageToClassify, Tasks
+from octavo.ai.requests import FileReference, Picture, Quoted
+from octavo.ai.tasks import (
+    ANSWER_SEGMENT,
+    CLASSIFY_DOCUMENT,
+    CLASSIFY_IMAGE,
+    ENRICH_CHUNKS,
+    TASKS,
+    ImageToClassify,
+    Tasks,
+)
+from octavo.ai.tasks.answer_segment import SegmentToAnswer
 
 OWNER = UUID(int=1)
 DOCUMENT = Source([Passage("Text.", ("Head",))], filename="a.pdf")
@@ -52,6 +61,18 @@ def test_tokens_are_guessed_rather_too_high() -> None:
     assert request.expected_tokens == 15_000 < request.output_tokens == 30_000
     assert ENRICH_CHUNKS.request(passages[:1]).output_tokens == 1600
     assert CLASSIFY_IMAGE.request(ImageToClassify(Picture(b"", "image/png"), "a")).input_tokens > 2500
+
+
+def test_a_page_of_a_pdf_is_guessed_as_its_provider_counts_it() -> None:
+    """Gemini bills 258 tokens for one; ten times as much would pause analyses that there is money for."""
+
+    async def read() -> bytes:
+        return b""
+
+    segment = SegmentToAnswer("What?", "", [(1, "")], file=FileReference("00", "application/pdf", 175, read))
+    request = ANSWER_SEGMENT.request(segment)
+    assert 175 * 258 < request.tokens_for("gemini") < 3 * 175 * 258
+    assert request.tokens_for("anthropic") == request.input_tokens > 175 * 2500
 
 
 @pytest.mark.parametrize("name", TASKS.names)
