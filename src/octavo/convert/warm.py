@@ -1,18 +1,42 @@
-"""Imported by the warm parent of a sandbox: our own mappings are read once there, and not in each child."""
+"""Imported by the warm parent of a sandbox: our own mappings are read and used once there, and not in each child.
+
+What is looked up, compiled or kept at first use is then there for all children, and costs them no memory of their own.
+"""
 
 from __future__ import annotations
 
-from octavo.convert.labels import column_labels, field_labels
+from octavo.convert.contract import Box, Sheet, Word
+from octavo.convert.engine import convert
 from octavo.convert.mapping_text import mapping_from_text
+from octavo.convert.records import conversion_to_json
 from octavo.convert.shipped import shipped_names, shipped_text
+
+_LINES = (
+    "Invoice no: A-17",
+    "Date: 15 August 2024",
+    "Description Quantity Price Amount",
+    "Tea 2 5.00 10.00",
+    "Net: 10.00",
+    "VAT: 2.50",
+    "Total: 12.50 EUR",
+)
+_LETTER, _SPACE, _GAP = 6, 4, 20
+
+
+def _sheet() -> Sheet:
+    words: list[Word] = []
+    for row, line in enumerate(_LINES, 5):
+        left = 72
+        for text in line.split():
+            right = left + _LETTER * len(text)
+            words.append(Word(text, Box(left, row * _GAP, right, row * _GAP + 10)))
+            left = right + _SPACE
+    return Sheet(1, 595, 842, tuple(words))
 
 
 def _load() -> None:
     for name in shipped_names():
-        mapping = mapping_from_text(shipped_text(name), f"{name}.yaml")
-        field_labels(mapping)
-        for table in mapping.tables:
-            column_labels(table.columns)
+        conversion_to_json(convert([_sheet()], mapping_from_text(shipped_text(name), f"{name}.yaml")))
 
 
 _load()
