@@ -15,12 +15,13 @@ import psutil
 
 
 def wait_until(condition: Callable[[], object], seconds: float, what: str) -> None:
-    """Poll for something another process does; the limit is only for a test that fails."""
-    deadline = time.monotonic() + seconds
+    """Poll for something another process does, less often the longer it takes; the limit is for a test that fails."""
+    start = time.monotonic()
     while not condition():
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - start
+        if waited > seconds:
             raise AssertionError(f"not within {seconds:.0f} s: {what}")
-        time.sleep(0.01)
+        time.sleep(min(max(waited / 20, 0.01), 0.1))
 
 
 def processes_mentioning(text: str) -> list[psutil.Process]:

@@ -91,8 +91,8 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
     app.add_middleware(SameSite, origins=settings.origins)
     app.add_middleware(KnownHosts, settings=settings)
     app.add_middleware(SecurityHeaders)
+    app.mount("/static", Assets(), name="static")  # asked for most, and found first
     app.router.routes.extend(_routes().routes)
-    app.mount("/static", Assets(), name="static")
     return app
 
 
