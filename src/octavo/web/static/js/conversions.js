@@ -6,7 +6,9 @@ import { onEvent, onLost, wake } from "./live.js";
 import { announce, toast } from "./toast.js";
 
 const LEAST_MS = 500;
+const LATER_MS = 1000;
 const AT_ONCE = 3;
+const PARTS = [".what", ".how", ".sure", ".verbs"];
 const ENDS = { complete: "is converted", failed: "could not be converted", dead_letter: "could not be converted" };
 
 const form = one("#convert");
@@ -83,7 +85,7 @@ function show(fresh, isOwn) {
   for (const now of fresh) {
     const row = document.getElementById(now.id);
     if (!row) unknown.push(document.adoptNode(now));
-    else if (!isInUse(row) && row.innerHTML !== now.innerHTML) patch(row, now);
+    else patch(row, now);
   }
   waiting = unknown;
   if (isOwn || !queue.children.length) showWaiting();
@@ -91,13 +93,18 @@ function show(fresh, isOwn) {
   arrived.textContent = `${count(waiting.length, "new conversion")} · Show`;
 }
 
-/** @param {HTMLElement} row @param {HTMLElement} now */
+/** What somebody stands on or presses stays; the rest of its row goes on. @param {HTMLElement} row @param {HTMLElement} now */
 function patch(row, now) {
   const end = ENDS[/** @type {keyof typeof ENDS} */ (now.dataset.status)];
   if (end && row.dataset.status !== now.dataset.status) announce(`${one("a", now).textContent} ${end}.`);
   row.className = now.className;
   row.dataset.status = now.dataset.status;
-  row.replaceChildren(...now.childNodes);
+  for (const part of PARTS) {
+    const [old, next] = [one(part, row), one(part, now)];
+    if (old.innerHTML === next.innerHTML) continue;
+    if (isInUse(old)) setTimeout(plan, LATER_MS);
+    else old.replaceChildren(...next.childNodes);
+  }
 }
 
 function showWaiting() {
@@ -106,8 +113,8 @@ function showWaiting() {
   arrived.hidden = true;
 }
 
-/** @param {Element} row */
-const isInUse = (row) => pressed || row.contains(document.activeElement);
+/** @param {Element} part */
+const isInUse = (part) => pressed || part.contains(document.activeElement);
 
 arrived.addEventListener("click", () => {
   showWaiting();
@@ -115,7 +122,6 @@ arrived.addEventListener("click", () => {
 });
 addEventListener("pointerdown", () => (pressed = true), true);
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = false)), true);
-document.addEventListener("focusout", plan);
 document.addEventListener("visibilitychange", plan);
 onEvent(plan);
 onLost(plan);
