@@ -10,6 +10,7 @@ from functools import cache
 from fastapi import APIRouter, FastAPI
 
 from octavo import __version__
+from octavo.convert.steps import PRELOAD as CONVERT_PRELOAD
 from octavo.extract.pictures.quote_steps import PRELOAD as QUOTE_PRELOAD
 from octavo.extract.pictures.steps import PRELOAD
 from octavo.extract.unlocking import PRELOAD as UNLOCK_PRELOAD
@@ -67,7 +68,9 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
             open_database(settings) as database,
             aclosing(bucket_of(settings)) as bucket,
             # Started by the first picture, password or trial; people wait for all of them.
-            aclosing(sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD), patience=0)) as sandbox,
+            aclosing(
+                sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), patience=0)
+            ) as sandbox,
             aclosing(Models(settings, database)) as models,
         ):
             limits, live = make_limits(settings, clock), Hub(database, pace)

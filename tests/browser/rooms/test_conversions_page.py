@@ -20,7 +20,8 @@ MINE = "name: mine_v1\nextends: invoice_v1\ntitle: Mine\n"
 def two_pages() -> bytes:
     """The number stands on the first page, the total on the second."""
     first = [Words(line, NUMBER_LEFT, NUMBER_TOP + 20 * row) for row, line in enumerate(FIRST)]
-    return Pdf([first, [Words("Total: 12.50 EUR", 72, 300)]]).write()
+    second = [Words("Total: 12.50 EUR", 72, 300), Words("Payable within thirty days without deduction", 72, 330)]
+    return Pdf([first, second]).write()
 
 
 def look(page: Page, name: str) -> None:
