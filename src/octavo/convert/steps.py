@@ -20,9 +20,6 @@ from octavo.model.errors import Defect
 from octavo.model.json import JSON
 from octavo.sandbox import Sandbox
 
-# For the warm parent, so that children need not import it.
-PRELOAD = ("octavo.convert.warm", "octavo.convert.run")
-
 
 class Converted(NamedTuple):
     """`words` are there if something that is required is missing: who looks for it needs them."""

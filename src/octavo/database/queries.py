@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 import aiosql
@@ -11,11 +11,13 @@ from octavo.model.errors import Defect
 
 
 class Queries:
-    """The queries of one file as attributes; an unknown name is an error that lists the known ones."""
+    """The queries of one file as attributes, read with the first; an unknown name is an error that lists what there is.
 
-    def __init__(self, file: str, statements: dict[str, bytes]) -> None:
+    aiosql refuses doubled names and turns `:name` into psycopg's form.
+    """
+
+    def __init__(self, file: str) -> None:
         self._file = file
-        self._statements = statements
 
     def __getattr__(self, name: str) -> bytes:
         try:
@@ -24,11 +26,14 @@ class Queries:
             known = ", ".join(sorted(self._statements))
             raise Defect(f"There is no query {name} in {self._file}; it has {known}.") from None
 
+    @cached_property
+    def _statements(self) -> dict[str, bytes]:
+        text = files("octavo.database").joinpath("queries", f"{self._file}.sql").read_text()
+        loaded = aiosql.from_str(text, "apsycopg")  # pyright: ignore[reportUnknownMemberType]
+        return {name: str(getattr(loaded, name).sql).encode() for name in loaded.available_queries}
+
 
 @cache
 def load_queries(file: str) -> Queries:
-    """Read `queries/<file>.sql`; aiosql refuses doubled names and turns `:name` into psycopg's form."""
-    text = files("octavo.database").joinpath("queries", f"{file}.sql").read_text()
-    loaded = aiosql.from_str(text, "apsycopg")  # pyright: ignore[reportUnknownMemberType]
-    statements = {name: str(getattr(loaded, name).sql).encode() for name in loaded.available_queries}
-    return Queries(file, statements)
+    """Of `queries/<file>.sql`."""
+    return Queries(file)

@@ -11,7 +11,7 @@ import psutil
 import structlog
 from pydantic import SecretStr
 
-from octavo.convert.steps import PRELOAD as CONVERT_PRELOAD
+from octavo.convert import PRELOAD as CONVERT_PRELOAD
 from octavo.database import Connection, Database, MigrationState, connect, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from octavo.connect.indexing import build_index
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.model.errors import BadInput
@@ -26,6 +25,8 @@ def read_input(given: dict[str, JSON]) -> IndexInput:
 
 
 async def index_vectors(run: Run[Tools]) -> JSON:
+    from octavo.connect.indexing import build_index  # with the first job: a worker that starts need not wait for it
+
     return {"index": await build_index(run.tools.database, read_input(run.input).model)}
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from fastapi import APIRouter, FastAPI
 
 from octavo import __version__
-from octavo.convert.steps import PRELOAD as CONVERT_PRELOAD
+from octavo.convert import PRELOAD as CONVERT_PRELOAD
 from octavo.extract.pictures.quote_steps import PRELOAD as QUOTE_PRELOAD
 from octavo.extract.pictures.steps import PRELOAD
 from octavo.extract.unlocking import PRELOAD as UNLOCK_PRELOAD

@@ -1,0 +1,87 @@
+"""One document compared with all others of its owner: what the engines find, what models say of it, and one save."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from octavo.ai.contract import Caller, CallerGone
+from octavo.connect import steps
+from octavo.connect.bridge import explain_offline
+from octavo.connect.contract import Found
+from octavo.connect.evidence import Readings
+from octavo.connect.judging import Judge, Purse
+from octavo.connect.neighbours import needs_index
+from octavo.database import Connection
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.run import LeaseLost, Run
+from octavo.library.embedding import name_of_model
+from octavo.model.errors import RETRY_RULES, OctavoError
+from octavo.model.json import JSON
+from octavo.pipeline.index_vectors import KIND as INDEX
+from octavo.pipeline.tools import Tools
+
+
+class Connecting:
+    """One attempt: what it found waits in memory for the transaction in which it is saved."""
+
+    def __init__(self, run: Run[Tools], document: UUID, *, is_last: bool) -> None:
+        self._run = run
+        self._tools = run.tools
+        self._document = document
+        self._is_last = is_last
+        self._found: list[Found] = []
+        self._readings = Readings()
+
+    async def find(self) -> JSON:
+        outcome, model = steps.Outcome(), ""
+        async with self._tools.database.connection() as connection:
+            chunks = await steps.passages_of(connection, self._document)
+            chosen = await steps.find_model(connection, self._document, name_of_model(self._tools.settings))
+            owner = self._run.job.owner_id
+            among = await steps.open_field(connection, owner, self._document, chosen) if chosen else None
+            if among and await needs_index(connection, among):
+                await enqueue(connection, [NewJob(INDEX.name, owner, {"model": among.model.id}, key=among.model.index)])
+        if among:
+            model = among.model.name
+            for start in range(0, len(chunks), steps.PASSAGES_AT_ONCE):
+                part = chunks[start : start + steps.PASSAGES_AT_ONCE]
+                await steps.compare(self._tools.database, among, part, self._readings, outcome)
+                await self._run.progress(start + len(part), len(chunks), "passages", "connecting")
+        asked = await self._judge(outcome)
+        by_engine: dict[str, JSON] = {
+            engine: {"found": sum(one.engine is engine for one in self._found), "seconds": round(seconds, 3)}
+            for engine, seconds in outcome.seconds.items()
+        }
+        return {"passages": len(chunks), "model": model, "engines": by_engine, **asked}
+
+    async def _judge(self, outcome: steps.Outcome) -> dict[str, JSON]:
+        """Whatever keeps models from answering keeps no connection from being found; what passes is waited for."""
+        job, purse = self._run.job, Purse()
+        judge = Judge(
+            self._tools.gateway, Caller(job.owner_id, self._document, job.id, job.lease_token), purse, self._readings
+        )
+        told: dict[str, JSON] = {}
+        try:
+            judged = await judge.judge(outcome.contradictions)
+            self._found = [*outcome.similar, *judged, *await judge.explain(outcome.bridges)]
+        except (LeaseLost, CallerGone):
+            raise
+        except OctavoError as error:
+            if RETRY_RULES[error.error_class] and not self._is_last:
+                raise
+            bridges = explain_offline(outcome.bridges, self._readings)
+            self._found = [*outcome.similar, *outcome.contradictions, *bridges]
+            told["not_judged"] = error.code
+        return {"calls": purse.calls, "cost_usd": float(purse.spent), **told}
+
+    async def save(self, connection: Connection, made: JSON) -> None:
+        counts = await steps.save(connection, self._run.job.owner_id, self._document, self._found)
+        if isinstance(made, dict) and isinstance(made["engines"], dict):
+            _note_kept(made["engines"], counts)
+
+
+def _note_kept(engines: dict[str, JSON], counts: dict[str, int]) -> None:
+    for engine, kept in counts.items():
+        one = engines.get(engine)
+        if isinstance(one, dict):
+            one["kept"] = kept
