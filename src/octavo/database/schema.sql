@@ -344,16 +344,6 @@ BEGIN
            jsonb_build_object('reused', twin), at, at, at
     FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
 END $$;
-CREATE FUNCTION public.count_matches(of_owner uuid, wanted tsquery) RETURNS TABLE(config regconfig, passages integer)
-    LANGUAGE plpgsql STABLE
-    AS $_$
-BEGIN
-    RETURN QUERY EXECUTE '
-        SELECT search_config(d.language), sum(found.passages)::integer
-        FROM (SELECT document_id, revision, count(*) AS passages FROM chunk_words WHERE words @@ $2 GROUP BY 1, 2) AS found
-        JOIN documents d ON d.id = found.document_id AND d.revision = found.revision
-        WHERE d.owner_id = $1 AND d.deleted_at IS NULL GROUP BY 1' USING of_owner, wanted;
-END $_$;
 CREATE FUNCTION public.count_money() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1775,26 +1765,6 @@ BEGIN
     PERFORM reopen_analysis(wanted);
     PERFORM line_up_items(wanted);
     PERFORM settle_analysis(wanted);
-END $$;
-CREATE FUNCTION public.resume_within_budget(limits numeric[]) RETURNS integer
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    paused uuid;
-    number integer := 0;
-BEGIN
-    FOR paused IN
-        SELECT j.id FROM jobs j CROSS JOIN LATERAL (
-            SELECT estimate_usd FROM ai_calls c WHERE c.job_id = j.id AND c.fault = 'over_budget'
-            ORDER BY created_at DESC LIMIT 1) AS refused
-        WHERE j.status = 'paused' AND j.note #>> '{error,code}' = 'OVER_BUDGET'
-          AND NOT EXISTS (SELECT FROM budget_passed(j.owner_id, j.document_id, engine_now(), refused.estimate_usd, limits))
-        FOR UPDATE OF j SKIP LOCKED
-    LOOP
-        PERFORM requeue_job(paused, NULL);
-        number := number + 1;
-    END LOOP;
-    RETURN number;
 END $$;
 CREATE FUNCTION public.return_slots(returned text[]) RETURNS void
     LANGUAGE plpgsql
