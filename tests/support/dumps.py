@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -22,10 +21,10 @@ Dump = Mapping[str, list[str]]
 async def dump(house: House) -> Dump:
     """Every row of every table, and the name and size of every object."""
     tables = [row[0] for row in await house.rows(TABLES)]
-    every = " UNION ALL ".join(f"SELECT '{name}', to_jsonb(t) - '{TRACES}' FROM {name} t" for name in tables)
+    every = " UNION ALL ".join(f"SELECT '{name}', (to_jsonb(t) - '{TRACES}')::text FROM {name} t" for name in tables)
     found: dict[str, list[str]] = defaultdict(list)
     for table, row in await house.rows(every):
-        found[table].append(json.dumps(row, sort_keys=True))
+        found[table].append(row)
     bucket: Bucket = house.app.state.parts.bucket
     found["the bucket"] = [f"{info.key} {info.bytes}" async for info in bucket.list()]
     return {name: sorted(rows) for name, rows in found.items()}
