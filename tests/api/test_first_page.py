@@ -70,6 +70,19 @@ def test_it_is_not_ready_on_a_schema_that_is_behind(client: httpx.Client, web: W
     assert client.get("/readyz").status_code == 200
 
 
+def test_scripts_and_styles_are_kept_for_ever_and_sent_compressed_to_who_reads_that(client: httpx.Client) -> None:
+    plain = client.get(SHEET, headers={"accept-encoding": "identity"})
+    small = client.get(SHEET, headers={"accept-encoding": "gzip"})
+
+    assert "content-encoding" not in plain.headers
+    assert small.headers["content-encoding"] == "gzip"
+    assert int(small.headers["content-length"]) < len(plain.content)
+    assert small.content == plain.content
+    assert small.headers["vary"] == "accept-encoding"
+    assert "immutable" in small.headers["cache-control"]
+    assert client.post(SHEET).status_code == 405
+
+
 @pytest.mark.parametrize("path", ["/", "/library", "/healthz", SHEET, "/nowhere", "/api/openapi.json", "/sign-in"])
 def test_every_answer_carries_the_security_headers(client: httpx.Client, path: str) -> None:
     headers = client.get(path).headers

@@ -112,7 +112,7 @@ async def find_by_index(
     if astray := [chunk for chunk in chunks if chunk not in arrived]:
         found = [one for one in found if one.source in arrived]
         found += await _walk(connection, field, astray, most, EF_AGAIN)
-    return _without_themselves(found, most, least)
+    return without_themselves(found, most, least)
 
 
 async def _walk(
@@ -128,7 +128,7 @@ async def _walk(
     return [Neighbour(*row) for row in await cursor.fetchall()]
 
 
-def _without_themselves(found: Sequence[Neighbour], most: int, least: float) -> list[Neighbour]:
+def without_themselves(found: Sequence[Neighbour], most: int, least: float) -> list[Neighbour]:
     """The best `most` of each."""
     taken = Counter[UUID]()
     kept: list[Neighbour] = []

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Path, Query, Response
 
 from octavo.library.conversions import find_result, show_conversion
 from octavo.web.api import problems
-from octavo.web.api.pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, Width
+from octavo.web.api.pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, Width, is_known
 from octavo.web.parts import PartsOf, Reading
 from octavo.web.pictures import WantedOfFile
 
@@ -36,7 +36,7 @@ async def page_picture(
         file = await find_result(connection, caller.owner_id, conversion, "source")
     etag = f'"{sha256(f"{file.sha256} {number} {width}".encode()).hexdigest()}"'
     headers = {"etag": etag, **HEADERS}
-    if if_none_match and etag in [one.strip().removeprefix("W/") for one in if_none_match.split(",")]:
+    if is_known(etag, if_none_match):
         return Response(status_code=304, headers=headers)
     drawn = await parts.pictures.draw_file(WantedOfFile(file.key, number, width))
     return Response(drawn, headers=headers, media_type=MEDIA_TYPE)

@@ -76,9 +76,14 @@ async def page_picture(
     picture = await parts.pictures.find(wanted)
     etag = f'"{_digest(picture.sha256, boxes)}"'
     headers = {"etag": etag, **HEADERS}
-    if if_none_match and etag in [one.strip().removeprefix("W/") for one in if_none_match.split(",")]:
+    if is_known(etag, if_none_match):
         return Response(status_code=304, headers=headers)
     return await _answer(parts, wanted, boxes, headers)
+
+
+def is_known(etag: str, if_none_match: str | None) -> bool:
+    """Whether the browser has this picture already."""
+    return etag in [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
 
 
 async def _answer(parts: Parts, wanted: Wanted, boxes: list[Box], headers: dict[str, str]) -> Response:
