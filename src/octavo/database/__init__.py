@@ -2,7 +2,7 @@
 
 from octavo.database.errors import explain
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current
-from octavo.database.patience import patiently
+from octavo.database.patience import is_cancelled, patiently
 from octavo.database.pool import Connection, Database, connect
 from octavo.database.queries import Queries, load_queries
 from octavo.database.rows import Row, fetch_rows
@@ -16,6 +16,7 @@ __all__ = [
     "connect",
     "explain",
     "fetch_rows",
+    "is_cancelled",
     "load_queries",
     "migrate",
     "patiently",

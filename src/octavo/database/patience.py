@@ -1,4 +1,4 @@
-"""Waiting for a database that is away, for those who must not lose what they have to write."""
+"""Waiting for a database that is away, and ending in spite of it."""
 
 from __future__ import annotations
 
@@ -26,3 +26,12 @@ async def patiently(work: Callable[[], Awaitable[Answer]]) -> Answer:
         except (DatabaseUnavailable, psycopg.errors.DeadlockDetected) as error:
             log.warning("waiting for the database", reason=explain(error))
             await asyncio.sleep(RETRY_SECONDS)
+
+
+def is_cancelled() -> bool:
+    """Whether this task was told to end, for whoever goes on after every error or answer.
+
+    Before Python 3.12 a cancellation is lost if what was waited for, such as a connection, comes in the same moment.
+    """
+    task = asyncio.current_task()
+    return bool(task and task.cancelling())

@@ -312,8 +312,7 @@ class Worker(Generic[Tools]):
         await asyncio.wait([registering, asked], return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
         if not registering.done():
-            registering.cancel()
-            await asyncio.gather(registering, return_exceptions=True)
+            await end([registering])
             return False
         await registering
         return True

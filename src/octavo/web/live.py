@@ -16,7 +16,7 @@ from uuid import UUID
 import psycopg
 import structlog
 
-from octavo.database import Database, explain
+from octavo.database import Database, explain, is_cancelled
 from octavo.jobs.events import Cursor, Event, latest_cursor, read_events
 from octavo.model.errors import BadInput, DatabaseUnavailable, RateLimited
 
@@ -52,20 +52,34 @@ class Pace:
 
 
 class Seat:
-    """The place of one stream: what it has to send, and whether it has to end."""
+    """The place of one stream: what it has to send, and whether it has to end.
 
-    def __init__(self) -> None:
+    A stream that still reads what it missed takes nothing from here. What does not fit meanwhile is no reason to end
+    it, since it reads that for itself as well.
+    """
+
+    def __init__(self, *, is_behind: bool = False) -> None:
         self._waiting: asyncio.Queue[Event] = asyncio.Queue(MOST_WAITING)
+        self._is_behind = is_behind
+        self._has_dropped = False
         self.ended = asyncio.Event()
         self.doubted = asyncio.Event()
         self.is_slow = False
 
     def offer(self, event: Event) -> None:
-        try:
+        if not self._waiting.full():
             self._waiting.put_nowait(event)
-        except asyncio.QueueFull:
+        elif self._is_behind:
+            self._waiting = asyncio.Queue(MOST_WAITING)
+            self._has_dropped = True
+        else:
             self.is_slow = True
             self.ended.set()
+
+    def catch_up(self) -> bool:
+        """Whether all that its stream did not read is here; if something was dropped, it has to read once more."""
+        self._is_behind, self._has_dropped = self._has_dropped, False
+        return not self._is_behind
 
     async def take(self) -> list[Event]:
         """All that there is to send; waits until there is something."""
@@ -94,11 +108,11 @@ class Hub:
         return self._reading is not None
 
     @asynccontextmanager
-    async def seat(self, owner: UUID) -> AsyncGenerator[Seat]:
+    async def seat(self, owner: UUID, *, is_behind: bool = False) -> AsyncGenerator[Seat]:
         """A place for one stream; from here on all that happens to the owner is handed to it."""
         if len(self) >= MOST_OF_PROCESS or len(self._seats.get(owner, ())) >= MOST_OF_OWNER:
             raise TooManyStreams
-        seat = Seat()
+        seat = Seat(is_behind=is_behind)
         self._seats.setdefault(owner, set()).add(seat)
         if self._closed:
             seat.ended.set()
@@ -137,7 +151,7 @@ class Hub:
 
     async def _read(self, position: Cursor) -> None:
         away = False
-        while True:
+        while not is_cancelled():
             await asyncio.sleep(self.pace.poll_seconds)
             try:
                 position = await self._read_from(position)
@@ -152,6 +166,8 @@ class Hub:
         while full:
             async with self.database.connection() as connection:
                 page = await read_events(connection, position, PAGE)
+            if is_cancelled():
+                break  # another one reads already
             # Handed out without a pause, so that a seat has either all of a page or none of it.
             for event in page:
                 for seat in self._seats.get(event.owner_id, ()):

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from octavo.database import is_cancelled
 from octavo.jobs.events import Cursor, Event, count_owner_events, latest_cursor, read_owner_events
 from octavo.model.errors import DatabaseUnavailable
 from octavo.web.live import Hub, Seat, TooFarBehind
@@ -70,7 +71,7 @@ class EventStream(Response):
         self._follower = follower
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._hub.seat(self._follower.owner) as seat:
+        async with self._hub.seat(self._follower.owner, is_behind=self._follower.after is not None) as seat:
             start = await self._find_start()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             leaving = asyncio.create_task(wait_for_leaving(receive))
@@ -106,15 +107,16 @@ class EventStream(Response):
 
     async def _events(self, seat: Seat, start: Cursor) -> AsyncGenerator[Iterable[Event]]:
         """What was missed, page by page, then what happens; nothing when nothing happens for a while."""
-        position = start
-        while self._follower.after is not None:
+        position, has_all = start, self._follower.after is None
+        while not has_all and not is_cancelled():
             async with self._hub.database.connection() as connection:
                 page = await read_owner_events(connection, self._follower.owner, position, PAGE)
-            if not page:
-                break
-            yield page
-            position = page[-1].cursor
-        while True:
+            if page:
+                yield page
+                position = page[-1].cursor
+            else:
+                has_all = seat.catch_up()
+        while not is_cancelled():
             try:
                 async with asyncio.timeout(self._hub.pace.heartbeat_seconds):
                     events = await seat.take()
@@ -124,7 +126,7 @@ class EventStream(Response):
 
     async def _watch(self, seat: Seat) -> None:
         """Until the caller may no longer follow this owner; while the database is away, nobody knows."""
-        while True:
+        while not is_cancelled():
             try:
                 async with asyncio.timeout(self._hub.pace.check_seconds):
                     await seat.doubted.wait()

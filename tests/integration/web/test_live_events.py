@@ -42,7 +42,7 @@ JSON = {"accept": "application/json"}
 def served(newest_server: Server) -> Iterator[Served]:
     with open_folder() as folder, newest_server.database() as info, serving_live(info, folder) as one:
         yield one
-        assert one.streams() == 0
+        wait_until(lambda: one.streams() == 0, 20, "nobody follows any more")
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+"""One reader for each process: however streams come and go, every seat gets each event once."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from octavo.database import Database, connect
+from octavo.web.live import MOST_WAITING, Hub, Pace
+from tests.support.live import tell, tell_many
+
+AT_ONCE = Pace(poll_seconds=0)
+
+
+async def take_pauses(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("pauses", range(8))
+async def test_a_reader_that_is_told_to_end_in_any_moment_does_not_go_on_beside_the_next(
+    database_info: str, pauses: int
+) -> None:
+    """It waits for the only connection, and gets it in the moment in which the last seat is left."""
+    owner = uuid4()
+    async with Database(database_info, connections=1) as database, await connect(database_info) as other:
+        hub = Hub(database, AT_ONCE)
+        async with hub.seat(owner):
+            async with database.connection():
+                await take_pauses(50)  # the reader waits in line
+            await take_pauses(pauses)
+        async with hub.seat(owner) as seat:
+            told = [await tell(other, owner) for _ in range(3)]
+            got: list[object] = []
+            async with asyncio.timeout(20):
+                while len(got) < 3:
+                    got += [event.process_id for event in await seat.take()]
+            readers = [task for task in asyncio.all_tasks() if "Hub._read" in repr(task)]
+            await asyncio.sleep(0.05)  # in which a second one would have read them again
+            assert (got, len(readers)) == (told, 1)
+
+
+async def test_much_at_once_ends_who_is_slow_and_not_who_still_reads_what_was_missed(database_info: str) -> None:
+    owner = uuid4()
+    async with Database(database_info) as database:
+        hub = Hub(database, AT_ONCE)
+        async with hub.seat(owner, is_behind=True) as reading, hub.seat(owner) as slow:
+            tell_many(database_info, owner, MOST_WAITING + 1)
+            async with asyncio.timeout(20):
+                await slow.ended.wait()
+            assert (slow.is_slow, reading.is_slow, reading.ended.is_set()) == (True, False, False)
+            assert [reading.catch_up(), reading.catch_up()] == [False, True]  # it reads once more, and has all
