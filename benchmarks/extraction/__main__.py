@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.extraction import peers
 from benchmarks.extraction.judging import bookmarks_of, headings_in, recall, without_bookmarks, word_recall, words_of
-from octavo.extract import pdf
+from octavo.extract.pdf import reader as pdf
 
 PATIENCE_SECONDS = 1800
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")

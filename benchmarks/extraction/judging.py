@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pypdfium2
 
-from octavo.extract import pdf
+from octavo.extract.pdf import reader as pdf
 
 _pdfium: Any = pypdfium2
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from octavo.extract import pdf
 from octavo.extract.contract import Extracted
+from octavo.extract.pdf import reader as pdf
 
 WIDTH, HEIGHT = 612.0, 792.0
 _FONTS = {"regular": "Helvetica", "bold": "Helvetica-Bold", "italic": "Helvetica-Oblique", "code": "Courier"}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SEED = 8
 ROUNDS = 200
@@ -23,6 +25,8 @@ class Spot:
 
 def lay_out(nodes: int, edges: Sequence[tuple[int, int, float]]) -> list[Spot]:
     """Connected ones attract, all repel each other, and the steps grow shorter (Fruchterman and Reingold)."""
+    import numpy as np
+
     if nodes <= 1:
         return [Spot(WIDTH / 2, HEIGHT / 2)] * nodes
     places = np.random.default_rng(SEED).uniform(-1, 1, (nodes, 2))
@@ -41,6 +45,8 @@ def lay_out(nodes: int, edges: Sequence[tuple[int, int, float]]) -> list[Spot]:
 
 
 def _fit(places: NDArray[np.float64]) -> list[Spot]:
+    import numpy as np
+
     low, high = places.min(axis=0), places.max(axis=0)
     room = np.array([WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN])
     fitted = MARGIN + (places - low) / np.maximum(high - low, LEAST_DISTANCE) * room

@@ -80,6 +80,15 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class FoundQuote:
+    """The size of the page in points, and the boxes; none where the words are not on it as text."""
+
+    width: float
+    height: float
+    boxes: list[Box]
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """`markdown[start:end]` is the text of the page; a page without text has `start == end`."""
 

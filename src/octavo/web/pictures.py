@@ -10,9 +10,8 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from octavo.database import Database
-from octavo.extract.contract import Box, SourceType
+from octavo.extract.contract import Box, FoundQuote, SourceType
 from octavo.extract.pictures.quote_steps import quote_in_sandbox
-from octavo.extract.pictures.quotes import FoundQuote
 from octavo.extract.pictures.steps import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
 from octavo.library.files import NotReady
 from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name

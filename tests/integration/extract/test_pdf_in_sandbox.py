@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from octavo.extract import pdf
 from octavo.extract.contract import SourceType
+from octavo.extract.pdf import reader as pdf
 from octavo.extract.pdf.pages import batch_from_json, batch_to_json
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.steps import extract_in_sandbox

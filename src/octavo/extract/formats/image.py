@@ -10,7 +10,7 @@ from octavo.extract.registry import Hints, Processor
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     # Imported late: only the sandbox needs the libraries.
-    from octavo.extract import pdf
+    from octavo.extract.pdf import reader as pdf
     from octavo.extract.pictures.sheets import open_sheets, read_sheet
 
     facts = open_sheets(path)

@@ -10,7 +10,7 @@ from octavo.extract.registry import Hints, Processor
 
 def extract(path: Path, hints: Hints) -> Extracted:
     # Imported late: only the sandbox needs the libraries, and its warm parent has them already.
-    from octavo.extract import pdf
+    from octavo.extract.pdf import reader as pdf
 
     password = hints.password or None
     facts = pdf.open_pdf(path, password)

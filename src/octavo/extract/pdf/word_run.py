@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from octavo.extract.pdf.words import WordPages, read_words, words_as_json
+from octavo.extract.pdf.word_reading import read_words
+from octavo.extract.pdf.words import WordPages, words_as_json
 
 if TYPE_CHECKING:
     from octavo.sandbox import Task

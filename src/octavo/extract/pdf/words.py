@@ -6,11 +6,9 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from octavo.extract.contract import Box
-from octavo.extract.pdf.document import PageError, open_document
 from octavo.extract.pdf.letters import clean_letters
 from octavo.extract.pdf.pages import PageBlock
 from octavo.model.json import JSON
@@ -46,21 +44,6 @@ class WordPages:
     page_count: int
     pages: tuple[WordPage, ...]
     attachments: tuple[tuple[str, bytes], ...]
-
-
-def read_words(path: Path, password: str | None = None) -> WordPages:
-    """A page that cannot be read has no words."""
-    with open_document(path, password) as document:
-        numbers = range(1, min(document.page_count, MOST_PAGES) + 1)
-        pages: list[WordPage] = []
-        for number in numbers:
-            try:
-                with document.page(number) as page:
-                    pages.append(WordPage(number, *page.size, tuple(join_letters(page.letters()))))
-            except PageError:
-                pages.append(WordPage(number, 0.0, 0.0, ()))
-        attachments = tuple(document.attachments(".xml", MOST_ATTACHMENT_BYTES))
-        return WordPages(document.page_count, tuple(pages), attachments)
 
 
 def join_letters(letters: Iterator[Letter | None]) -> Iterator[PlacedWord]:

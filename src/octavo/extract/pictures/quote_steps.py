@@ -8,8 +8,7 @@ from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
-from octavo.extract.contract import Box
-from octavo.extract.pictures.quotes import FoundQuote
+from octavo.extract.contract import Box, FoundQuote
 from octavo.model.errors import PageNotDrawn
 from octavo.sandbox import ENDED, Limits, Sandbox
 

@@ -5,25 +5,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from octavo.extract.contract import Box
+from octavo.extract.contract import Box, FoundQuote
 from octavo.extract.pdf.document import PageError, open_document
 from octavo.extract.pdf.words import PlacedWord, join_letters
 from octavo.model.errors import PageNotDrawn
 
 _LEFT_OUT = re.compile(r"\.\.\.|…")
 _SAME_LINE = 0.5  # of a word's height, by which two words of a line overlap at least
-
-
-@dataclass(frozen=True, slots=True)
-class FoundQuote:
-    """The size of the page in points, and the boxes; none where the words are not on it as text."""
-
-    width: float
-    height: float
-    boxes: list[Box]
 
 
 def find_quote(path: Path, number: int, quote: str) -> FoundQuote:

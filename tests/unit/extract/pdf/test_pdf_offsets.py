@@ -7,9 +7,9 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.extract import pdf
 from octavo.extract.contract import BlockKind, Box, from_json, to_json
 from octavo.extract.pdf import markup
+from octavo.extract.pdf import reader as pdf
 from octavo.extract.pdf.letters import clean_letters, one_line
 from octavo.extract.pdf.pages import Batch, Bookmark, PageBlock, PageText, PdfFacts, batch_from_json, batch_to_json
 from octavo.extract.structure import plain_title, read_blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.extract.contract import BlockKind, Quality, SourceType
-from octavo.extract.pdf import Batch, PageBlock, PageText, PdfFacts, assemble
+from octavo.extract.pdf.reader import Batch, PageBlock, PageText, PdfFacts, assemble
 
 TEXT = "Water stays in the moss for many weeks after the rain."
 
