@@ -24,13 +24,12 @@ from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
-# What a child of the sandbox would otherwise import anew for every document.
-PRELOAD = (
-    "octavo.extract.run",
+# What a worker's sandbox would otherwise import anew for every document, and for some.
+PRELOAD = ("octavo.extract.run", "octavo.enrich.run")
+LATER = (
     "octavo.extract.pdf.run",
     "octavo.extract.pictures.run",
     "octavo.extract.pdf.word_run",
-    "octavo.enrich.run",
     *CONVERT_PRELOAD,
     "trafilatura",
 )
@@ -122,11 +121,13 @@ def bucket_of(settings: Settings) -> Bucket:
     )
 
 
-def sandbox_of(settings: Settings, preload: Sequence[str] = PRELOAD, patience: int = PATIENCE) -> Sandbox:
-    """The sandbox with this installation's limits; `preload` is what its children are going to import."""
+def sandbox_of(
+    settings: Settings, preload: Sequence[str] = (), *, later: Sequence[str] = (), patience: int = PATIENCE
+) -> Sandbox:
+    """The sandbox with this installation's limits; `preload` is what its children import, and `later` what some do."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
     at_once = settings.sandbox_at_once or _files_at_once(limits.memory_bytes)
-    return Sandbox(limits=limits, preload=preload, patience=patience, at_once=at_once)
+    return Sandbox(limits=limits, preload=preload, later=later, patience=patience, at_once=at_once)
 
 
 def _files_at_once(memory_bytes: int) -> int:

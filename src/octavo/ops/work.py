@@ -16,7 +16,7 @@ from octavo.jobs.faults import FaultPlan
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
 from octavo.model.settings import Settings
-from octavo.ops.instance import bucket_of, fetch_client_of, open_database, open_recognition, sandbox_of
+from octavo.ops.instance import LATER, PRELOAD, bucket_of, fetch_client_of, open_database, open_recognition, sandbox_of
 from octavo.owners.sign_in import local_owner
 from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules
 
@@ -35,7 +35,7 @@ async def work(settings: Settings, *, beside_web: bool = False) -> None:
     async with (
         open_database(settings) as database,
         aclosing(bucket_of(settings)) as bucket,
-        aclosing(sandbox_of(settings)) as sandbox,  # started by the first file that needs it
+        aclosing(sandbox_of(settings, PRELOAD, later=LATER)) as sandbox,  # started by the first file that needs it
         fetch_client_of(settings) as fetch,
         open_recognition(settings) as recognition,
         aclosing(open_gateway(settings, database)) as gateway,

@@ -41,10 +41,13 @@ class ParentLink:
         self._loop.add_reader(control, self._receive)
 
     @classmethod
-    async def start(cls, preload: Sequence[str], readable: Sequence[Path], patience: int) -> ParentLink:
-        """Returns when the warm parent has imported everything and takes orders."""
+    async def start(
+        cls, preload: Sequence[str], later: Sequence[str], readable: Sequence[Path], patience: int
+    ) -> ParentLink:
+        """Returns when the warm parent has imported what is to be preloaded and takes orders."""
         folders = [str(path.resolve()) for path in readable]
-        link = await cls._spawn(json.dumps(list(preload)), json.dumps(folders), str(patience))
+        lists = (json.dumps(list(one)) for one in (preload, later, folders))
+        link = await cls._spawn(*lists, str(patience))
         try:
             done, _ = await asyncio.wait([link.started], timeout=_START_SECONDS)
         except asyncio.CancelledError:

@@ -26,14 +26,19 @@ from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Noti
 
 _MAXRSS_UNIT = KIB if kernel.IS_LINUX else 1
 _CHILD_FILES = len(ChildFiles._fields)
+# The rest is imported after a pause of this length, or before this child, whichever comes first.
+_PAUSE_MILLISECONDS = 2000
+_MOST_UNPREPARED = 10
 
 
 @dataclass(slots=True)
 class WarmParent:
-    """`tasks` has the task of each child that is not reaped yet."""
+    """`later` are modules to import when there is time; `tasks` has the task of each child that is not reaped yet."""
 
     control: socket.socket
     confinement: Confinement
+    later: list[str]
+    forked: int = 0
     tasks: dict[int, int] = field(default_factory=dict[int, int])
 
     def serve(self) -> None:
@@ -44,7 +49,10 @@ class WarmParent:
         poll.register(child_ended, select.POLLIN)
         self._tell(Notice.READY)
         while True:
-            ready = {descriptor for descriptor, _ in poll.poll()}
+            pause = _PAUSE_MILLISECONDS if self.later and not self.tasks else None
+            ready = {descriptor for descriptor, _ in poll.poll(pause)}
+            if not ready:
+                self._import_rest()
             if child_ended in ready:
                 os.read(child_ended, 4 * KIB)
                 self._reap()
@@ -64,6 +72,9 @@ class WarmParent:
 
     def _fork(self, task: int, files: ChildFiles) -> None:
         warm_parent = os.getpid()
+        self.forked += 1
+        if self.forked == _MOST_UNPREPARED:
+            self._import_rest()
         try:
             pid = os.fork()
         except OSError:
@@ -75,6 +86,14 @@ class WarmParent:
             self.tasks[pid] = task
         for descriptor in files:
             os.close(descriptor)
+
+    def _import_rest(self) -> None:
+        """What cannot be imported is missed by who needs it, and only there."""
+        for module in self.later:
+            with suppress(ImportError):
+                importlib.import_module(module)
+        self.later.clear()
+        _settle()
 
     def _kill(self, wanted: int) -> None:
         for pid, task in self.tasks.items():
@@ -115,8 +134,14 @@ def _forget_signals() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def main(control: str, worker: str, preload: str, readable: str, patience: str) -> None:
-    """All as texts from the command line: a descriptor, a process number, two JSON lists, and a number."""
+def _settle() -> None:
+    """What is here stays, so that children share it and do not look through it."""
+    gc.collect()
+    gc.freeze()
+
+
+def main(control: str, worker: str, preload: str, later: str, readable: str, patience: str) -> None:
+    """All as texts from the command line: a descriptor, a process number, three JSON lists, and a number."""
     kernel.die_with(int(worker))
     os.nice(int(patience))
     os.environ.clear()
@@ -124,10 +149,9 @@ def main(control: str, worker: str, preload: str, readable: str, patience: str) 
     sys.path += map(str, folders)
     for module in json.loads(preload):
         importlib.import_module(module)
-    parent = WarmParent(socket.socket(fileno=int(control)), Confinement.prepare(folders))
+    parent = WarmParent(socket.socket(fileno=int(control)), Confinement.prepare(folders), json.loads(later))
     shed_privileges()
-    gc.collect()
-    gc.freeze()
+    _settle()
     with suppress(ConnectionError):  # the worker is gone
         parent.serve()
     parent.end_children()

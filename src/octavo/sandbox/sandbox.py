@@ -26,21 +26,24 @@ _log = structlog.stdlib.get_logger(__name__)
 class Sandbox:
     """One per process that reads files, used as an async context manager; it starts with the first task at the latest.
 
-    `preload` names modules the warm parent imports, so that children need not; they should not start threads.
-    `readable` are further folders from which children may read and import. `patience` is how far children make way for
-    others, as `nice` counts: nobody waits for most of what they do.
+    `preload` names modules the warm parent imports, so that children need not; they should not start threads. Those of
+    `later` only some tasks need, and the first tasks do not wait for them. `readable` are further folders from which
+    children may read and import. `patience` is how far children make way for others, as `nice` counts: nobody waits
+    for most of what they do.
     """
 
     def __init__(
         self,
         *,
         preload: Sequence[str] = (),
+        later: Sequence[str] = (),
         readable: Sequence[Path] = (),
         limits: Limits | None = None,
         at_once: int | None = None,
         patience: int = PATIENCE,
     ) -> None:
         self._preload = tuple(preload)
+        self._later = tuple(later)
         self._readable = tuple(readable)
         self._limits = limits or Limits()
         self._patience = patience
@@ -112,5 +115,5 @@ class Sandbox:
             if self._link is None:
                 if not landlock.abi():  # which would keep children out of /proc
                     kernel.hide_from_others()
-                self._link = await ParentLink.start(self._preload, self._readable, self._patience)
+                self._link = await ParentLink.start(self._preload, self._later, self._readable, self._patience)
             return self._link

@@ -15,6 +15,7 @@ from PIL import Image
 
 from octavo.model.errors import Defect
 from octavo.sandbox import JSON, Limits, Progress, Sandbox
+from tests.faults.sandbox.conftest import CHILDREN
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -121,3 +122,9 @@ async def test_preload_that_fails_says_why() -> None:
     with pytest.raises(Defect, match="No module named 'no_such_module'"):
         async with Sandbox(preload=["no_such_module"]):
             pass
+
+
+async def test_what_only_some_tasks_need_is_there_when_many_have_come() -> None:
+    async with Sandbox(readable=[CHILDREN], later=["no_such_module", "wave"]) as sandbox:
+        asked = [await sandbox.run("innocent:has_loaded", {"module": "wave"}) for _ in range(10)]
+    assert [one.value for one in asked] == [False] * 9 + [True]

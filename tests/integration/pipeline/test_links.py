@@ -32,7 +32,7 @@ SPEECH = [(second * 4.0, 4.0, f"Sentence number {second} of this speech is said 
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox(preload=PRELOAD) as box:
+    async with Sandbox(preload=(*PRELOAD, "trafilatura")) as box:
         yield box
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import zlib
 from pathlib import Path
@@ -18,6 +19,10 @@ def nothing(task: Task) -> None:
 
 def echo(task: Task) -> JSON:
     return dict(task.arguments)
+
+
+def has_loaded(task: Task) -> JSON:
+    return str(task.arguments["module"]) in sys.modules
 
 
 def copy(task: Task) -> JSON:
