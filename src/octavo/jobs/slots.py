@@ -53,6 +53,11 @@ class Running:
     timed_out: bool = False
     ended: bool = False
 
+    @property
+    def lease(self) -> tuple[UUID, int]:
+        """What this attempt is known by: the same job may come again before it has ended."""
+        return self.job.id, self.job.lease_token
+
     def renew_limit(self, seconds: float) -> None:
         self.deadline = time.monotonic() + seconds
 
@@ -61,7 +66,7 @@ class Slots:
     """What is in here takes a slot until the database knows that it is over."""
 
     def __init__(self, limits: WorkerLimits) -> None:
-        self.running: dict[UUID, Running] = {}
+        self.running: dict[tuple[UUID, int], Running] = {}
         self.finished: list[tuple[ClaimedJob, JSON]] = []
         self.abandoned: list[ClaimedJob] = []
         self._limits = limits
@@ -78,7 +83,8 @@ class Slots:
 
     @property
     def known(self) -> list[UUID]:
-        return [*self.running, *(job.id for job, _ in self.finished), *(job.id for job in self.abandoned)]
+        jobs = [*(one.job for one in self.running.values()), *(job for job, _ in self.finished), *self.abandoned]
+        return [job.id for job in jobs]
 
     def stop_overdue(self) -> None:
         for one in self.running.values():
@@ -87,8 +93,9 @@ class Slots:
                 one.task.cancel()
 
     def stop_lost(self, one: Running) -> bool:
-        """False when it ended meanwhile."""
-        if not one.task or self.running.get(one.job.id) is not one:
+        """False when it ended meanwhile, or when an earlier attempt at its job has not: that one is lost then."""
+        earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
+        if not one.task or earliest is not one:
             return False
         one.task.cancel()
         return True

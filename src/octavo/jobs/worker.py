@@ -178,7 +178,7 @@ class Worker(Generic[Tools]):
 
     def _start(self, job: ClaimedJob) -> None:
         running = Running(job)
-        self._slots.running[job.id] = running
+        self._slots.running[running.lease] = running
         running.renew_limit(self._kinds[job.kind].time_limit_seconds)
         running.task = asyncio.create_task(self._attempt(running))
 
@@ -202,7 +202,7 @@ class Worker(Generic[Tools]):
         else:
             self._slots.finished.append((job, output))
         finally:
-            self._slots.running.pop(job.id, None)
+            del self._slots.running[running.lease]
             self._wake.set()
 
     async def _handle(self, running: Running) -> JSON:

@@ -1,0 +1,54 @@
+"""Two attempts at one job in one worker: the earlier one takes nothing from the later one when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+from octavo.database import Database
+from octavo.jobs.kinds import JobKind, Kinds
+from octavo.jobs.run import Run
+from octavo.jobs.slots import WorkerLimits
+from octavo.jobs.worker import Worker
+from octavo.model.json import JSON
+from tests.support.engine import engine_on
+
+
+class Attempts:
+    """A kind of job of which every attempt goes on until it is stopped."""
+
+    def __init__(self) -> None:
+        self.begun = [asyncio.Event() for _ in range(2)]
+        self.stopped = [asyncio.Event() for _ in range(2)]
+
+    async def run(self, run: Run[None]) -> JSON:
+        self.begun[run.job.attempt - 1].set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            self.stopped[run.job.attempt - 1].set()
+
+    def kinds(self) -> Kinds[None]:
+        kinds: Kinds[None] = Kinds()
+        kinds.add(JobKind("demo", self.run, time_limit_seconds=600))
+        return kinds
+
+
+async def test_a_job_that_was_cancelled_and_started_again_at_once_can_be_cancelled_again(database_info: str) -> None:
+    attempts, stopping = Attempts(), asyncio.Event()
+    with engine_on(database_info) as engine:
+        (job,) = engine.put(engine.add_owner())
+        async with Database(database_info, connections=4) as database, asyncio.timeout(30):
+            limits = WorkerLimits(poll_seconds=0.1, lease_seconds=4)
+            running = asyncio.create_task(Worker(database, attempts.kinds(), None, limits).run(stopping))
+            await attempts.begun[0].wait()
+            engine.cancel(job)
+            engine.requeue(job)
+            await attempts.begun[1].wait()
+            await attempts.stopped[0].wait()
+            assert not attempts.stopped[1].is_set()
+            engine.cancel(job)
+            await attempts.stopped[1].wait()
+            stopping.set()
+            await running
+        assert engine.status(job) == "cancelled"
+        engine.check_invariants()
