@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.postgres import Server, open_folder, run_server
 from tests.support.s3 import S3Server, running_s3_server
+
+# The same examples in every run, with all the time that they take: a busy machine and chance make no test red.
+settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session")

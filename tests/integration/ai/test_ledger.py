@@ -209,7 +209,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=STEPS)
 async def test_the_sums_are_right_after_any_order_of_calls(bench: Bench, steps: list[tuple[str, int, Decimal]]) -> None:
     """Reserved, settled, failed, lost, given up: the sums are those of the calls, and nothing is live twice."""
