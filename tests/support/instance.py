@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -23,6 +25,10 @@ from tests.support.processes import octavo_environment, processes_mentioning, ru
 
 START_SECONDS = 60
 STOP_SECONDS = 40
+ANSWER_SECONDS = 60
+# Below those that the system chooses from, and open to browsers; every process begins elsewhere.
+FIRST_PORT, LAST_PORT = 11_000, 32_000
+_ports = itertools.count(os.getpid() * 1009)
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
@@ -114,15 +120,18 @@ def instance_in(folder: Path, **settings: object) -> Generator[Instance]:
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port that the system gives to nobody by itself, and this process gives only once."""
+    while True:
+        port = FIRST_PORT + next(_ports) % (LAST_PORT - FIRST_PORT)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 def fetch(url: str) -> tuple[int, dict[str, str], bytes]:
     """One request; an error status is an answer like any other."""
     try:
-        with _open(url, timeout=10) as answer:
+        with _open(url, timeout=ANSWER_SECONDS) as answer:
             return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
     except urllib.error.HTTPError as error:
         with error:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ import httpx
 
 from octavo.storage import Bucket, open_bucket
 from octavo.storage.presign import AccessKeys, presign
+from tests.support.instance import free_port
 
 START_SECONDS = 20
 START_ATTEMPTS = 3
@@ -77,9 +77,9 @@ def open_s3(server: S3Server, prefix: str) -> Bucket:
 
 
 def _start(folder: Path, secret_key: str) -> tuple[subprocess.Popen[bytes], S3Server]:
-    """Free ports can be taken by others before the server binds them, hence the attempts."""
+    """A free port can be taken by others before the server binds it, hence the attempts."""
     for attempt in range(START_ATTEMPTS):
-        ports = _free_ports(8)
+        ports = [free_port() for _ in range(8)]
         server = S3Server(f"http://127.0.0.1:{ports[0]}", "octavo", "us-east-1", "test-access", secret_key)
         data = folder / str(attempt)
         data.mkdir()
@@ -115,15 +115,6 @@ def _launch(data: Path, ports: list[int], server: S3Server) -> subprocess.Popen[
     command = [sys.executable, "-c", _DIE_WITH_PARENT, str(os.getpid()), weed, "mini", *options]
     with (data / "log").open("wb") as log:
         return subprocess.Popen(command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-
-def _free_ports(count: int) -> list[int]:
-    """All are held at once, so that no port is given twice."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def _takes_objects(process: subprocess.Popen[bytes], server: S3Server) -> bool:

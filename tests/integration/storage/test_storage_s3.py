@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import AsyncIterator
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +15,7 @@ from octavo.storage import Bucket, LinkRefused, open_bucket
 from octavo.storage.presign import AccessKeys
 from octavo.storage.s3 import PART_BYTES, S3Bucket
 from octavo.storage.s3_address import S3Address
+from tests.support.instance import free_port
 from tests.support.s3 import S3Server
 
 
@@ -177,9 +177,7 @@ async def test_an_address_where_something_else_answers_is_explained() -> None:
 
 
 async def test_a_server_that_is_not_there_is_noticed_in_seconds() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    endpoint = f"http://127.0.0.1:{free_port()}"
     bucket = open_bucket("s3://bucket", endpoint=endpoint, access_key="a", secret_key="b")
     start = time.monotonic()
     with pytest.raises(StorageFailed, match="does not answer: check OCTAVO_S3_ENDPOINT"):
