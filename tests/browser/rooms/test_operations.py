@@ -10,7 +10,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenBrowser
 from tests.browser.rooms.work import is_dead, make_dead_letters
-from tests.support.browser import Place, Visitor, until
+from tests.support.browser import Place, Visitor
+
+ASKED_EVERY_MS = 10_000
 
 
 @pytest.fixture
@@ -73,17 +75,20 @@ def test_discarding_asks_on_a_page_without_scripts(
 
 
 def test_numbers_and_letters_come_by_themselves(place: Place, admin: Visitor, letters: list[UUID]) -> None:
+    admin.page.clock.install()
     page = admin.open("/operations")
     number = page.locator("#op-count-dead_letter")
     expect(number).to_have_text("2")
     (third,) = make_dead_letters(place, 1)
-    until(page, lambda: number.inner_text() == "3", "the new one is counted")
+    page.clock.fast_forward(ASKED_EVERY_MS)
+    expect(number).to_have_text("3")
     expect(page.locator(f"#l-{third}")).to_be_visible()
 
 
 def test_what_is_chosen_and_focused_stays_while_things_change(
     place: Place, admin: Visitor, letters: list[UUID]
 ) -> None:
+    admin.page.clock.install()
     page = admin.open("/operations")
     box = page.locator(f'input[value="{letters[0]}"]')
     box.focus()
@@ -91,7 +96,8 @@ def test_what_is_chosen_and_focused_stays_while_things_change(
     order = page.locator("#op-letters > li").evaluate_all("(rows) => rows.map((row) => row.id)")
     make_dead_letters(place, 1)
     place.database.requeue(letters[1])
-    expect(page.get_by_role("button", name="1 new · Show")).to_be_visible(timeout=20_000)
+    page.clock.fast_forward(ASKED_EVERY_MS)
+    expect(page.get_by_role("button", name="1 new · Show")).to_be_visible()
     assert page.locator("#op-letters > li").evaluate_all("(rows) => rows.map((row) => row.id)") == order
     assert box.is_checked()
     assert box.evaluate("(box) => box === document.activeElement")
