@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenBrowser
-from tests.browser.rooms.work import fill_rooms, make_dead_letters
+from tests.browser.rooms.work import fill_map, fill_rooms, make_dead_letters
 from tests.support.browser import DESKTOP, PHONE, Place, check_axe, no_sideways_scroll
 
-SMALL = (320, 700)
+SMALL, TOUCH = (320, 700), 44
 LOOKS = [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")]
 MISSING = "00000000-0000-7000-8000-000000000000"
 NOBODYS = [
@@ -23,10 +24,13 @@ NOBODYS = [
 EMPTY = [
     "/settings/account",
     "/settings/keys",
+    "/settings/prompts",
     "/settings/mappings",
     "/settings/webhooks",
+    "/settings/weights",
     "/settings/appearance",
     "/notifications",
+    "/connections",
     "/conversions",
     "/search",
 ]
@@ -57,8 +61,10 @@ def test_full_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, in
     member = open_browser(place.sign_up(), size=size, scheme=scheme)
     member.open("/settings/account")
     hook = fill_rooms(member)
+    fill_map(member, 12)
     key = member.ask("GET", "/keys")["items"][0]["id"]
-    for path in [*EMPTY, f"/settings/webhooks/{hook}", f"/settings/keys/{key}/revoke"]:
+    more = ["/connections?view=list", f"/settings/webhooks/{hook}", f"/settings/keys/{key}/revoke"]
+    for path in [*EMPTY, *more]:
         check_axe(member.open(path))
         no_sideways_scroll(member.page)
 
@@ -70,6 +76,35 @@ def test_operations(place: Place, open_browser: OpenBrowser, size: tuple[int, in
     for path in ["/operations", "/operations/jobs", "/operations/jobs?status=complete", f"/operations/jobs/{letter}"]:
         check_axe(admin.open(path))
         no_sideways_scroll(admin.page)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_a_small_phone_has_every_place_in_its_bar_or_one_step_behind(
+    place: Place, open_browser: OpenBrowser, *, scripts: bool
+) -> None:
+    admin = open_browser(place.admin(), size=SMALL, scripts=scripts)
+    page = admin.open("/library")
+    for one in page.locator(".rail :is(a, button):visible").all():
+        box = one.bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= SMALL[0]
+        assert min(box["width"], box["height"]) >= TOUCH
+    more, settings = page.get_by_role("button", name="More", exact=True), page.get_by_role("link", name="Settings")
+    expect(settings).to_be_hidden()
+    more.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Analyses")).to_be_focused()
+    if scripts:
+        check_axe(page)
+    page.keyboard.press("Escape")
+    expect(settings).to_be_hidden()
+    expect(more).to_be_focused()
+    more.click()
+    settings.click()
+    page.wait_for_url("**/settings/**")
+    expect(more).to_have_attribute("aria-current", "true")
 
 
 def test_nothing_is_wider_than_a_small_phone(place: Place, open_browser: OpenBrowser) -> None:

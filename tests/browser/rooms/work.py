@@ -28,7 +28,7 @@ def is_dead(engine: Engine, job: UUID) -> bool:
 
 
 def fill_rooms(member: Visitor) -> str:
-    """A key, a second person, a stopped webhook with a log, and notifications; answers the webhook's id."""
+    """A key, a second person, a stopped webhook with a log, prompts and notifications; answers the webhook's id."""
     member.ask("POST", "/keys", json={"name": "A script with a name that is longer than most names", "scope": "write"})
     with member.place.client() as other:
         email = f"somebody.with.a.long.address.{uuid4().hex}@department.example.org"
@@ -44,6 +44,8 @@ def fill_rooms(member: Visitor) -> str:
             " VALUES (gen_random_uuid(), %s, gen_random_uuid(), 1, 'document.failed', %s, %s, 0.25, %s)",
             *(hook, status, answer, code),
         )
+    for title in ("Payments", "What a contract says of payments that are late, and of everything else"):
+        member.ask("POST", "/prompts", json={"title": title, "content": "Who pays what, and until when? " * 8})
     tell(member, None)
     tell(member, "CRASHED")
     return hook

@@ -121,7 +121,7 @@ class Search {
 
 /** The pages of the rail, and what can be done on any of them. @returns {Choice[]} */
 function fixedChoices() {
-  const pages = all(".rail .place").map((link) => ({
+  const pages = all(".rail a.place").map((link) => ({
     label: link.title || link.textContent.trim(),
     hint: "Page",
     glyph: one("use", link)?.getAttribute("href").split("#")[1] ?? "library",
