@@ -42,7 +42,9 @@ class LocalCopies:
     async def open(self, key: str) -> AsyncGenerator[Path]:
         lock = self._fetching.setdefault(key, asyncio.Lock())
         async with lock:
-            copy = self._kept.pop(key, None) or await self._fetch(key)
+            copy = self._kept.pop(key, None)
+            if copy is None or not copy.path.exists():
+                copy = await self._fetch(key)
             self._kept[key] = copy
             copy.users += 1
         try:
@@ -54,6 +56,8 @@ class LocalCopies:
     async def _fetch(self, key: str) -> Copy:
         self._made += 1
         path = Path(self._folder.name, str(self._made))
+        # Whoever tidies up temporary files may have taken the folder.
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         return Copy(path, await copy_to_file(self._bucket, key, path))
 
     def _drop_oldest(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
@@ -60,6 +61,17 @@ async def test_a_missing_file_leaves_nothing_behind(bucket: Bucket) -> None:
             pass
     async with copies.open("one") as path:
         assert list(path.parent.iterdir()) == [path]
+    copies.close()
+
+
+async def test_files_that_somebody_tidied_up_are_brought_again(bucket: Bucket) -> None:
+    copies = LocalCopies(bucket)
+    async with copies.open("one") as path:
+        pass
+    shutil.rmtree(path.parent)
+    for key in ("one", "two"):
+        async with copies.open(key) as path:
+            assert path.read_bytes() == key.encode() * 10
     copies.close()
 
 
