@@ -22,7 +22,7 @@ from tests.support.fake_ai.server import SECRET
 from tests.support.postgres import Server
 
 DOCTOR = load_queries("doctor")
-CLEAR = "TRUNCATE ai_calls, ai_reuses, ai_spending, ai_gates, provider_files"
+CLEAR = "TRUNCATE ai_calls, ai_reuses, ai_spending, ai_gates, provider_files, budgets"
 DOCUMENT = """
     INSERT INTO documents (id, owner_id, process_id, filename, content_type, source_type, sha256, bytes)
     VALUES (%s, %s, %s, 'a.txt', 'text/plain', 'text', sha256(%s::text::bytea), 1)"""

@@ -16,6 +16,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.ai.budgets import Budgets, wake_paused
 from octavo.ai.contract import Caller, FailedModel
 from octavo.ai.faults import Usage
 from octavo.ai.models import Model
@@ -41,20 +42,6 @@ class Verdict(StrEnum):
     OVER_BUDGET = "over_budget"
     CIRCUIT_OPEN = "circuit_open"
     HELD = "held"
-
-
-@dataclass(frozen=True, slots=True)
-class Budgets:
-    """Most US dollars for a document, and for an owner and for everybody in a month."""
-
-    document: Decimal
-    owner: Decimal
-    month: Decimal
-
-    @property
-    def limits(self) -> list[Decimal]:
-        """In the order of `budget_passed`."""
-        return [self.document, self.owner, self.month]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +90,7 @@ class Stored:
 
 
 class Ledger:
-    """`rates` by provider; one without is limited by the provider alone."""
+    """`budgets` hold where nobody has set others. `rates` by provider; one without is limited by the provider alone."""
 
     def __init__(
         self, database: Database, budgets: Budgets, rates: Mapping[str, Rate], *, anonymous_too: bool = False
@@ -171,7 +158,7 @@ class Ledger:
         """End what nobody waits for any more, and let jobs go on that there is money for again."""
         async with self._database.connection() as connection:
             await connection.execute(QUERIES.tend, {"kept_days": ANSWERS_KEPT_DAYS})
-            await connection.execute(QUERIES.resume, {"limits": self._budgets.limits})
+        await wake_paused(self._database, self._budgets)
 
     async def _write(self, query: bytes, values: Mapping[str, Any]) -> None:
         """What was paid for is written down, however long the database is away."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 from pydantic import SecretStr
 
+from octavo.ai.budgets import Budgets
 from octavo.ai.contract import LOCAL
 from octavo.ai.gateway import Gateway, Outside
-from octavo.ai.ledger import Budgets, Ledger, Rate
+from octavo.ai.ledger import Ledger, Rate
 from octavo.ai.models import Line, Model, line_of
 from octavo.ai.prices import Prices
 from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, OpenAI, Provider, Wire
@@ -41,10 +41,8 @@ def open_gateway(settings: Settings, database: Database) -> Gateway:
     if not outside:
         return open_local_gateway()
     wire = Wire()
-    budgets = Budgets(
-        *(Decimal(str(most)) for most in (settings.document_budget, settings.owner_budget, settings.month_budget))
-    )
-    ledger = Ledger(database, budgets, read_rates(settings.provider_limits), anonymous_too=settings.anonymous_models)
+    budgets, rates = Budgets.of(settings), read_rates(settings.provider_limits)
+    ledger = Ledger(database, budgets, rates, anonymous_too=settings.anonymous_models)
     providers = {name: _provider(name, settings, wire, database) for name in {model.provider for model in outside}}
     return Gateway(line, Outside(providers, Till(ledger, prices), wire.aclose))
 

@@ -29,9 +29,9 @@ LEAST_SHARE = 0.1
 QUOTA_SECONDS = 60.0
 ABANDONED = "abandoned"
 SCOPES = {
-    "document": ("for this document", "OCTAVO_DOCUMENT_BUDGET"),
-    "owner": ("for this owner this month", "OCTAVO_OWNER_BUDGET"),
-    "month": ("for all owners this month", "OCTAVO_MONTH_BUDGET"),
+    "document": ("for this document", "Raise its budget."),
+    "owner": ("for this owner this month", "An administrator can raise the budget of owners."),
+    "month": ("for all owners this month", "An administrator can raise the budget of a month."),
 }
 
 Thing = TypeVar("Thing")
@@ -182,6 +182,6 @@ class Till:
 
 
 def _explain(reservation: Reservation, estimate: Decimal) -> str:
-    what, setting = SCOPES[reservation.scope or "month"]
+    what, advice = SCOPES[reservation.scope or "month"]
     taken, limit = reservation.taken_usd or Decimal(0), reservation.limit_usd or Decimal(0)
-    return f"{taken:.4f} of {limit:.2f} USD are spent {what}, and this may take {estimate:.4f}. Raise {setting}."
+    return f"{taken:.4f} of {limit:.2f} USD are spent {what}, and this may take {estimate:.4f}. {advice}"

@@ -193,12 +193,17 @@ $$;
 CREATE FUNCTION public.budget_passed(owner uuid, document uuid, at timestamp with time zone, needed numeric, limits numeric[]) RETURNS TABLE(scope text, taken_usd numeric, limit_usd numeric)
     LANGUAGE sql STABLE
     AS $$
-    SELECT b.scope, coalesce(s.reserved_usd + s.spent_usd, 0), b.most
-    FROM unnest(ARRAY['document', 'owner', 'month'], limits) WITH ORDINALITY AS b (scope, most, place)
-    JOIN unnest(spending_keys(owner, document, at)) AS key ON split_part(key, ':', 1) = b.scope
-    LEFT JOIN ai_spending s USING (key)
-    WHERE needed > 0 AND coalesce(s.reserved_usd + s.spent_usd, 0) + needed > b.most
-    ORDER BY b.place LIMIT 1
+    SELECT * FROM limit_passed(owner, document, at, needed, budgets_in_force(document, limits))
+$$;
+CREATE FUNCTION public.budgets_in_force(document uuid, usual numeric[]) RETURNS numeric[]
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT ARRAY[
+        coalesce(max(most_usd) FILTER (WHERE document_id = document),
+                 max(most_usd) FILTER (WHERE scope = 'document' AND document_id IS NULL), usual[1]),
+        coalesce(max(most_usd) FILTER (WHERE scope = 'owner'), usual[2]),
+        coalesce(max(most_usd) FILTER (WHERE scope = 'month'), usual[3])]
+    FROM budgets WHERE document_id IS NULL OR document_id = document
 $$;
 CREATE FUNCTION public.calls_follow_document() RETURNS trigger
     LANGUAGE plpgsql
@@ -1047,6 +1052,16 @@ END $$;
 CREATE FUNCTION public.lexeme_query(lexeme text) RETURNS tsquery
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (((''''::text || replace(replace(lexeme, '\'::text, '\\'::text), ''''::text, ''''''::text)) || ''''::text))::tsquery;
+CREATE FUNCTION public.limit_passed(owner uuid, document uuid, at timestamp with time zone, needed numeric, limits numeric[]) RETURNS TABLE(scope text, taken_usd numeric, limit_usd numeric)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT b.scope, coalesce(s.reserved_usd + s.spent_usd, 0), b.most
+    FROM unnest(ARRAY['document', 'owner', 'month'], limits) WITH ORDINALITY AS b (scope, most, place)
+    JOIN unnest(spending_keys(owner, document, at)) AS key ON split_part(key, ':', 1) = b.scope
+    LEFT JOIN ai_spending s USING (key)
+    WHERE needed > 0 AND coalesce(s.reserved_usd + s.spent_usd, 0) + needed > b.most
+    ORDER BY b.place LIMIT 1
+$$;
 CREATE FUNCTION public.line_up_items(wanted uuid) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -2255,6 +2270,15 @@ CREATE TABLE public.artifacts (
     created_at timestamp with time zone DEFAULT public.engine_now() NOT NULL
 );
 COMMENT ON COLUMN public.artifacts.revision IS '0 for what belongs to the document itself, as its source.';
+CREATE TABLE public.budgets (
+    scope text NOT NULL,
+    document_id uuid,
+    most_usd numeric(16,8) NOT NULL,
+    set_at timestamp with time zone DEFAULT public.engine_now() NOT NULL,
+    CONSTRAINT budgets_most_usd_check CHECK (((most_usd >= (0)::numeric) AND (most_usd <= (1000000)::numeric))),
+    CONSTRAINT budgets_scope_check CHECK ((scope = ANY (ARRAY['document'::text, 'owner'::text, 'month'::text]))),
+    CONSTRAINT only_documents_have_their_own CHECK (((document_id IS NULL) OR (scope = 'document'::text)))
+);
 CREATE TABLE public.caps (
     key text NOT NULL,
     most integer NOT NULL,
@@ -2881,6 +2905,8 @@ ALTER TABLE ONLY public.artifacts
     ADD CONSTRAINT artifacts_document_id_revision_kind_name_key UNIQUE (document_id, revision, kind, name);
 ALTER TABLE ONLY public.artifacts
     ADD CONSTRAINT artifacts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_scope_document_id_key UNIQUE NULLS NOT DISTINCT (scope, document_id);
 ALTER TABLE ONLY public.caps
     ADD CONSTRAINT caps_pkey PRIMARY KEY (key);
 ALTER TABLE ONLY public.chunk_concepts
@@ -3000,6 +3026,7 @@ CREATE INDEX api_keys_owner ON public.api_keys USING btree (owner_id, created_at
 CREATE INDEX api_keys_user ON public.api_keys USING btree (user_id) WHERE (user_id IS NOT NULL);
 CREATE INDEX artifacts_key ON public.artifacts USING btree (key);
 CREATE INDEX artifacts_page_pictures ON public.artifacts USING btree (created_at) WHERE (kind = 'page_picture'::text);
+CREATE INDEX budgets_document ON public.budgets USING btree (document_id);
 CREATE INDEX chunk_concepts_concept ON public.chunk_concepts USING btree (lower(concept));
 CREATE INDEX chunk_embeddings_document ON public.chunk_embeddings USING btree (document_id);
 CREATE INDEX chunk_embeddings_owner ON public.chunk_embeddings USING btree (owner_id, model_id);
@@ -3141,6 +3168,8 @@ ALTER TABLE ONLY public.artifacts
     ADD CONSTRAINT artifacts_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.artifacts
     ADD CONSTRAINT artifacts_key_fkey FOREIGN KEY (key) REFERENCES public.objects(key);
+ALTER TABLE ONLY public.budgets
+    ADD CONSTRAINT budgets_document_id_fkey FOREIGN KEY (document_id) REFERENCES public.documents(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.chunk_concepts
     ADD CONSTRAINT chunk_concepts_chunk_id_fkey FOREIGN KEY (chunk_id) REFERENCES public.chunks(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.chunk_embeddings

@@ -233,6 +233,12 @@ class OverBudget(OctavoError):
     status = 402
 
 
+class BudgetTooHigh(BadInput):
+    """One document cannot have more than its owner may spend in a month."""
+
+    code = "BUDGET_TOO_HIGH"
+
+
 # The conversion gateway
 
 

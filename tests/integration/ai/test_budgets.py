@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octavo.ai.budgets import SCOPES, Budgets, set_budgets, wake_paused
 from octavo.ai.contract import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.inputs import Passage, Source
@@ -18,6 +19,7 @@ from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.library.budgets import set_document_budget
 from octavo.model.errors import OverBudget
 from octavo.model.json import JSON
 from tests.support.fake_ai import Trouble
@@ -59,7 +61,7 @@ async def test_a_refusal_says_which_budget_and_what_to_do(bench: Bench) -> None:
     with pytest.raises(OverBudget) as refused:
         await bench.gateway(document_budget=0).ask(CLASSIFY_DOCUMENT, part(1), bench.caller())
     assert "0.00 USD are spent for this document" in refused.value.line
-    assert "OCTAVO_DOCUMENT_BUDGET" in refused.value.line
+    assert "Raise its budget." in refused.value.line
     assert bench.gemini.asked == []
 
 
@@ -91,6 +93,60 @@ async def test_visitors_get_what_costs_nothing(bench: Bench) -> None:
     assert bench.gemini.requests == []
     allowed = await bench.gateway("gemini", anonymous_models=True).ask(CLASSIFY_DOCUMENT, part(1), visitor)
     assert allowed.made_by == "gemini:gemini-2.5-flash"
+
+
+# Set while everything runs ------------------------------------------------------------------------------------------
+
+
+async def set_all(bench: Bench, **most: float | None) -> None:
+    async with bench.database.transaction() as connection:
+        await set_budgets(connection, uuid4(), {scope: most[scope] for scope in SCOPES if scope in most})
+
+
+async def test_what_is_set_stands_in_for_what_the_settings_say(bench: Bench) -> None:
+    gateway, caller, other = bench.gateway(document_budget=0), bench.caller(), bench.caller()
+    usual, document = Budgets(Decimal(0), Decimal(20), Decimal(20)), caller.document_id
+    assert document
+    async with bench.database.transaction() as connection:
+        await set_document_budget(connection, caller.owner_id, document, 1, usual)
+    assert await spend(gateway, caller, 1) == (1, 0)
+    assert await spend(gateway, other, 1) == (0, 1)
+    await set_all(bench, document=1)
+    assert await spend(gateway, other, 1) == (1, 0)
+    await set_all(bench, owner=0)
+    assert await spend(gateway, replace(caller, generation=1), 1) == (0, 1)
+    await set_all(bench, document=None, owner=None)
+    assert await spend(gateway, replace(other, generation=1), 1) == (0, 1)
+    async with bench.database.transaction() as connection:
+        await set_document_budget(connection, caller.owner_id, document, None, usual)
+    assert await spend(gateway, replace(caller, generation=2), 1) == (0, 1)
+
+
+async def test_raising_and_spending_at_once_passes_no_budget_and_lowering_ends_it(bench: Bench) -> None:
+    caller, gateways = bench.caller(), [bench.gateway(document_budget=0) for _ in range(4)]
+
+    async def keep_spending(gateway: Gateway, place: int) -> None:
+        for generation in range(6):
+            await spend(gateway, replace(caller, generation=10 * generation + place), 4)
+
+    async def keep_raising() -> set[UUID]:
+        for most in (0.002, 0.004, 0.006, 0.008):
+            await set_all(bench, document=most)
+            await bench.until(lambda: bench.spent("document") > 0)
+        async with bench.database.transaction() as connection:
+            await set_budgets(connection, uuid4(), {"document": 0})
+            return paid_for(bench)
+
+    spending = [keep_spending(gateway, place) for place, gateway in enumerate(gateways)]
+    before, *_ = await asyncio.gather(keep_raising(), *spending)
+    assert before
+    assert paid_for(bench) == before
+    assert 0 < bench.spent("document") <= Decimal("0.008")
+    assert bench.spent() == bench.billed()
+
+
+def paid_for(bench: Bench) -> set[UUID]:
+    return {row["id"] for row in bench.calls() if row["fault"] != "over_budget"}
 
 
 # Jobs ---------------------------------------------------------------------------------------------------------------
@@ -132,6 +188,30 @@ async def test_a_job_without_money_pauses_and_goes_on_when_there_is_some(bench: 
     assert bench.engine.status(job) == "paused"
     await work_until(bench, bench.gateway(owner_budget=1), job, "complete")
     assert bench.engine.job(job)["failures"] == 0
+
+
+@pytest.mark.parametrize("whose", ["one document", "everybody"])
+async def test_a_raised_budget_lets_a_paused_job_go_on_at_once(bench: Bench, whose: str) -> None:
+    """The worker is the same before and after, and its own look at paused jobs is not due for a long time."""
+    caller = bench.caller()
+    assert caller.document_id
+    (job,) = bench.engine.put(caller.owner_id, document_id=caller.document_id)
+    gateway, usual = bench.gateway(document_budget=0, owner_budget=1), Budgets(Decimal(0), Decimal(1), Decimal(100))
+    stopping = asyncio.Event()
+    limits = WorkerLimits(lease_seconds=10, poll_seconds=0.05)
+    task = asyncio.create_task(Worker(bench.database, asking(gateway), None, limits).run(stopping))
+    await bench.until(lambda: bench.engine.status(job) == "paused")
+    if whose == "everybody":
+        await set_all(bench, document=0.5)
+    else:
+        async with bench.database.transaction() as connection:
+            await set_document_budget(connection, caller.owner_id, caller.document_id, 0.5, usual)
+    assert bench.engine.status(job) == "paused"
+    await wake_paused(bench.database, usual)
+    assert bench.engine.status(job) != "paused"
+    await bench.until(lambda: bench.engine.status(job) == "complete")
+    stopping.set()
+    await task
 
 
 async def test_jobs_are_woken_only_when_what_they_want_to_ask_fits_together(bench: Bench) -> None:

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from octavo.ai.budgets import Budgets
 from octavo.ai.contract import Caller, CallerGone
 from octavo.ai.faults import Usage
 from octavo.ai.inputs import Passage, Source
-from octavo.ai.ledger import Budgets, Ledger, Verdict, Wanted
+from octavo.ai.ledger import Ledger, Verdict, Wanted
 from octavo.ai.models import Model
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.model.errors import OctavoError

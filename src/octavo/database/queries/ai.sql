@@ -20,33 +20,6 @@ SELECT fail_call(:call, :fault, :tokens_in::integer, :tokens_out::integer, :cost
 -- End what nobody waits for any more.
 SELECT tend_calls(make_interval(days => :kept_days));
 
--- name: resume(limits)
--- Let jobs go on that there is money for again: room for the call that was refused, whatever it was about, and for those
--- before it in line that go on now, too.
-WITH paused AS MATERIALIZED (
-    SELECT j.id, j.priority, j.virtual_time, refused.owner_id, refused.document_id, refused.estimate_usd
-    FROM jobs j CROSS JOIN LATERAL (
-        SELECT c.owner_id, c.document_id, c.estimate_usd FROM ai_calls c
-        WHERE c.job_id = j.id AND c.fault = 'over_budget' ORDER BY c.created_at DESC LIMIT 1) AS refused
-    WHERE j.status = 'paused' AND j.note #>> '{error,code}' = 'OVER_BUDGET'
-    FOR UPDATE OF j SKIP LOCKED
-), fitting AS (
-    SELECT p.*, sum(estimate_usd) OVER (PARTITION BY document_id ORDER BY priority, virtual_time, id) AS of_document,
-           sum(estimate_usd) OVER (PARTITION BY owner_id ORDER BY priority, virtual_time, id) AS of_owner,
-           sum(estimate_usd) OVER (ORDER BY priority, virtual_time, id) AS of_all
-    FROM paused p WHERE NOT EXISTS (
-        SELECT FROM budget_passed(p.owner_id, p.document_id, engine_now(), p.estimate_usd, :limits::numeric[]))
-), together AS MATERIALIZED (
-    SELECT f.id FROM fitting f, CAST(:limits AS numeric[]) AS most
-    WHERE NOT EXISTS (
-        SELECT FROM budget_passed(f.owner_id, f.document_id, engine_now(), f.of_document, ARRAY[most[1], NULL, NULL])
-        UNION ALL
-        SELECT FROM budget_passed(f.owner_id, f.document_id, engine_now(), f.of_owner, ARRAY[NULL, most[2], NULL])
-        UNION ALL
-        SELECT FROM budget_passed(f.owner_id, f.document_id, engine_now(), f.of_all, ARRAY[NULL, NULL, most[3]]))
-)
-SELECT requeue_job(id, NULL) FROM together;
-
 -- name: provider_file(provider, account, owner, sha256)
 -- A file that the provider still has, with time to ask about it.
 SELECT name, uri FROM provider_files
