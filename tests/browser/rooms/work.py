@@ -30,9 +30,8 @@ def is_dead(engine: Engine, job: UUID) -> bool:
 def fill_rooms(member: Visitor) -> str:
     """A key, a second person, a stopped webhook with a log, prompts and notifications; answers the webhook's id."""
     member.ask("POST", "/keys", json={"name": "A script with a name that is longer than most names", "scope": "write"})
-    with member.place.client() as other:
-        email = f"somebody.with.a.long.address.{uuid4().hex}@department.example.org"
-        other.post("/api/v1/account", json={"email": email, "password": "correct horse battery"})
+    email = f"somebody.with.a.long.address.{uuid4().hex}@department.example.org"
+    member.place.sign_up(email)
     member.ask("POST", "/members", json={"email": email, "role": "reader"})
     address = "https://hooks.example.org/a/rather/long/address/of/a/webhook/0f9a8b7c6d5e4f3a2b1c"
     hook = str(member.ask("POST", "/webhooks", json={"address": address})["id"])
