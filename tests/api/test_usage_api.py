@@ -123,7 +123,7 @@ def test_the_client_reads_the_present_month(web: WebProcess, key: str) -> None:
 def say(
     web: WebProcess, key: str, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str], *arguments: str
 ) -> str:
-    patch.setattr(sys, "argv", ["octavo", "usage", "--server", web.address, "--key", key, *arguments])
+    patch.setattr(sys, "argv", ["octavo", *arguments, "--server", web.address, "--key", key])
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
@@ -133,14 +133,30 @@ def say(
 def test_the_command_line_says_it_in_a_table(
     web: WebProcess, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = say(web, key, monkeypatch, capsys, "--month", "2026-03")
+    said = say(web, key, monkeypatch, capsys, "usage", "--month", "2026-03")
     assert "2.25 USD of 5.00 USD, 0.5000 USD of it estimated" in said
     assert "0.2500 USD by using 1 answer again" in said
     assert "2026-02 0.1250 USD" in said
     assert "enrich_chunks" in said
     assert "minutes.pdf" in said
-    data = json.loads(say(web, key, monkeypatch, capsys, "--month", "2026-03", "--json"))
+    data = json.loads(say(web, key, monkeypatch, capsys, "usage", "--month", "2026-03", "--json"))
     assert data["saved_usd"] == 0.25
     assert UUID(data["documents"][0]["document_id"])
-    nothing = say(web, key, monkeypatch, capsys, "--month", "2020-01")
+    nothing = say(web, key, monkeypatch, capsys, "usage", "--month", "2020-01")
     assert "0.00 USD of 5.00 USD" in nothing
+
+
+def test_the_command_line_shows_and_sets_what_models_may_cost(
+    web: WebProcess, key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def budgets(*arguments: str) -> str:
+        return " ".join(say(web, key, monkeypatch, capsys, "budgets", *arguments).split())
+
+    assert "Owner 5.00 USD a month" in budgets("show")
+    assert "Document 8.00 USD (the settings say 3.00 USD)" in budgets("set", "--document", "8", "--month", "50")
+    document = json.loads(budgets("set", "--document", "usual", "--month", "usual", "--json"))["document"]
+    assert document == {"usd": 3.0, "usual_usd": 3.0, "is_set": False}
+    headers = {"authorization": f"Bearer {key}"}
+    (one,) = httpx.get(f"{web.address}/api/v1/documents", headers=headers).json()["items"]
+    assert "Budget 4.50 USD, usually 3.00 USD Spent 1.75 USD Most 5.00 USD" in budgets("raise", one["id"][:8], "4.50")
+    assert "Budget 4.50 USD" in budgets("show", one["id"][:8])

@@ -13,6 +13,7 @@ from octavo.cli import (
     add,
     analyse,
     ask,
+    budgets,
     connections,
     convert,
     diff,
@@ -53,6 +54,7 @@ app.add_typer(analyse.app)
 app.add_typer(usage.app)
 app.add_typer(extract.app)
 app.add_typer(convert.app)
+app.add_typer(budgets.app, name="budgets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")

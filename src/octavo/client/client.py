@@ -16,6 +16,7 @@ from octavo.client.address import read_key
 from octavo.client.analysing import AnalysisCalls
 from octavo.client.answers import AnswerSources, AnswerText, follow_answer
 from octavo.client.bodies import FileBody, OnProgress
+from octavo.client.budgets import BudgetCalls
 from octavo.client.connections import Connection, Decision, Rebuilding
 from octavo.client.conversions import ConversionCalls
 from octavo.client.errors import Damaged
@@ -392,6 +393,11 @@ class Client:
     async def read_usage(self, month: str | None = None) -> Usage:
         """What models cost in a month, as `2026-11`; in this one, if none is named."""
         return read_record(Usage, await self._get("/usage", {"month": month} if month else {}))
+
+    @property
+    def budgets(self) -> BudgetCalls:
+        """What models may cost."""
+        return BudgetCalls(self._wire)
 
     async def list_keys(self) -> Page[Key]:
         return await self._list(Key, "/keys", {})

@@ -22,6 +22,7 @@ from octavo.web.api import (
     admin,
     analyses,
     ask,
+    budgets,
     collections,
     connections,
     conversion_pictures,
@@ -116,6 +117,7 @@ def _routes() -> APIRouter:
         jobs,
         events,
         published,
+        budgets,
         usage,
         connections,
     )

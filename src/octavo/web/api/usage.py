@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from octavo.ai.budgets import Budgets, read_budgets
 from octavo.ai.usage import Usage, read_usage
 from octavo.web.api import problems
 from octavo.web.parts import PartsOf, Reading
@@ -18,6 +19,7 @@ Month = Annotated[str | None, Query(pattern=r"^[12]\d{3}-(0[1-9]|1[0-2])$", desc
 @router.get("/usage", responses=problems(401, 422))
 async def usage(parts: PartsOf, caller: Reading, month: Month = None) -> Usage:
     """What models cost you in a month, for what, and what was saved by using answers again."""
-    budget = parts.settings.owner_budget
+    owner, everybody, usual = caller.owner_id, caller.is_admin, Budgets.of(parts.settings)
     async with parts.database.connection() as connection:
-        return await read_usage(connection, caller.owner_id, month, budget_usd=budget, everybody=caller.is_admin)
+        budgets = await read_budgets(connection, owner, usual, everybody=everybody)
+        return await read_usage(connection, owner, month, budget_usd=budgets.owner.usd, everybody=everybody)
