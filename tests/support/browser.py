@@ -63,6 +63,12 @@ LEFT_BEHIND = """
     WHERE s.token_hash = %s AND o.kind <> 'local' AND j.status IN ('queued', 'processing', 'paused')"""
 DESKTOP, PHONE = (1440, 900), (390, 844)
 AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]
+COLOURS_ARE_THERE = """async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const running = document.getAnimations().filter((one) => one instanceof CSSTransition);
+  await Promise.allSettled(running.map((one) => one.finished));
+}"""
 # A refusal is also an error in the console, but who listens to that may miss what happens while a page is loaded.
 REPORT_REFUSALS = """
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -336,20 +342,34 @@ class Visitor:
 # What holds on every page ------------------------------------------------------------------------------------------
 
 
-def check_axe(page: Page, *, beside: Iterable[str] = ()) -> None:
-    """No violation of WCAG A and AA that can be found without a person; `beside` are rules that do not count."""
+def check_axe(page: Page, *, dark_too: bool = False) -> None:
+    """No violation of WCAG A and AA that can be found without a person."""
     page.wait_for_load_state()
-    # All of the page is in sight, because what happens to lie under a fixed bar counts as covered.
+    page.evaluate(AXE_SCRIPT)  # by the debugger, which the page's policy does not bind
+    with _all_in_sight(page):
+        _run_axe(page, {"type": "tag", "values": AXE_RULES})
+        if dark_too:  # where only colours differ
+            page.emulate_media(color_scheme="dark")
+            page.evaluate(COLOURS_ARE_THERE)
+            _run_axe(page, {"type": "rule", "values": COLOUR_RULES})
+            page.emulate_media(color_scheme="light")
+
+
+@contextmanager
+def _all_in_sight(page: Page) -> Generator[None]:
+    """What happens to lie under a fixed bar would count as covered."""
     size = page.viewport_size or {"width": DESKTOP[0], "height": DESKTOP[1]}
     whole = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": size["width"], "height": max(size["height"], int(whole) + 100)})
-    page.evaluate(AXE_SCRIPT)  # by the debugger, which the page's policy does not bind
-    rules = {name: {"enabled": False} for name in beside}
-    options = json.dumps({"runOnly": {"type": "tag", "values": AXE_RULES}, "rules": rules})
+    yield
+    page.set_viewport_size(size)
+
+
+def _run_axe(page: Page, rules: dict[str, Any]) -> None:
+    options = json.dumps({"runOnly": rules, "resultTypes": ["violations"]})
     found: list[Mapping[str, Any]] = page.evaluate(
         f"axe.run(document, {options}).then((results) => results.violations)"
     )
-    page.set_viewport_size(size)
     said = [f"{one['id']}: {one['help']}\n    {node['html']}\n    {node['failureSummary']}"
             for one in found for node in one["nodes"]]  # fmt: skip
     assert not found, f"{page.url}\n" + "\n".join(said)

@@ -10,8 +10,6 @@ from tests.browser.rooms.work import fill_map, fill_rooms, make_dead_letters
 from tests.support.browser import DESKTOP, PHONE, Place, check_axe, no_sideways_scroll
 
 SMALL, TOUCH = (320, 700), 44
-LOOKS = [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")]
-MISSING = "00000000-0000-7000-8000-000000000000"
 NOBODYS = [
     "/sign-in",
     "/sign-up",
@@ -34,47 +32,47 @@ EMPTY = [
     "/conversions",
     "/search",
 ]
-look = pytest.mark.parametrize(("size", "scheme"), LOOKS, ids=[f"{size[0]}-{scheme}" for size, scheme in LOOKS])
+sizes = pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
 
 
-@look
-def test_pages_for_somebody_new(open_browser: OpenBrowser, size: tuple[int, int], scheme: str) -> None:
-    visitor = open_browser(size=size, scheme=scheme)
+@sizes
+def test_pages_for_somebody_new(open_browser: OpenBrowser, size: tuple[int, int]) -> None:
+    visitor = open_browser(size=size)
     visitor.watch.expect("404", "403")
     visitor.open("/library")
     for path in NOBODYS:
         visitor.goto(path)
-        check_axe(visitor.page)
+        check_axe(visitor.page, dark_too=True)
         no_sideways_scroll(visitor.page)
 
 
-@look
-def test_empty_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, int], scheme: str) -> None:
-    member = open_browser(place.sign_up(), size=size, scheme=scheme)
+@sizes
+def test_empty_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
+    member = open_browser(place.sign_up(), size=size)
     for path in EMPTY:
-        check_axe(member.open(path))
+        check_axe(member.open(path), dark_too=True)
         no_sideways_scroll(member.page)
 
 
-@look
-def test_full_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, int], scheme: str) -> None:
-    member = open_browser(place.sign_up(), size=size, scheme=scheme)
+@sizes
+def test_full_rooms(place: Place, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
+    member = open_browser(place.sign_up(), size=size)
     member.open("/settings/account")
     hook = fill_rooms(member)
     fill_map(member, 12)
     key = member.ask("GET", "/keys")["items"][0]["id"]
     more = ["/connections?view=list", f"/settings/webhooks/{hook}", f"/settings/keys/{key}/revoke"]
     for path in [*EMPTY, *more]:
-        check_axe(member.open(path))
+        check_axe(member.open(path), dark_too=True)
         no_sideways_scroll(member.page)
 
 
-@look
-def test_operations(place: Place, open_browser: OpenBrowser, size: tuple[int, int], scheme: str) -> None:
-    admin = open_browser(place.admin(), size=size, scheme=scheme)
+@sizes
+def test_operations(place: Place, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
+    admin = open_browser(place.admin(), size=size)
     (letter,) = make_dead_letters(place, 1)
     for path in ["/operations", "/operations/jobs", "/operations/jobs?status=complete", f"/operations/jobs/{letter}"]:
-        check_axe(admin.open(path))
+        check_axe(admin.open(path), dark_too=True)
         no_sideways_scroll(admin.page)
 
 
