@@ -60,6 +60,7 @@ class Analysis:
     cost_usd: float
     workers: int
     retries: int
+    paused: int
     health: Health
     last_heartbeat: datetime | None
     error: JobError | None
@@ -255,6 +256,7 @@ def _as_analysis(row: Row, errors: list[LoggedError]) -> Analysis:
         cost_usd=float(row["cost_usd"]),
         workers=row["workers"],
         retries=row["retries"],
+        paused=counts.paused,
         health=health_of(counts),
         last_heartbeat=row["heartbeat_at"],
         error=_error(row),

@@ -12,7 +12,7 @@ from typing import Literal
 from octavo.jobs.views import JobView
 from octavo.library.documents import Document
 from octavo.library.embedding import KIND as EMBEDDING
-from octavo.model.errors import RETRY_RULES, OctavoError
+from octavo.model.errors import RETRY_RULES, OctavoError, OverBudget
 from octavo.model.states import JobStatus
 from octavo.web.pages.wording import count_of, format_date, format_eta, format_span
 
@@ -123,7 +123,8 @@ def _unfinished(document: Document, job: JobView, now: datetime) -> Words:
         return Words("run", "", None, counted, (CANCEL,), progress.done, progress.total, format_eta(job.eta))
     why = job.waiting_because
     if why and why.reason == "paused" and why.facts.get("code") == "OVER_BUDGET":
-        return Words("warn", "pause", "Over budget", why.facts.get("message") or why.detail, (RAISE_BUDGET,))
+        told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
+        return Words("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
     line = _sentence(why.detail) if why else None
     return Words("", "clock", "Waiting", line, (CANCEL,))
 

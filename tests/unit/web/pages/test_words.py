@@ -12,6 +12,7 @@ import pytest
 from octavo.jobs.views import Eta, JobError, JobView, Progress
 from octavo.jobs.waiting import waiting_because
 from octavo.library.documents import Document
+from octavo.model.errors import OverBudget
 from octavo.model.states import JobStatus
 from octavo.web.pages.words import Words, describe
 
@@ -188,7 +189,9 @@ def test_a_waiting_document_says_why(name: str) -> None:
 
 
 def test_over_budget_names_the_money() -> None:
-    job = waiting("paused", code="OVER_BUDGET", message="$0.60 of $0.60 spent") | {"status": JobStatus.PAUSED}
+    """And not first what the chip says already."""
+    told = OverBudget("$0.60 of $0.60 spent").line
+    job = waiting("paused", code="OVER_BUDGET", message=told) | {"status": JobStatus.PAUSED}
     assert said(words({"status": "pending"}, job)) == ("warn", "Over budget", "$0.60 of $0.60 spent", ["Raise budget"])
 
 
