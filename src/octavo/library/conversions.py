@@ -74,6 +74,14 @@ class Sureness:
     broken: int
 
 
+class ModelCost(NamedTuple):
+    """Of all models that were asked for it; no calls: what they said was known already, or nobody was asked."""
+
+    calls: int
+    tokens: int
+    cost_usd: float
+
+
 class ResultFile(NamedTuple):
     key: str
     bytes: int
@@ -120,6 +128,11 @@ async def show_sureness(connection: Connection, owner: UUID, conversions: Sequen
     async with connection.cursor(row_factory=class_row(Sureness)) as rows:
         await rows.execute(QUERIES.sureness, {"owner": owner, "ids": list(conversions)})
         return {one.id: one for one in await rows.fetchall()}
+
+
+async def show_model_cost(connection: Connection, owner: UUID, conversion: UUID) -> ModelCost:
+    row = await (await connection.execute(QUERIES.model_cost, {"owner": owner, "id": conversion})).fetchone()
+    return ModelCost(*row) if row else ModelCost(0, 0, 0.0)
 
 
 async def find_result(connection: Connection, owner: UUID, conversion: UUID, kind: str = "result_xml") -> ResultFile:

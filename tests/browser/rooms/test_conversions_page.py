@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -14,6 +15,14 @@ from tests.support.pdf import Pdf, Words
 HOSTILE = "<img src=x onerror=alert(1)>.pdf"
 NUMBER_LEFT, NUMBER_TOP = 72, 100
 FIRST = ("Invoice no: A-17", "Date: 2024-08-15", "Item Quantity Price Amount")
+SAID = {"name": "total", "value": "12.50", "quote": "Total: 12.50 EUR"}
+MODEL = {
+    "task": "extract_fields",
+    "fields": ["total", "buyer"],
+    "made_by": "gemini:gemini-2.5-flash",
+    "said": [SAID],
+    "error": None,
+}
 MINE = "name: mine_v1\nextends: invoice_v1\ntitle: Mine\n"
 
 
@@ -97,8 +106,16 @@ def test_a_pdf_becomes_values_on_its_pages_and_a_corrected_one_is_in_the_xml(
     check_axe(page)
     page.locator(".tabs").get_by_role("link", name="XML").click()
     expect(page.locator(".cv-xml")).to_contain_text("99.00")
-    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     address = f"{page.url.split('?')[0]}?field=total"
+    told = "UPDATE revisions SET record = jsonb_set(record, '{model}', %s) WHERE conversion_id = %s"
+    place.database.run(told, json.dumps(MODEL), page.url.split("?")[0].rsplit("/", 1)[1])
+    member.open(address)
+    asked = page.get_by_role("region", name="Asked a model")
+    expect(asked).to_contain_text("gemini:gemini-2.5-flash was asked for what the rules missed: total, buyer.")
+    expect(asked.get_by_role("listitem")).to_contain_text("Corrected")
+    expect(asked).to_contain_text("It said nothing of buyer.")
+    check_axe(page)
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     for path, name in ((address, "one"), ("/conversions", "queue")):
         member.open(path)
         no_sideways_scroll(page)

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from octavo.ai.opening import open_gateway
+from octavo.library.conversions import show_model_cost
 from octavo.model.settings import Settings
 from tests.support.conversions import convert, converted
 from tests.support.fake_ai import FakeGemini
@@ -32,7 +33,9 @@ async def record_of(desk: Desk, owner: UUID, folder: Path, gemini: FakeGemini) -
         found = await converted(desk, owner, begun.id)
     assert found.status == "complete", found.error_message
     record = json.loads(found.record or "")
-    return record | {"values": {row[0]: row for row in record["values"]}}
+    async with desk.database.connection() as connection:
+        cost = await show_model_cost(connection, owner, begun.id)
+    return record | {"values": {row[0]: row for row in record["values"]}, "cost": cost}
 
 
 async def test_what_a_model_finds_has_its_place(desk: Desk, owner: UUID, folder: Path) -> None:
@@ -47,6 +50,9 @@ async def test_what_a_model_finds_has_its_place(desk: Desk, owner: UUID, folder:
     assert (value, place[-1], verified) == ("X-8", "called X-8", True)
     told = {"task": "extract_fields", "fields": ["invoice_number"], "made_by": "gemini:gemini-2.5-flash", "error": None}
     assert record["model"] == told | {"said": said["fields"]}
+    assert record["cost"].calls == 1
+    assert record["cost"].tokens > 0
+    assert record["cost"].cost_usd > 0
 
 
 async def test_a_model_that_cannot_answer_costs_no_conversion(desk: Desk, owner: UUID, folder: Path) -> None:

@@ -44,6 +44,12 @@ CROSS JOIN LATERAL (
     FROM jsonb_array_elements(r.record -> 'values') v) s
 WHERE c.owner_id = :owner AND c.id = ANY (:ids);
 
+-- name: model_cost(owner, id)
+-- What asking models for a conversion cost; without calls an earlier answer was used.
+SELECT count(*) AS calls, coalesce(sum(tokens_in + tokens_out), 0)::bigint AS tokens,
+       coalesce(sum(cost_usd), 0)::double precision AS cost_usd
+FROM ai_calls WHERE job_id = :id AND owner_id = :owner AND state <> 'reserved' AND fault IS DISTINCT FROM 'over_budget';
+
 -- name: file(owner, id, kind)
 SELECT f.key, o.bytes, encode(o.sha256, 'hex') AS sha256
 FROM conversions c JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = :kind JOIN objects o ON o.key = f.key

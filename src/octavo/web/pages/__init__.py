@@ -12,7 +12,7 @@ from fastapi.templating import Jinja2Templates
 from octavo import __version__
 from octavo.web.assets import asset
 from octavo.web.pages.frame import Frame
-from octavo.web.pages.wording import format_ago, format_bytes, format_day, format_moment, format_number
+from octavo.web.pages.wording import format_ago, format_bytes, format_day, format_dollars, format_moment, format_number
 
 THEME_COOKIE = "octavo_theme"
 THEMES = ("light", "dark")
@@ -28,7 +28,7 @@ templates = Jinja2Templates(Path(__file__).parent.parent / "templates", context_
 templates.env.trim_blocks = templates.env.lstrip_blocks = True
 cast("dict[str, object]", templates.env.globals)["asset"] = asset
 cast("dict[str, object]", templates.env.filters).update(bytes=format_bytes, day=format_day, number=format_number)
-cast("dict[str, object]", templates.env.filters).update(ago=format_ago, moment=format_moment)
+cast("dict[str, object]", templates.env.filters).update(ago=format_ago, dollars=format_dollars, moment=format_moment)
 
 
 def render(request: Request, template: str, frame: Frame | None, status: int = 200, **values: object) -> HTMLResponse:

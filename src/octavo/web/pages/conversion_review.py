@@ -26,12 +26,14 @@ from octavo.library.conversions import (
     find_result,
     list_revisions,
     show_conversion,
+    show_model_cost,
     show_sureness,
 )
 from octavo.model.errors import BadInput, NotFound, OctavoError
 from octavo.model.states import JobStatus
 from octavo.web.pages import back_to, render
 from octavo.web.pages.conversion_fields import Laid, changes_between, lay_out, marks_on
+from octavo.web.pages.conversion_model import describe_model
 from octavo.web.pages.conversion_words import describe_conversion
 from octavo.web.pages.conversions import ConversionsFrame
 from octavo.web.pages.frame import Frame
@@ -153,6 +155,7 @@ async def _shown(parts: Parts, frame: Frame, conversion: UUID, asked: Asked) -> 
         job = (await find_jobs(connection, owner, [conversion])).get(conversion)
         sure = (await show_sureness(connection, owner, [conversion])).get(conversion)
         values = await _values(connection, owner, found, asked.revision)
+        cost = await show_model_cost(connection, owner, conversion)
     shown: dict[str, Any] = {
         "found": found,
         "words": describe_conversion(found, job, sure, frame.now),
@@ -164,6 +167,7 @@ async def _shown(parts: Parts, frame: Frame, conversion: UUID, asked: Asked) -> 
         laid = lay_out(values.conversion, values.mapping, values.of(1))
         shown |= _fields(laid, asked) | await _sheets(parts, owner, found)
         shown |= _page(laid, asked, shown["sheets"])
+        shown["model"] = describe_model(values.conversion.asked, laid, cost)
         shown["is_latest"] = values.number == found.revision
         shown["history"] = _history(values) if asked.view == "history" else []
         shown["xml"] = await asyncio.to_thread(_xml, values) if asked.view == "xml" else ""

@@ -26,6 +26,11 @@ def format_bytes(size: int) -> str:
     return f"{amount:.1f} TB"
 
 
+def format_dollars(amount: float) -> str:
+    """$3.12, and $0.0004 where cents would hide it."""
+    return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:,.2f}"  # noqa: PLR2004 - a cent
+
+
 def format_day(at: datetime, now: datetime) -> str:
     """Precise while it is fresh: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024"."""
     passed = (now - at).total_seconds()

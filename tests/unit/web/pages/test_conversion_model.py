@@ -1,0 +1,58 @@
+"""What the page of a conversion says of the model that was asked: what it said, what was taken, and what it cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from octavo.convert.contract import Asked, Conversion, Said, Value
+from octavo.library.conversions import ModelCost
+from octavo.web.pages.conversion_fields import Cell, Laid
+from octavo.web.pages.conversion_model import describe_model
+
+MODEL = "gemini:gemini-2.5-flash"
+ASKED = Asked("extract_fields", ("invoice_number", "supplier"), MODEL, (Said("invoice_number", "X-8", "called X-8"),))
+PAID, FREE = ModelCost(1, 812, 0.0004), ModelCost(0, 0, 0.0)
+
+
+def laid(value: Value | None, *, by_person: bool = False) -> Laid:
+    return Laid([Cell("invoice_number", "invoice number", "identifier", True, value, by_person)], [])
+
+
+def number(text: str, *, verified: bool = True) -> Value:
+    return Value("invoice_number", text, 0.7 if verified else 0.3, verified=verified)
+
+
+@pytest.mark.parametrize(
+    ("value", "by_person", "word"),
+    [
+        (number("X-8"), False, "Written there"),
+        (number("X-8", verified=False), False, "Unverified"),
+        (number("X-8"), True, "Accepted"),
+        (number("X-9"), True, "Corrected"),
+        (None, False, "Not taken"),
+    ],
+)
+def test_what_became_of_an_answer(value: Value | None, by_person: bool, word: str) -> None:
+    made = describe_model(ASKED, laid(value, by_person=by_person), PAID)
+    assert made
+    assert [(one.label, one.value, one.fate[2]) for one in made.answers] == [("invoice number", "X-8", word)]
+    assert (made.made_by, made.wanted, made.silent) == (MODEL, ["invoice number", "supplier"], ["supplier"])
+    assert made.cost == "$0.0004, 812 tokens"
+
+
+def test_an_answer_that_was_there_already_costs_nothing() -> None:
+    made = describe_model(ASKED, laid(number("X-8")), FREE)
+    assert made
+    assert made.cost == "An earlier answer was used again, for nothing"
+
+
+def test_why_nobody_answered_is_said_with_its_code() -> None:
+    nobody = Asked("extract_fields", ("invoice_number",), error="OVER_BUDGET")
+    made = describe_model(nobody, laid(None), FREE)
+    assert made
+    assert (made.why, made.answers, made.silent) == ("The budget is used up (OVER_BUDGET)", [], [])
+    assert made.cost == "Nothing was paid"
+
+
+def test_where_nothing_was_asked_nothing_is_said() -> None:
+    assert describe_model(Conversion("invoice_v1", ()).asked, laid(None), FREE) is None
