@@ -74,6 +74,11 @@ class BadInput(OctavoError):
     error_class = ErrorClass.VALIDATION
     status = 422
 
+    @property
+    def line(self) -> str:
+        """Of the general kind, what is wrong says it all."""
+        return self.detail if self.detail and type(self) is BadInput else super().line
+
 
 class Defect(OctavoError):
     """Octavo made a mistake. It has been logged; nothing of yours was changed."""

@@ -70,6 +70,11 @@ def test_the_detail_follows_the_title_on_one_line() -> None:
     )
 
 
+def test_of_bad_input_in_general_only_the_detail_is_said() -> None:
+    assert BadInput("The file is damaged.").line == "The file is damaged."
+    assert BadInput().line == "What was given cannot be used."
+
+
 @pytest.mark.parametrize(
     ("error_class", "first_delay", "charged"),
     [
