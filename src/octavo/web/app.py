@@ -30,6 +30,7 @@ from octavo.web.api import (
     documents,
     embeddings,
     events,
+    exports,
     jobs,
     keys,
     mappings,
@@ -108,6 +109,7 @@ def _routes() -> APIRouter:
     library = (
         uploads,
         documents,
+        exports,
         versions,
         embeddings,
         pictures,

@@ -1,0 +1,52 @@
+"""A whole document as one file, and how much there is to do as a monitoring system reads it."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from octavo.web.api import exports
+from tests.support.connections import connect, put_passage
+from tests.support.visitors import House, me
+
+TEXT = 'The gull "naïve"\nflies over 東京 at dawn. '
+
+
+async def test_an_export_has_all_that_the_other_routes_tell(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = await house.browser()
+    one, other = [
+        UUID((await client.post("/api/v1/documents", json={"text": text})).json()["document_id"])
+        for text in (TEXT, "Other words")
+    ]
+    path = f"/api/v1/documents/{one}"
+    early = (await client.get(f"{path}/export")).json()
+    assert (early["document"]["status"], early["markdown"], early["chunks"]) == ("pending", None, [])
+    await connect(house.run, UUID((await me(client))["owner_id"]), one, other)
+    await put_passage(house.run, one, index=1)
+    stored = await house.app.state.parts.bucket.put(f"markdown/{one}", (TEXT * 9000).encode())
+    values = (stored.key, stored.bytes, bytes.fromhex(stored.sha256))
+    await house.run("INSERT INTO objects (key, bytes, sha256) VALUES (%s, %s, %s)", *values)
+    made = (
+        "INSERT INTO artifacts (id, document_id, kind, key, content_type) VALUES (%s, %s, 'markdown', %s, 'text/plain')"
+    )
+    await house.run(made, uuid4(), one, stored.key)
+    monkeypatch.setattr(exports, "MOST_LIMIT", 1)
+    answer = await client.get(f"{path}/export")
+    assert answer.headers["content-disposition"].startswith("attachment")
+    whole = answer.json()
+    assert whole["document"] == (await client.get(path)).json()
+    assert whole["markdown"] == TEXT * 9000
+    for name, number in (("chunks", 2), ("connections", 1)):
+        assert whole[name] == (await client.get(f"{path}/{name}")).json()["items"]
+        assert len(whole[name]) == number
+
+
+async def test_a_monitoring_system_can_read_how_much_there_is_to_do(house: House) -> None:
+    client = await house.browser()
+    await client.post("/api/v1/documents", json={"text": TEXT})
+    answer = await client.get("/metrics")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    lines = answer.text.splitlines()
+    assert {'octavo_jobs{status="queued"} 1', 'octavo_jobs_queued{kind="process_document"} 1'} <= set(lines)
+    assert {'octavo_jobs{status="dead_letter"} 0', 'octavo_workers{state="alive"} 0'} <= set(lines)
