@@ -72,7 +72,7 @@ async def test_raw_bytes_and_corrections(house: House, folder: Path) -> None:
     assert (wrong.status_code, wrong.json()["code"]) == (422, "VALIDATION")
     right = await client.patch(path, json={"values": [{"name": "total", "value": "99.00"}]})
     assert right.json()["revision"] == 2
-    revisions = (await client.get(f"{path}/revisions")).json()
+    revisions = (await client.get(f"{path}/revisions")).json()["items"]
     assert [one["made_by"] for one in revisions] == ["engine", "person"]
     (sample,) = (await client.get("/api/v1/training-samples")).text.splitlines()
     assert json.loads(sample)["conversion"] == found["id"]
@@ -100,6 +100,6 @@ async def test_mappings_are_listed_checked_added_and_have_a_schema(house: House)
     assert "x.yaml: " in broken.json()["detail"]
     mine = {"file": "mine.yaml", "text": "name: mine_v1\nextends: invoice_v1"}
     assert (await client.post("/api/v1/mappings", json=mine)).status_code == 201
-    names = [one["name"] for one in (await client.get("/api/v1/mappings")).json()]
+    names = [one["name"] for one in (await client.get("/api/v1/mappings")).json()["items"]]
     assert names == ["invoice_v1", "pt_simon_invoice_v1", "receipt_v1", "mine_v1"]
     assert b"urn:octavo:mapping:mine_v1" in (await client.get("/api/v1/mappings/mine_v1/schema")).content

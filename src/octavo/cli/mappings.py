@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_json
+from octavo.cli.output import print_items, print_json
 from octavo.cli.paths import LocalFile, find_files
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import clean, make_table, open_console, print_on
@@ -35,7 +35,7 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
 
     found = call(Target(server, key), run)
     if as_json:
-        return print_json(found)
+        return print_items(found)
     console = open_console()
     rows = [[one.name, clean(one.title), f"{len(one.fields)}", "own" if one.created_at else ""] for one in found]
     return print_on(console, make_table(console, ["NAME", "TITLE", "FIELDS", ""], rows))

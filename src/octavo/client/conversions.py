@@ -10,10 +10,8 @@ from typing import Literal
 from urllib.parse import quote
 from uuid import UUID
 
-from pydantic import TypeAdapter
-
 from octavo.client.bodies import FileBody
-from octavo.client.reading import read_record, validate
+from octavo.client.reading import read_page, read_record
 from octavo.client.records import Problem
 from octavo.client.wire import Ask, Wire
 
@@ -64,9 +62,6 @@ class MappingSummary:
     text: str = ""
 
 
-_SUMMARIES = TypeAdapter(list[MappingSummary])
-
-
 class ConversionCalls:
     """One method for each call."""
 
@@ -101,7 +96,7 @@ class ConversionCalls:
         return answer.content if answer else b""
 
     async def list_mappings(self) -> list[MappingSummary]:
-        return validate(_SUMMARIES, await self._wire.call(Ask("GET", "/mappings", repeatable=True)))
+        return read_page(MappingSummary, await self._wire.call(Ask("GET", "/mappings", repeatable=True))).items
 
     async def show_mapping(self, name: str) -> MappingSummary:
         ask = Ask("GET", f"/mappings/{quote(name, safe='')}", repeatable=True)

@@ -237,14 +237,14 @@ async def correct(parts: PartsOf, caller: Writing, conversion: UUID, wanted: Cor
 
 
 @router.get("/conversions/{conversion}/revisions", responses=problems(401, 404, 422))
-async def revisions(parts: PartsOf, caller: Reading, conversion: UUID) -> list[RevisionView]:
+async def revisions(parts: PartsOf, caller: Reading, conversion: UUID) -> Page[RevisionView]:
     """What was found first, and each correction of it."""
     async with parts.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         made = await library.list_revisions(connection, caller.owner_id, conversion)
         mapping = await _mapping(connection, caller.owner_id, found)
     read = mapping.read()
-    return [
+    views = [
         RevisionView(
             number=one.number,
             made_by=one.made_by,
@@ -254,6 +254,7 @@ async def revisions(parts: PartsOf, caller: Reading, conversion: UUID) -> list[R
         )
         for one in made
     ]
+    return Page(views, None)
 
 
 @router.get("/conversions/{conversion}/download", responses=problems(401, 404, 409, 410, 422), response_class=Response)

@@ -15,6 +15,7 @@ from octavo.convert.xml import schema_of
 from octavo.intake.mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.intake.names import clean_filename
 from octavo.model.errors import NotFound
+from octavo.model.pages import Page
 from octavo.owners import Caller
 from octavo.web.api import problems
 from octavo.web.parts import Parts, PartsOf, Reading, Writing
@@ -50,11 +51,11 @@ class MappingView(MappingSummary):
 
 
 @router.get("", responses=problems(401))
-async def mappings(parts: PartsOf, caller: Reading) -> list[MappingSummary]:
+async def mappings(parts: PartsOf, caller: Reading) -> Page[MappingSummary]:
     """Those that come with Octavo, then your own."""
     async with parts.database.connection() as connection:
         found = await list_mappings(connection, caller.owner_id)
-    return await asyncio.to_thread(lambda: [_summary(one) for one in found])
+    return Page(await asyncio.to_thread(lambda: [_summary(one) for one in found]), None)
 
 
 @router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
