@@ -130,11 +130,14 @@ def status(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def stop() -> None:
+def stop(as_json: AsJson = False) -> None:
     """Stop what `octavo up` started, and wait until it is gone."""
     from octavo.ops.status import stop as stop_everything
 
-    typer.echo("Stopped." if stop_everything(load_settings()) else "Nothing was running.")
+    stopped = stop_everything(load_settings())
+    if as_json:
+        return typer.echo(json.dumps({"stopped": stopped}))
+    return typer.echo("Stopped." if stopped else "Nothing was running.")
 
 
 @app.command()

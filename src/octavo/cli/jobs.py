@@ -125,6 +125,7 @@ def retry(
     jobs: Ids,
     from_stage: Annotated[str | None, typer.Option(help="Do this stage and all after it again.")] = None,
     start_over: Annotated[bool, typer.Option("--start-over", help="Do everything again.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Put jobs that failed, were cancelled or are paused back in line; finished stages are not done again."""
     if from_stage is not None and start_over:
@@ -137,11 +138,11 @@ def retry(
 
         return await retry_jobs(connection, None, wanted, from_stage=stage)
 
-    typer.echo(f"Back in line: {act(run)}.")
+    say_changed("Back in line", act(run), as_json)
 
 
 @app.command()
-def cancel(jobs: Ids) -> None:
+def cancel(jobs: Ids, as_json: AsJson = False) -> None:
     """Stop jobs and what follows from them, at once."""
     wanted = read_ids(jobs)
 
@@ -150,7 +151,7 @@ def cancel(jobs: Ids) -> None:
 
         return await cancel_jobs(connection, None, wanted)
 
-    typer.echo(f"Cancelled: {act(run)}.")
+    say_changed("Cancelled", act(run), as_json)
 
 
 @app.command("dead-letters")
@@ -185,10 +186,7 @@ def change_dead_letters(jobs: Sequence[str], *, again: bool, as_json: bool) -> N
         wanted = await all_dead_letters(connection) if everything else named
         return await (requeue_dead_letters if again else discard_dead_letters)(connection, wanted)
 
-    changed = act(run)
-    typer.echo(
-        json.dumps({"changed": changed}) if as_json else f"{'Back in line' if again else 'Discarded'}: {changed}."
-    )
+    say_changed("Back in line" if again else "Discarded", act(run), as_json)
 
 
 # What was given ----------------------------------------------------------------------------------------------------
@@ -279,6 +277,10 @@ def as_json_text(value: JobView | Page[JobView]) -> str:
 
     form: TypeAdapter[Any] = TypeAdapter(JobView if isinstance(value, JobView) else Page[JobView])
     return form.dump_json(value, indent=2).decode()
+
+
+def say_changed(what: str, changed: int, as_json: bool) -> None:
+    typer.echo(json.dumps({"changed": changed}) if as_json else f"{what}: {changed}.")
 
 
 def print_page(page: Page[JobView], as_json: bool) -> None:

@@ -33,27 +33,30 @@ def list_all(as_json: AsJson = False) -> None:
 
 
 @app.command("run")
-def run_now(name: Name) -> None:
+def run_now(name: Name, as_json: AsJson = False) -> None:
     """Run a schedule now, whenever it would be due."""
     from octavo.jobs.schedules import run_now as start_now
 
-    typer.echo(f"Job {act(lambda connection: start_now(connection, name))} is in line.")
+    job = act(lambda connection: start_now(connection, name))
+    typer.echo(json.dumps({"job_id": str(job)}) if as_json else f"Job {job} is in line.")
 
 
 @app.command("on")
-def switch_on(name: Name) -> None:
+def switch_on(name: Name, as_json: AsJson = False) -> None:
     """Let a schedule run again."""
-    _switch(name, enabled=True)
+    _switch(name, enabled=True, as_json=as_json)
 
 
 @app.command("off")
-def switch_off(name: Name) -> None:
+def switch_off(name: Name, as_json: AsJson = False) -> None:
     """Keep a schedule from running."""
-    _switch(name, enabled=False)
+    _switch(name, enabled=False, as_json=as_json)
 
 
-def _switch(name: str, *, enabled: bool) -> None:
+def _switch(name: str, *, enabled: bool, as_json: bool) -> None:
     from octavo.jobs.schedules import enable
 
     act(lambda connection: enable(connection, name, enabled=enabled))
-    typer.echo(f"{name} is switched {'on' if enabled else 'off'}.")
+    if as_json:
+        return typer.echo(json.dumps({"name": name, "enabled": enabled}))
+    return typer.echo(f"{name} is switched {'on' if enabled else 'off'}.")
