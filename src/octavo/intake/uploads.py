@@ -253,11 +253,14 @@ class Intake:
         return upload
 
     async def content(self, owner: UUID, upload_id: UUID) -> ObjectStream:
-        """The bytes of the upload that a document is made from; of any other they are refused."""
-        upload = await self.read(owner, upload_id)
-        if not upload.is_canonical or upload.object_key is None:
+        """The bytes of the upload that a document is made from, a twin's own one too; of any other they are refused."""
+        async with self._database.connection() as connection:
+            row = await (await connection.execute(QUERIES.content_key, {"owner": owner, "id": upload_id})).fetchone()
+        if row is None:
+            raise NotFound
+        if row[0] is None:
             raise NotCanonical
-        return await self._bucket.stream(upload.object_key)
+        return await self._bucket.stream(row[0])
 
     # Parts of them -----------------------------------------------------------------------------------------------
 

@@ -39,6 +39,12 @@ SELECT id, owner_id, document_id, process_id, state, is_canonical, duplicates, f
        (SELECT duplicate_of FROM documents d WHERE d.id = uploads.document_id) AS duplicate_of
 FROM uploads WHERE id = :id AND owner_id = :owner;
 
+-- name: content_key(owner, id)
+-- Where the bytes of an upload are; null when no document is made from it, or not any more.
+SELECT a.key FROM uploads u
+LEFT JOIN artifacts a ON u.state = 'uploaded' AND a.document_id = u.document_id AND a.kind = 'source' AND a.revision = 0
+WHERE u.id = :id AND u.owner_id = :owner;
+
 -- name: set_received(owner, id, key, bytes, sha256)
 -- The bytes are there; answers what was received before, or nothing when the upload is closed.
 UPDATE uploads SET object_key = :key, bytes = :bytes, sha256 = decode(:sha256, 'hex'), received_at = clock_timestamp()
