@@ -191,9 +191,13 @@ def test_panels_are_drawers_where_there_is_no_room(place: Place, open_browser: O
     expect(page.get_by_role("heading", name="The end")).to_be_in_viewport()
     if width < 960:
         expect(page.locator("#about")).to_be_hidden()
-        page.locator("[data-open=about]").locator("visible=true").click()
+        page.locator("[data-open=about]").locator("visible=true").last.click()
         expect(page.locator("#about")).to_be_visible()
         check_axe(page)
+    if width < 720:
+        page.keyboard.press("Escape")
+        page.get_by_role("navigation", name="Reader").get_by_role("link", name="Connections").click()
+        expect(page.locator("#connections")).to_be_visible()
 
 
 def test_a_closed_panel_stays_closed(member: Visitor) -> None:

@@ -88,7 +88,8 @@ def test_a_small_phone_has_every_place_in_its_bar_or_one_step_behind(
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= SMALL[0]
         assert min(box["width"], box["height"]) >= TOUCH
-    more, settings = page.get_by_role("button", name="More", exact=True), page.get_by_role("link", name="Settings")
+    rail = page.locator(".rail")
+    more, settings = rail.get_by_role("button", name="More"), rail.get_by_role("link", name="Settings")
     expect(settings).to_be_hidden()
     more.focus()
     page.keyboard.press("Enter")

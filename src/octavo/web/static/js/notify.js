@@ -29,7 +29,7 @@ function show(button) {
   button.hidden = false;
   button.disabled = refused;
   button.setAttribute("aria-pressed", String(isWanted()));
-  one("span", button).textContent = refused ? "This browser does not allow it" : isWanted() ? "Told in this browser" : "Tell me in this browser";
+  one("span", button).textContent = refused ? "This browser does not allow notices" : isWanted() ? "Told in this browser" : "Tell me in this browser";
 }
 
 /** @param {import("./live.js").Happening} event */
