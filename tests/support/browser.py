@@ -231,73 +231,17 @@ class Watch:
             self.wrong.append(f"outside: {request.url}")
 
 
-class Visitor:
-    """A browser with a fresh profile, the API of the same owner, and a watch over both."""
+class Program:
+    """Somebody by the API alone."""
 
-    def __init__(self, place: Place, browser: Browser, session: str | None = None, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, place: Place, session: str | None) -> None:
         self.place = place
-        self.watch = Watch(place.address)
-        size = options.pop("size", DESKTOP)
-        self.context: BrowserContext = browser.new_context(
-            base_url=place.address,
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme=options.pop("scheme", "light"),
-            java_script_enabled=options.pop("scripts", True),
-            reduced_motion="reduce",
-            **options,
-        )
-        self.context.add_init_script(REPORT_REFUSALS)
-        self.context.on("page", self.watch.follow)
-        if session:
-            self.context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": place.address}])
-        self.page: Page = self.context.new_page()
         self.api = place.client(session)
-        self._others: list[Visitor] = []
 
-    @property
-    def session(self) -> str:
-        """The cookie; somebody who came without one got it with the first page."""
-        for cookie in self.context.cookies(self.place.address):
-            if cookie.get("name") == SESSION_COOKIE:
-                return cookie.get("value", "")
-        raise AssertionError("this browser has no session yet")
-
-    def open(self, path: str) -> Page:
-        answer = self.page.goto(path)
-        assert answer is not None
-        assert answer.ok, f"{path}: {answer.status}"
-        self._act_for_page()
-        return self.page
-
-    def goto(self, path: str) -> Response:
-        """Whatever the answer is."""
-        answer = self.page.goto(path)
-        assert answer is not None
-        return answer
-
-    def _act_for_page(self) -> None:
-        if SESSION_COOKIE not in self.api.cookies:
-            self.api.cookies.set(SESSION_COOKIE, self.session)
-
-    def twin(self, **options: Any) -> Visitor:  # noqa: ANN401 - as for a context
-        """Another browser of the same owner."""
-        browser = self.context.browser
-        assert browser
-        other = Visitor(self.place, browser, self.session, **options)
-        self._others.append(other)
-        return other
-
-    def end(self, *, check: bool = True) -> None:
-        for other in self._others:
-            other.end(check=check)
-        self.context.close()
+    def end(self) -> None:
         if session := self.api.cookies.get(SESSION_COOKIE):
             self.place.drop_work(session)
         self.api.close()
-        if check:
-            self.watch.check()
-
-    # By the API ------------------------------------------------------------------------------------------------------
 
     def ask(self, method: str, path: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - as httpx takes it
         answer = self.api.request(method, f"/api/v1{path}", **more)
@@ -337,6 +281,69 @@ class Visitor:
         document = self.upload(filename, content, **fields)
         self.wait_for(document)
         return document
+
+
+class Visitor(Program):
+    """A browser with a fresh profile, the API of the same owner, and a watch over both."""
+
+    def __init__(self, place: Place, browser: Browser, session: str | None = None, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(place, session)
+        self.watch = Watch(place.address)
+        size = options.pop("size", DESKTOP)
+        self.context: BrowserContext = browser.new_context(
+            base_url=place.address,
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=options.pop("scheme", "light"),
+            java_script_enabled=options.pop("scripts", True),
+            reduced_motion="reduce",
+            **options,
+        )
+        self.context.add_init_script(REPORT_REFUSALS)
+        self.context.on("page", self.watch.follow)
+        if session:
+            self.context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": place.address}])
+        self.page: Page = self.context.new_page()
+        self._others: list[Visitor] = []
+
+    @property
+    def session(self) -> str:
+        """The cookie; somebody who came without one got it with the first page."""
+        for cookie in self.context.cookies(self.place.address):
+            if cookie.get("name") == SESSION_COOKIE:
+                return cookie.get("value", "")
+        raise AssertionError("this browser has no session yet")
+
+    def open(self, path: str) -> Page:
+        answer = self.page.goto(path)
+        assert answer is not None
+        assert answer.ok, f"{path}: {answer.status}"
+        self._act_for_page()
+        return self.page
+
+    def goto(self, path: str) -> Response:
+        """Whatever the answer is."""
+        answer = self.page.goto(path)
+        assert answer is not None
+        return answer
+
+    def _act_for_page(self) -> None:
+        if SESSION_COOKIE not in self.api.cookies:
+            self.api.cookies.set(SESSION_COOKIE, self.session)
+
+    def twin(self, **options: Any) -> Visitor:  # noqa: ANN401 - as for a context
+        """Another browser of the same owner."""
+        browser = self.context.browser
+        assert browser
+        other = Visitor(self.place, browser, self.session, **options)
+        self._others.append(other)
+        return other
+
+    def end(self) -> None:
+        for other in self._others:
+            other.end()
+        self.context.close()
+        super().end()
+        self.watch.check()
 
 
 # What holds on every page ------------------------------------------------------------------------------------------

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import OpenBrowser
-from tests.support.browser import DESKTOP, PHONE, Place, Visitor, check_axe, no_sideways_scroll, until
+from tests.support.browser import (
+    DESKTOP,
+    PHONE,
+    WORK_MS,
+    Place,
+    Program,
+    Visitor,
+    check_axe,
+    no_sideways_scroll,
+    until,
+)
 
 PARAGRAPH = (
     "A raised bog receives nothing but rain, and what it does with that water decides whether it grows or dies. "
@@ -52,6 +64,28 @@ def book(pages: int) -> str:
     return "\f".join(f"Chapter {n}\n=========\n\nPage {n}. {PARAGRAPH * 6}" for n in range(1, pages + 1))
 
 
+@dataclass(frozen=True)
+class Shelf:
+    """Texts that many tests read and none changes; the browsers are each test's own."""
+
+    session: str
+    text: str
+    book: str
+
+
+@pytest.fixture(scope="module")
+def shelf(place: Place) -> Iterator[Shelf]:
+    session = place.sign_up()
+    owner = Program(place, session)
+    yield Shelf(session, owner.add(f"{'long name ' * 15}.md", EVERYTHING), owner.add("book.txt", book(45)))
+    owner.end()
+
+
+@pytest.fixture
+def reader(shelf: Shelf, open_browser: OpenBrowser) -> Visitor:
+    return open_browser(shelf.session)
+
+
 def scroll_to_end(page: Page) -> None:
     page.evaluate("""() => { const text = document.querySelector("#text");
       (text.scrollHeight > text.clientHeight + 1 ? text : document.scrollingElement).scrollTo(0, 1e7) }""")
@@ -65,9 +99,8 @@ def windows(page: Page) -> Locator:
 
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
-def test_who_reads_on_gets_the_next_pages(place: Place, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
-    member = open_browser(place.sign_up(), size=size)
-    page = member.open(f"/documents/{member.add('book.txt', book(45))}")
+def test_who_reads_on_gets_the_next_pages(shelf: Shelf, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
+    page = open_browser(shelf.session, size=size).open(f"/documents/{shelf.book}")
     assert windows(page).count() == 1
 
     def read_on() -> bool:
@@ -81,9 +114,8 @@ def test_who_reads_on_gets_the_next_pages(place: Place, open_browser: OpenBrowse
     expect(page.locator("[rel=next]")).to_have_count(0)
 
 
-def test_earlier_pages_do_not_move_what_is_read(member: Visitor) -> None:
-    document = member.add("book.txt", book(45))
-    page = member.open(f"/documents/{document}?p=21#p-21")
+def test_earlier_pages_do_not_move_what_is_read(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(f"/documents/{shelf.book}?p=21#p-21")
     mark = page.locator("#p-21")
     before = mark.bounding_box()
     assert before
@@ -114,8 +146,8 @@ def test_without_scripts_everything_is_a_link_or_a_form(place: Place, open_brows
     assert page.url.endswith("/library")
 
 
-def test_the_outline_marks_where_one_is_and_leads_on(member: Visitor) -> None:
-    page = member.open(f"/documents/{member.add('book.txt', book(45))}")
+def test_the_outline_marks_where_one_is_and_leads_on(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(f"/documents/{shelf.book}")
     outline = page.get_by_role("complementary", name="Outline")
     outline.get_by_role("link", name="Chapter 7").click()
     expect(page.get_by_role("heading", name="Chapter 7")).to_be_in_viewport()
@@ -127,10 +159,9 @@ def test_the_outline_marks_where_one_is_and_leads_on(member: Visitor) -> None:
     expect(outline.locator("[aria-current]")).to_contain_text("Chapter 30")
 
 
-def test_a_link_to_a_passage_finds_it_wherever_it_is(member: Visitor) -> None:
-    document = member.add("book.txt", book(45))
-    chunks = member.ask("GET", f"/documents/{document}/chunks", params={"limit": 500})["items"]
-    page = member.open(f"/documents/{document}#c-{chunks[-1]['id']}")
+def test_a_link_to_a_passage_finds_it_wherever_it_is(shelf: Shelf, reader: Visitor) -> None:
+    chunks = reader.ask("GET", f"/documents/{shelf.book}/chunks", params={"limit": 500})["items"]
+    page = reader.open(f"/documents/{shelf.book}#c-{chunks[-1]['id']}")
     passage = page.locator(f"#c-{chunks[-1]['id']}")
     expect(passage).to_be_in_viewport()
     expect(passage).to_have_class(re.compile("cited"))
@@ -139,8 +170,8 @@ def test_a_link_to_a_passage_finds_it_wherever_it_is(member: Visitor) -> None:
 # Keys and panels ---------------------------------------------------------------------------------------------------
 
 
-def test_keys_move_through_the_text(member: Visitor) -> None:
-    page = member.open(f"/documents/{member.add('book.txt', book(45))}")
+def test_keys_move_through_the_text(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(f"/documents/{shelf.book}")
     number = page.locator("#page-menu [data-page-now]")
     page.keyboard.press("]")
     page.keyboard.press("]")
@@ -165,17 +196,16 @@ def test_keys_move_through_the_text(member: Visitor) -> None:
     expect(page.locator("#outline")).to_be_visible()
 
 
-def test_letters_in_a_field_are_letters(member: Visitor) -> None:
-    page = member.open(f"/documents/{member.add('book.txt', book(3))}")
+def test_letters_in_a_field_are_letters(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(f"/documents/{shelf.book}")
     page.locator("#page-menu").click()
     page.locator("#page-number").press("-")
     assert "size-18" in (page.locator("body").get_attribute("class") or "")
 
 
 @pytest.mark.parametrize("width", [1100, 800, 390])
-def test_panels_are_drawers_where_there_is_no_room(place: Place, open_browser: OpenBrowser, width: int) -> None:
-    member = open_browser(place.sign_up(), size=(width, 800))
-    page = member.open(f"/documents/{member.add('all.md', EVERYTHING)}")
+def test_panels_are_drawers_where_there_is_no_room(shelf: Shelf, open_browser: OpenBrowser, width: int) -> None:
+    page = open_browser(shelf.session, size=(width, 800)).open(f"/documents/{shelf.text}")
     expect(page.locator("#outline")).to_be_hidden()
     opener = page.locator("[data-open=outline]").locator("visible=true")
     opener.click()
@@ -200,14 +230,13 @@ def test_panels_are_drawers_where_there_is_no_room(place: Place, open_browser: O
         expect(page.locator("#connections")).to_be_visible()
 
 
-def test_a_closed_panel_stays_closed(member: Visitor) -> None:
-    document = member.add("all.md", EVERYTHING)
-    page = member.open(f"/documents/{document}")
+def test_a_closed_panel_stays_closed(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(f"/documents/{shelf.text}")
     page.get_by_label("Close About").click()
     expect(page.locator("#about")).to_be_hidden()
     page.reload()
     expect(page.locator("#about")).to_be_hidden()
-    page = member.open(f"/documents/{document}?panel=about")
+    page = reader.open(f"/documents/{shelf.text}?panel=about")
     expect(page.locator("#about")).to_be_visible()
 
 
@@ -220,7 +249,7 @@ def test_who_waits_is_told_when_the_text_is_there(place: Place, member: Visitor)
         page = member.open(f"/documents/{document}")
         expect(page.locator("#going")).to_contain_text(re.compile("line|Waiting|Reading", re.IGNORECASE))
         check_axe(page)
-    expect(page.locator("#ready")).to_be_visible(timeout=20_000)
+    expect(page.locator("#ready")).to_be_visible(timeout=WORK_MS)
     assert windows(page).count() == 0
     page.locator("#ready [data-show]").click()
     expect(page.get_by_role("heading", name="What you need")).to_be_visible()
@@ -232,7 +261,7 @@ def test_who_reads_is_told_of_a_newer_text_and_goes_on_reading(member: Visitor) 
     page.evaluate("document.querySelector('.window').dataset.mine = 'yes'")
     member.ask("POST", f"/documents/{document}/retry")
     page.evaluate("dispatchEvent(new Event('focus'))")
-    expect(page.locator("#newer")).to_be_visible(timeout=20_000)
+    expect(page.locator("#newer")).to_be_visible(timeout=WORK_MS)
     assert page.locator(".window[data-mine]").count() == 1
     page.locator("#newer [data-show]").click()
     expect(page.locator("#leaves[data-revision='2']")).to_be_visible()
@@ -285,25 +314,22 @@ def test_editing_shows_mistakes_and_keeps_what_was_written(member: Visitor) -> N
 # For everyone ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
-def test_everybody_can_read(place: Place, open_browser: OpenBrowser, scheme: str, size: tuple[int, int]) -> None:
-    member = open_browser(place.sign_up(), scheme=scheme, size=size)
-    text, paged = member.add("all.md", EVERYTHING), member.add("book.txt", book(3))
+def test_everybody_can_read(place: Place, shelf: Shelf, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
+    reader, member = open_browser(shelf.session, size=size), open_browser(place.sign_up(), size=size)
     for path in ("", "?panel=about", "?panel=outline", "/edit", "/history"):
-        page = member.open(f"/documents/{text}{path}")
-        check_axe(page)
+        page = reader.open(f"/documents/{shelf.text}{path}")
+        check_axe(page, dark_too=True)
         assert page.get_by_role("heading", level=1).count() == 1
-    check_axe(member.open(f"/documents/{paged}?p=2"))
+    check_axe(member.open(f"/documents/{member.add('book.txt', book(3))}?p=2"), dark_too=True)
 
 
-@pytest.mark.parametrize("width", [320, 390, 721, 800, 960, 1100, 1200, 1680])
-def test_nothing_is_wider_than_the_window(place: Place, open_browser: OpenBrowser, width: int) -> None:
-    member = open_browser(place.sign_up(), size=(width, 700))
-    text = member.add(f"{'long name ' * 15}.md", EVERYTHING)
+def test_nothing_is_wider_than_the_window(shelf: Shelf, reader: Visitor) -> None:
+    overflows = "() => { const t = document.querySelector('#text'); return t.scrollWidth - t.clientWidth }"
     for path in ("", "?panel=about", "?panel=outline", "/edit", "/history"):
-        page = member.open(f"/documents/{text}{path}")
-        no_sideways_scroll(page)
-        if "/" not in path:
-            overflows = "() => { const t = document.querySelector('#text'); return t.scrollWidth - t.clientWidth }"
-            assert page.evaluate(overflows) <= 0
+        page = reader.open(f"/documents/{shelf.text}{path}")
+        for width in (320, 390, 721, 800, 960, 1100, 1200, 1680):
+            page.set_viewport_size({"width": width, "height": 700})
+            no_sideways_scroll(page)
+            if "/" not in path:
+                assert page.evaluate(overflows) <= 0
