@@ -49,6 +49,8 @@ UNREAD = "SELECT EXISTS (SELECT FROM events, relay WHERE (events.xid, events.id)
 SKIP_WAITS = """
     UPDATE engine_clock SET shift = shift + greatest(interval '0', due.at - engine_now())
     FROM (SELECT min(run_after) AS at FROM jobs WHERE status = 'queued') AS due WHERE due.at IS NOT NULL"""
+# Only while nobody works, who would lose a lease by it.
+SKIP_WAITS_AT_REST = f"{SKIP_WAITS} AND NOT EXISTS (SELECT FROM jobs WHERE status = 'processing')"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ LATER = ("fail.before", "fail.after")
 
 @pytest.fixture
 def site(folder: Path, database_info: str) -> Generator[Site]:
-    with site_in(folder, database_info, lease_seconds=1) as one:
+    with site_in(folder, database_info, lease_seconds=30) as one:
         yield one
 
 
@@ -74,9 +74,11 @@ def sweep(site: Site, engine: Engine) -> None:
     asyncio.run(run())
 
 
-def die(site: Site, point: str) -> None:
+def die(site: Site, engine: Engine, point: str) -> None:
     """The next worker goes on with it and dies when it comes to this point for the first time."""
-    assert site.start_worker(faults=f"{point}@1=kill").wait(60) == -signal.SIGKILL
+    worker = site.start_worker(faults=f"{point}@1=kill")
+    assert worker.wait(60) == -signal.SIGKILL
+    engine.bury(worker)
 
 
 def made(engine: Engine, document: UUID) -> dict[str, list[Any]]:
@@ -102,7 +104,7 @@ def live_and_die(site: Site, engine: Engine) -> None:
     (job,) = (row["id"] for row in engine.rows("SELECT id FROM jobs WHERE document_id = %s", document))
     kept: dict[str, list[Any]] = {}
     for point, finished in DEATHS:
-        die(site, point)
+        die(site, engine, point)
         assert [stage for stage, _ in engine.stages(job)] == list(STAGES[:finished]), point
         now = made(engine, document)
         for stage in STAGES[:finished]:
@@ -121,13 +123,14 @@ def fail_and_die(site: Site, engine: Engine) -> None:
     document = add(site, engine, BLANK)
     (job,) = (row["id"] for row in engine.rows("SELECT id FROM jobs WHERE document_id = %s", document))
     for point in LATER:
-        die(site, point)
+        die(site, engine, point)
     row = engine.job(job)
     assert (row["status"], row["error_code"]) == ("failed", "EMPTY")
     assert [event["kind"] for event in engine.events(job)].count("failed") == 1
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 def test_a_document_outlives_a_death_at_every_point(site: Site, engine: Engine, times: int) -> None:
     for _ in range(times):
         live_and_die(site, engine)

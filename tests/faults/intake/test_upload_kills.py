@@ -161,7 +161,7 @@ class Sender:
 
 @pytest.fixture
 def site(folder: Path, database_info: str) -> Generator[Site]:
-    with site_in(folder, database_info, lease_seconds=1, requests_per_minute=100_000) as one:
+    with site_in(folder, database_info, lease_seconds=5, requests_per_minute=100_000) as one:
         yield one
 
 
@@ -188,7 +188,8 @@ def send_while_killing(site: Site, engine: Engine, plans: list[Plan], chance: ra
             if killed_workers == MOST_WORKER_KILLS:
                 wait_for_end(engine, 90)
                 killed_workers = 0
-            worker = replace(worker, site.start_worker)
+            killed, worker = worker, replace(worker, site.start_worker)
+            engine.bury(killed)
             killed_workers += 1
         gate.wait(60)
         for thread in threads:
@@ -228,7 +229,11 @@ def check_document(caller: Caller, engine: Engine, plan: Plan, row: dict[str, An
     assert "".join("".join(chunk["content"].split()) for chunk in chunks) == "".join(text.decode().split())
 
 
-@pytest.mark.parametrize("files", [20, *(pytest.param(many, marks=pytest.mark.long) for many in (50, 200))])
+LONG = [pytest.mark.long, pytest.mark.timeout(3600)]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("files", [20, *(pytest.param(many, marks=LONG) for many in (50, 200))])
 def test_what_was_acknowledged_is_there_whatever_is_killed(
     site: Site, engine: Engine, database_info: str, files: int
 ) -> None:
