@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from octavo.database import connect
 from octavo.owners import make_sign_in_link
 from octavo.storage import open_bucket
 from tests.api.conftest import Web
+from tests.support.processes import takes_at_most
 
 CONTENT = b"A document, as it came in. " * 50_000
 SHEET = "/static/any/css/base.css"
@@ -191,22 +193,36 @@ def test_an_altered_or_old_signed_link_is_refused(client: httpx.Client, web: Web
 
 def test_the_client_closes_first_so_that_the_port_is_not_held(web: Web) -> None:
     """After an answer with a length the server waits for the client's end of the connection."""
-    parts = urlsplit(web.address)
-    with socket.create_connection((parts.hostname, parts.port), timeout=5) as plain:
-        plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        answer = b""
-        while not answer.endswith(b"}"):
-            answer += plain.recv(4096)
-        plain.settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            plain.recv(1)
+
+    def is_still_open() -> bool:
+        with connection_to(web) as plain:
+            plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += plain.recv(4096)
+            plain.settimeout(0.3)
+            try:
+                plain.recv(1)
+            except TimeoutError:
+                return True
+        return False
+
+    assert any(is_still_open() for _ in range(3))  # a busy machine may come back to it too late
 
 
 def test_an_old_client_that_reads_to_the_end_is_not_kept_waiting(web: Web) -> None:
+    def read_to_the_end() -> float:
+        began, answer = time.monotonic(), b""
+        with connection_to(web) as plain:
+            plain.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            while more := plain.recv(4096):
+                answer += more
+        assert answer.endswith(b"}")
+        return time.monotonic() - began
+
+    assert takes_at_most(0.9, read_to_the_end)
+
+
+def connection_to(web: Web) -> socket.socket:
     parts = urlsplit(web.address)
-    with socket.create_connection((parts.hostname, parts.port), timeout=0.9) as plain:
-        plain.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
-        answer = b""
-        while more := plain.recv(4096):
-            answer += more
-    assert answer.endswith(b"}")
+    return socket.create_connection((parts.hostname, parts.port), timeout=30)

@@ -24,6 +24,11 @@ def wait_until(condition: Callable[[], object], seconds: float, what: str) -> No
         time.sleep(min(max(waited / 20, 0.01), 0.1))
 
 
+def takes_at_most(seconds: float, once: Callable[[], float], tries: int = 3) -> bool:
+    """A promise about time. Other programs only make it slower, so one try that is quick enough shows that it holds."""
+    return any(once() <= seconds for _ in range(tries))
+
+
 def processes_mentioning(text: str) -> list[psutil.Process]:
     """Live processes with this text among their arguments, such as a test's own folder."""
     found: list[psutil.Process] = []

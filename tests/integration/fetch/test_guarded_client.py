@@ -252,7 +252,7 @@ async def test_the_time_is_for_everything(site: Site, client: GuardedClient, par
     began = time.monotonic()
     with pytest.raises(TimedOut):
         await client.get(f"{site.url}/{part}", FetchLimits(100_000, 1, redirects=50))
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
 
 
 # When nobody is there ----------------------------------------------------------------------------------------------

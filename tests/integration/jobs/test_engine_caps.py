@@ -183,7 +183,7 @@ def test_a_job_is_put_in_line_while_a_slot_of_its_cap_is_being_passed_on(engine:
     with other.connection:
         other.connection.autocommit = False
         other.complete(engine.claim_one())
-        engine.run("SET statement_timeout = '2s'")
+        engine.run("SET statement_timeout = '20s'")
         engine.put(owner, cap_key="analysis:1", delay_seconds=60)
 
 
