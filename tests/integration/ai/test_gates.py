@@ -98,8 +98,8 @@ async def test_a_limit_of_ours_is_a_rate_limit_with_its_time(bench: Bench) -> No
 
 
 async def test_waiting_for_a_turn_takes_nothing_from_the_time_of_a_call(bench: Bench) -> None:
-    bench.engine.run("INSERT INTO ai_gates (name, held_until) VALUES ('gemini', engine_now() + interval '0.6 seconds')")
-    short = replace(CLASSIFY_DOCUMENT, seconds=0.25)
+    bench.engine.run("INSERT INTO ai_gates (name, held_until) VALUES ('gemini', engine_now() + interval '1.5 seconds')")
+    short = replace(CLASSIFY_DOCUMENT, seconds=1.2)
     answered = await bench.gateway().ask(short, part(1), bench.working())
     assert (answered.made_by, answered.failed) == ("gemini:gemini-2.5-flash", ())
 

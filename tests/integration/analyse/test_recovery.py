@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ from octavo.jobs import queue
 from octavo.model.settings import Settings
 from octavo.pipeline.recover_analyses import recover_all
 from tests.support.analyses import Study, answer_well, read_pages
+from tests.support.deliveries import SKIP_WAITS_AT_REST
 from tests.support.fake_ai import Asked, FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble
 
@@ -166,8 +168,8 @@ async def let_time_pass(study: Study, analysis: UUID) -> None:
     """Backoffs take no time: the clock goes on until nothing waits for it any more."""
     async with asyncio.timeout(30):
         while (await study.show(analysis)).status in ("queued", "analyzing"):
-            await study.run("UPDATE engine_clock SET shift = shift + interval '20 s'")
-            await asyncio.sleep(0.1)
+            await study.run(SKIP_WAITS_AT_REST)
+            await asyncio.sleep(0.02)
 
 
 async def test_when_all_models_are_exhausted_it_waits_and_the_next_model_answers_where_there_is_one(
@@ -216,10 +218,19 @@ async def test_what_waits_for_a_worker_is_never_abandoned(study: Study) -> None:
 
 async def test_stopped_keeps_its_answers_and_goes_on_from_there(study: Study, gemini: FakeGemini) -> None:
     analysis = await study.start([await study.prompt()], at_once=1)
+    stopped = threading.Event()
+
+    def answer(asked: Asked) -> str:
+        if read_pages(asked) == (11, 20):
+            stopped.wait(30)
+        return answer_well(asked)
+
+    gemini.answer = answer
     async with study.work():
         await study.wait("SELECT 1 FROM analysis_items WHERE status = 'done'")
         async with study.desk.database.transaction() as connection:
             await analyses.stop_analysis(connection, study.owner, analysis)
+        stopped.set()
         shown = await study.show(analysis)
         assert (shown.status, shown.error and shown.error.code) == ("error", "CANCELLED")
         assert not await study.desk.rows(
