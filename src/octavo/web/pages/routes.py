@@ -7,6 +7,7 @@ from octavo.web.pages import (
     analyses,
     appearance,
     ask,
+    budgets,
     connections,
     connections_map,
     conversion_review,
@@ -31,7 +32,7 @@ from octavo.web.pages import (
     weights,
 )
 
-ROOMS = (settings, account, keys, mappings, prompts, weights, webhooks, appearance)
+ROOMS = (settings, account, keys, mappings, prompts, weights, budgets, webhooks, appearance)
 PAGES = (
     library,
     search,

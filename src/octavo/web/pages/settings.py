@@ -18,6 +18,7 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "mappings": ("Mappings", "list", True),
     "prompts": ("Prompts", "edit", True),
     "weights": ("Connections", "connections", True),
+    "budgets": ("Budgets", "coins", True),
     "webhooks": ("Webhooks", "send", False),
     "appearance": ("Appearance", "theme", True),
 }
@@ -40,6 +41,7 @@ SAID = {
     "used": "It is in use again.",
     "gone": "It is deleted.",
     "weights": "All lists are in the new order.",
+    "budgets": "They hold from now on, and what there is money for goes on.",
 }
 
 

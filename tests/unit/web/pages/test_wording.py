@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from octavo.jobs.views import Eta
-from octavo.web.pages.wording import count_of, format_bytes, format_day, format_eta, format_span
+from octavo.web.pages.wording import count_of, format_bytes, format_day, format_dollars, format_eta, format_span
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -25,6 +25,13 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 )
 def test_sizes(size: int, words: str) -> None:
     assert format_bytes(size) == words
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"), [(0, "$0.00"), (0.0012, "$0.0012"), (0.01, "$0.01"), (3.125, "$3.12"), (1e6, "$1,000,000.00")]
+)
+def test_dollars(amount: float, words: str) -> None:
+    assert format_dollars(amount) == words
 
 
 @pytest.mark.parametrize(
