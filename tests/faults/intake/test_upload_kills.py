@@ -229,11 +229,13 @@ def check_document(caller: Caller, engine: Engine, plan: Plan, row: dict[str, An
     assert "".join("".join(chunk["content"].split()) for chunk in chunks) == "".join(text.decode().split())
 
 
-LONG = [pytest.mark.long, pytest.mark.timeout(3600)]
+SIZES = [
+    pytest.param(20, marks=pytest.mark.timeout(300)),
+    *(pytest.param(many, marks=pytest.mark.long) for many in (50, 200)),
+]
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("files", [20, *(pytest.param(many, marks=LONG) for many in (50, 200))])
+@pytest.mark.parametrize("files", SIZES)
 def test_what_was_acknowledged_is_there_whatever_is_killed(
     site: Site, engine: Engine, database_info: str, files: int
 ) -> None:
