@@ -12,7 +12,7 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop test test-long lint format bench lock docs clean
+.PHONY: help up stop test test-long lint format bench lock docs pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ format: $(VENV)/.dev ## rewrite the sources in the project's style
 docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python -m octavo.cli.reference docs/reference
 	$(BIN)/python -m tests.support.schema src/octavo/database/schema.sql
+
+pictures: $(VENV)/.dev $(VENV)/.browser ## make the pictures of the documentation anew
+	$(BIN)/python -m tests.support.pictures docs/images
 
 lock: $(VENV)/.uv ## pin all dependencies with their hashes
 	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
