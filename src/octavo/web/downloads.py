@@ -54,6 +54,12 @@ def attachment(
     return StreamingResponse(stream, status, headers=all_headers, media_type=media_type)
 
 
+def is_known(etag: str, if_none_match: str | None) -> bool:
+    """Whether somebody has this already, and asks only for something else."""
+    known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
+    return etag in known or "*" in known
+
+
 def names_a_date(if_range: str | None) -> bool:
     return bool(if_range) and not if_range.strip().startswith(('"', "W/"))
 

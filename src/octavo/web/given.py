@@ -16,6 +16,7 @@ from octavo.intake.uploads import Policy
 from octavo.model.errors import BadInput, TooLarge
 from octavo.model.extraction import Extraction
 from octavo.web.api import HowToRead
+from octavo.web.mistakes import describe_mistakes
 
 # What is longer than a book is a file.
 PASTE_BYTES = 16 << 20
@@ -106,8 +107,7 @@ def _parse(body: bytes) -> Given:
             raise BadInput("Give exactly one of `url`, `youtube_url` and `text`.")
         return _KINDS[present[0]].model_validate(said)
     except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors())
-        raise BadInput("; ".join(wrong)) from None
+        raise BadInput(describe_mistakes(error.errors())) from None
 
 
 def _too_long(limit: int) -> TooLarge:

@@ -89,7 +89,11 @@ def handle_problems(app: FastAPI, as_page: AsPage) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        wrong = describe_mistakes(error.errors())
+        mistakes = error.errors()
+        if any(one["loc"][0] == "path" for one in mistakes):
+            # An address that cannot be is like one that nothing is at.
+            return await answer(request, Failure(NotFound.status, NotFound.code, NotFound().title, is_plain=True))
+        wrong = describe_mistakes(mistakes)
         return await answer(request, Failure(BadInput.status, BadInput.code, BadInput().title, wrong))
 
     @app.exception_handler(HTTPException)

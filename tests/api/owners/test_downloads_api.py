@@ -35,6 +35,16 @@ async def test_all_of_it_is_sent_to_who_has_the_beginning_of_another(source: tup
         assert (answer.status_code, answer.content) == (200, BODY)
 
 
+async def test_who_has_it_is_told_so_and_nothing_is_counted(source: tuple[httpx.AsyncClient, str]) -> None:
+    browser, path = source
+    etag = (await browser.get(path)).headers["etag"]
+    for known in (etag, f'"another", W/{etag}', "*"):
+        answer = await browser.get(path, headers={"if-none-match": known})
+        assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", etag)
+    assert (await browser.get(path, headers={"if-none-match": '"another"'})).content == BODY
+    assert (await browser.get(path.removesuffix("/source"))).json()["download_count"] == 2
+
+
 async def test_who_asks_for_what_is_not_there_is_told_the_size(source: tuple[httpx.AsyncClient, str]) -> None:
     browser, path = source
     answer = await browser.get(path, headers={"range": "bytes=5000-"})

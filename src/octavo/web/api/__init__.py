@@ -18,9 +18,15 @@ def _no_flag(value: object) -> object:
     return value
 
 
+def _given(value: object) -> object:
+    return None if value == "" else value
+
+
+# A parameter without a value, as forms send it, is one that is not given.
+IF_GIVEN = BeforeValidator(_given)
 # Beside the limits of a number, not before them: these would else be missing in its description.
 WHOLE = BeforeValidator(_no_flag)
-Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before."), IF_GIVEN]
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 Email = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$")]
 

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Header, Path, Query, Response
 
 from octavo.library.conversions import find_result, show_conversion
 from octavo.web.api import problems
-from octavo.web.api.pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, Width, is_known
+from octavo.web.api.pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, Width
+from octavo.web.downloads import is_known
 from octavo.web.parts import PartsOf, Reading
 from octavo.web.pictures import WantedOfFile
 

@@ -31,6 +31,7 @@ from octavo.web.api import Cursor, Limit, problems
 from octavo.web.api.uploads import RAW, read_name
 from octavo.web.downloads import attachment
 from octavo.web.intake import LimitsOf, conversion_intake
+from octavo.web.mistakes import describe_mistakes
 from octavo.web.multipart import FormReader
 from octavo.web.parts import Parts, PartsOf, Reading, Writing
 
@@ -192,8 +193,7 @@ async def _read_json(request: Request) -> DocumentToConvert:
     try:
         return DocumentToConvert.model_validate_json(bytes(body))
     except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors())
-        raise BadInput("; ".join(wrong)) from None
+        raise BadInput(describe_mistakes(error.errors())) from None
 
 
 @router.get("/conversions", responses=problems(401, 422))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Response
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
@@ -27,8 +27,8 @@ from octavo.library.files import count_download, find_file
 from octavo.model.errors import BadInput
 from octavo.model.extraction import Extraction
 from octavo.model.pages import Page
-from octavo.web.api import Cursor, HowToRead, Limit, RetryRequest, problems
-from octavo.web.downloads import attachment, is_still, names_a_date, read_range
+from octavo.web.api import IF_GIVEN, Cursor, HowToRead, Limit, RetryRequest, problems
+from octavo.web.downloads import attachment, is_known, is_still, names_a_date, read_range
 from octavo.web.parts import Parts, PartsOf, Reading, Writing
 from octavo.web.problems import WrongMethod
 from octavo.web.rewriting import check_extraction
@@ -38,10 +38,9 @@ LINK_SECONDS = 300
 MOST_IDS = 500
 NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
-Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain)]
+Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
-WantedPart = Annotated[str | None, Header(alias="range")]
-IfRange = Annotated[str | None, Header(description="Only if the file is still this one, by its ETag or its date.")]
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file is the one whose ETag was sent"}}
 _WRITTEN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -97,6 +96,20 @@ class BulkAnswer(BaseModel):
     changed: int
 
 
+@dataclass(frozen=True, slots=True)
+class AskedFor:
+    """Which part of a file is wanted, and what of it somebody has already."""
+
+    range: Annotated[str | None, Header()] = None
+    if_range: Annotated[
+        str | None, Header(description="Only if the file is still this one, by its ETag or its date.")
+    ] = None
+    if_none_match: Annotated[str | None, Header(description="ETags of what is there already.")] = None
+
+
+PartOf = Annotated[AskedFor, Depends()]
+
+
 class SignedLink(BaseModel):
     """Downloads one file for a while, without signing in."""
 
@@ -110,7 +123,7 @@ async def documents(  # noqa: PLR0917 - query parameters
     caller: Reading,
     id: Annotated[str | None, Query(pattern=r"^[0-9a-f-]{4,36}$")] = None,  # noqa: A002 - its name outside
     q: Wanted = None,
-    status: Literal["pending", "completed", "failed"] | None = None,
+    status: Annotated[Literal["pending", "completed", "failed"] | None, IF_GIVEN] = None,
     tag: Wanted = None,
     collection: Wanted = None,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
@@ -227,18 +240,19 @@ async def events(
         return await list_events(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
 
-@router.get("/{document}/markdown", responses=problems(401, 404, 409, 416, 422), response_class=Response)
+@router.get(
+    "/{document}/markdown", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response
+)
 async def markdown(
     parts: PartsOf,
     caller: Reading,
     document: UUID,
+    asked: PartOf,
     plain: bool = False,  # noqa: FBT001, FBT002 - a query parameter
-    part: WantedPart = None,
-    if_range: IfRange = None,
-) -> StreamingResponse:
+) -> Response:
     """Its text; with `plain`, as it was read from the file, also where a model wrote it anew."""
     kind = await _text_kind(parts, caller.owner_id, document) if plain else "markdown"
-    return await _download(parts, caller.owner_id, document, kind, (part, if_range))
+    return await _download(parts, caller.owner_id, document, kind, asked)
 
 
 async def _text_kind(parts: Parts, owner: UUID, document: UUID) -> str:
@@ -248,12 +262,10 @@ async def _text_kind(parts: Parts, owner: UUID, document: UUID) -> str:
     return "plain_markdown" if "text_by" in found.metadata else "markdown"
 
 
-@router.get("/{document}/source", responses=problems(401, 404, 409, 416, 422), response_class=Response)
-async def source(
-    parts: PartsOf, caller: Reading, document: UUID, part: WantedPart = None, if_range: IfRange = None
-) -> StreamingResponse:
+@router.get("/{document}/source", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response)
+async def source(parts: PartsOf, caller: Reading, document: UUID, asked: PartOf) -> Response:
     """The file as it came in."""
-    return await _download(parts, caller.owner_id, document, "source", (part, if_range))
+    return await _download(parts, caller.owner_id, document, "source", asked)
 
 
 @router.post("/{document}/link", responses=problems(401, 404, 409, 422))
@@ -269,16 +281,15 @@ async def link(
     return SignedLink(url=url, expires_in_seconds=LINK_SECONDS)
 
 
-async def _download(
-    parts: Parts, owner: UUID, document: UUID, kind: str, asked: tuple[str | None, str | None]
-) -> StreamingResponse:
-    part, if_range = asked
+async def _download(parts: Parts, owner: UUID, document: UUID, kind: str, asked: AskedFor) -> Response:
     async with parts.database.connection() as connection:
         file = await find_file(connection, owner, document, kind)
     etag = f'"{file.sha256}"'
-    info = await parts.bucket.stat(file.key) if names_a_date(if_range) else None
-    same = is_still(if_range, etag, info.last_modified if info else None)
-    start, end = read_range(part if same else None, file.bytes)
+    if is_known(etag, asked.if_none_match):
+        return Response(status_code=304, headers={"etag": etag, "cache-control": "private, no-store"})
+    info = await parts.bucket.stat(file.key) if names_a_date(asked.if_range) else None
+    same = is_still(asked.if_range, etag, info.last_modified if info else None)
+    start, end = read_range(asked.range if same else None, file.bytes)
     if kind == "source" and start == 0:
         async with parts.database.connection() as connection:
             await count_download(connection, document)

@@ -11,21 +11,21 @@ from octavo.jobs.actions import cancel_jobs, retry_jobs
 from octavo.jobs.views import DEFAULT_LIMIT, JobView, list_jobs, show_job
 from octavo.model.pages import Page
 from octavo.model.states import JobStatus
-from octavo.web.api import Cursor, Limit, RetryRequest, problems
+from octavo.web.api import IF_GIVEN, Cursor, Limit, RetryRequest, problems
 from octavo.web.parts import PartsOf, Reading, Writing
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
-Kind = Annotated[str | None, Query(pattern=r"^[\w.:-]{1,100}$")]
+Kind = Annotated[str | None, Query(pattern=r"^[\w.:-]{1,100}$"), IF_GIVEN]
 
 
 @router.get("", responses=problems(401, 422))
 async def jobs(
     parts: PartsOf,
     caller: Reading,
-    status: JobStatus | None = None,
+    status: Annotated[JobStatus | None, IF_GIVEN] = None,
     kind: Kind = None,
-    document_id: UUID | None = None,
+    document_id: Annotated[UUID | None, IF_GIVEN] = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[JobView]:

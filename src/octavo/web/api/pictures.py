@@ -14,6 +14,7 @@ from pydantic import Field
 from octavo.extract.contract import Box
 from octavo.library.pictures import find_boxes
 from octavo.web.api import problems
+from octavo.web.downloads import is_known
 from octavo.web.parts import Parts, PartsOf, Reading
 from octavo.web.pictures import Wanted
 
@@ -79,11 +80,6 @@ async def page_picture(
     if is_known(etag, if_none_match):
         return Response(status_code=304, headers=headers)
     return await _answer(parts, wanted, boxes, headers)
-
-
-def is_known(etag: str, if_none_match: str | None) -> bool:
-    """Whether the browser has this picture already."""
-    return etag in [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
 
 
 async def _answer(parts: Parts, wanted: Wanted, boxes: list[Box], headers: dict[str, str]) -> Response:

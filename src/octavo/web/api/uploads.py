@@ -19,6 +19,7 @@ from octavo.web.api import HowToRead, problems
 from octavo.web.downloads import attachment
 from octavo.web.given import GIVEN, read_given
 from octavo.web.intake import IntakeOf, LimitsOf
+from octavo.web.mistakes import describe_mistakes
 from octavo.web.multipart import FormReader
 from octavo.web.parts import PartsOf, Reading, Writing
 from octavo.web.rewriting import check_extraction
@@ -189,4 +190,4 @@ def _check_fields(fields: Mapping[str, str], filename: str, content_type: str) -
     try:
         return Announcement.model_validate(known | named, strict=False)  # a form has only texts
     except ValidationError as error:
-        raise BadInput("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from None
+        raise BadInput(describe_mistakes(error.errors())) from None

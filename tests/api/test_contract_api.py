@@ -1,4 +1,4 @@
-"""A whole document as one file, and how much there is to do as a monitoring system reads it."""
+"""What programs may rely on beside the routes that have a file of their own."""
 
 from __future__ import annotations
 
@@ -50,3 +50,10 @@ async def test_a_monitoring_system_can_read_how_much_there_is_to_do(house: House
     lines = answer.text.splitlines()
     assert {'octavo_jobs{status="queued"} 1', 'octavo_jobs_queued{kind="process_document"} 1'} <= set(lines)
     assert {'octavo_jobs{status="dead_letter"} 0', 'octavo_workers{state="alive"} 0'} <= set(lines)
+
+
+async def test_a_parameter_without_a_value_is_one_that_is_not_given(house: House) -> None:
+    client = await house.browser()
+    await client.post("/api/v1/documents", json={"text": TEXT})
+    for path in ("documents?q=&status=&tag=&cursor=", "jobs?status=&kind=&document_id=&cursor="):
+        assert len((await client.get(f"/api/v1/{path}")).json()["items"]) == 1
