@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from octavo.cli.database import act
 from octavo.cli.options import AsJson
+from octavo.cli.output import print_items
 
 app = typer.Typer(help="What happens by the clock, in UTC: list, run now, switch off and on.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Name of the schedule.")]
@@ -22,7 +22,7 @@ def list_all(as_json: AsJson = False) -> None:
 
     found = act(list_schedules)
     if as_json:
-        return typer.echo(json.dumps([asdict(one) for one in found], default=str, indent=2))
+        return print_items(found)
     if not found:
         typer.echo("There are no schedules yet; the first worker brings them.")
     for one in found:

@@ -89,7 +89,7 @@ def test_status_for_programs_when_nothing_runs(folder: Path) -> None:
 def test_schedules_are_listed_and_an_unknown_one_is_told(database_info: str, folder: Path) -> None:
     environment = octavo_environment(folder / "data", database_url=as_url(database_info))
     listed = run_octavo(["schedules", "ls", "--json"], environment)
-    assert (listed.returncode, json.loads(listed.stdout)) == (0, [])
+    assert (listed.returncode, json.loads(listed.stdout)["items"]) == (0, [])
     for command in ("run", "on", "off"):
         unknown = run_octavo(["schedules", command, "nothing"], environment)
         assert (unknown.returncode, unknown.stderr.count("\n")) == (1, 1)
