@@ -27,6 +27,7 @@ from playwright.sync_api import (
     Response,
     sync_playwright,
 )
+from psycopg.errors import CheckViolation
 
 from octavo.database import load_queries
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
@@ -179,7 +180,8 @@ class Place:
     def drop_work(self, session: str) -> None:
         """What is still in line for somebody who is gone would only take time from whoever comes next."""
         for row in self.database.rows(LEFT_BEHIND, hash_token(session)):
-            self.database.cancel(row["id"])
+            with suppress(CheckViolation):  # it ended by itself
+                self.database.cancel(row["id"])
 
     def end(self) -> None:
         if self._engine:
@@ -398,6 +400,13 @@ def limit_uploads(page: Page, bytes_per_second: int | None) -> None:
     speed = {"downloadThroughput": -1, "uploadThroughput": bytes_per_second or -1}
     session.send("Network.enable")
     session.send("Network.emulateNetworkConditions", {"offline": False, "latency": 0, **speed})
+
+
+def come_back(page: Page) -> bool:
+    """Somebody comes back to the window and looks for a moment; what just happened may be told a little later."""
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    page.wait_for_timeout(250)
+    return True
 
 
 def until(page: Page, condition: Callable[[], object], what: str, seconds: float = SECONDS) -> float:
