@@ -4,30 +4,14 @@ import { fetchPiece } from "./ask.js";
 import { all, one, parse } from "./dom.js";
 import { keepOneStop, markOpen } from "./analysis-grid.js";
 import { onEvent, onLost } from "./live.js";
+import { paced } from "./pace.js";
 
 const LEAST_MS = 500;
 const PLACES = ["#an-status", "#an-grid", "#an-answers"];
 
 const { pieces } = one("#analysis").dataset;
+const plan = paced(async () => show(parse(await fetchPiece(pieces))), LEAST_MS);
 let pressed = false;
-let last = 0;
-let planned = 0;
-
-function plan() {
-  if (planned || document.hidden) return;
-  planned = setTimeout(refresh, Math.max(0, last + LEAST_MS - Date.now()));
-}
-
-async function refresh() {
-  try {
-    show(parse(await fetchPiece(pieces)));
-  } catch {
-    // The server is away for a moment; the next event asks again.
-  } finally {
-    last = Date.now();
-    planned = 0;
-  }
-}
 
 /** @param {HTMLElement} fresh */
 function show(fresh) {
@@ -69,6 +53,5 @@ const isInUse = (place) =>
 
 addEventListener("pointerdown", () => (pressed = true), true);
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = false)), true);
-document.addEventListener("visibilitychange", plan);
 onEvent(plan);
 onLost(plan);

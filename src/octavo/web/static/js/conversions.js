@@ -3,6 +3,7 @@
 import { Refused, ask, fetchPiece } from "./ask.js";
 import { all, bytes, count, one, parse } from "./dom.js";
 import { onEvent, onLost, wake } from "./live.js";
+import { paced } from "./pace.js";
 import { announce, toast } from "./toast.js";
 
 const LEAST_MS = 500;
@@ -17,8 +18,10 @@ const arrived = one("#arrived");
 /** @type {HTMLElement[]} rows that wait to be shown */
 let waiting = [];
 let pressed = false;
-let last = 0;
-let planned = 0;
+// How many files this page has sent, and how many of them were there when the queue was last asked for.
+let sent = 0;
+let seen = 0;
+const plan = paced(refresh, LEAST_MS);
 
 // Sending -----------------------------------------------------------------------------------------------------------
 
@@ -43,7 +46,8 @@ async function sendOne(file) {
   } catch (error) {
     toast(`${file.name}: ${error instanceof Refused ? error.cause : error}`, { tone: "bad" });
   }
-  await refresh({ all: true });
+  sent += 1;
+  plan();
 }
 
 if (form) {
@@ -61,24 +65,14 @@ if (form) {
 
 // Fresh rows --------------------------------------------------------------------------------------------------------
 
-function plan() {
-  if (planned || document.hidden) return;
-  planned = setTimeout(refresh, Math.max(0, last + LEAST_MS - Date.now()));
+async function refresh() {
+  const asked = sent;
+  const fresh = all("[data-conversion]", parse(await fetchPiece(queue.dataset.rows)));
+  show(fresh, asked > seen);
+  seen = asked;
 }
 
-/** @param {{all?: boolean}} [how] `all`: what is new is this page's own, and shown at once */
-async function refresh({ all: isOwn = false } = {}) {
-  try {
-    show(all("[data-conversion]", parse(await fetchPiece(queue.dataset.rows))), isOwn);
-  } catch {
-    // The server is away for a moment; the next event asks again.
-  } finally {
-    last = Date.now();
-    planned = 0;
-  }
-}
-
-/** @param {HTMLElement[]} fresh @param {boolean} isOwn */
+/** @param {HTMLElement[]} fresh @param {boolean} isOwn what is new is this page's own, and shown at once */
 function show(fresh, isOwn) {
   /** @type {HTMLElement[]} */
   const unknown = [];
@@ -122,6 +116,5 @@ arrived.addEventListener("click", () => {
 });
 addEventListener("pointerdown", () => (pressed = true), true);
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = false)), true);
-document.addEventListener("visibilitychange", plan);
 onEvent(plan);
 onLost(plan);

@@ -10,7 +10,9 @@ const POLL_MS = 5000;
 const STREAM_AGAIN_MS = 60_000;
 const SETTLE_MS = 1500;
 const IDLE_MS = 10_000;
+const LATER_MS = 2000;
 const MOST_ERRORS = 2;
+const MOST_TOLD = 1000;
 const WORDS = { live: "Live", reconnecting: "Reconnecting", polling: "Polling", off: "Up to date" };
 
 /** @typedef {{id: number, kind: string, process_id: string, document_id: string | null, state_after: string | null}} Happening */
@@ -19,6 +21,8 @@ const WORDS = { live: "Live", reconnecting: "Reconnecting", polling: "Polling", 
 const listeners = new Set();
 /** @type {Set<() => void>} */
 const losers = new Set();
+/** @type {Set<number>} what was told lately: by the stream and by asking, the same may come twice */
+const told = new Set();
 /** @type {EventSource | null} */
 let stream = null;
 let cursor = "";
@@ -44,7 +48,7 @@ export function startLive() {
   active = Number(working);
   channel = new BroadcastChannel(`octavo-${owner}`);
   channel.addEventListener("message", ({ data }) => hear(data));
-  addEventListener("focus", catchUp);
+  addEventListener("focus", comeBack);
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => event.persisted && wake());
   lead(`octavo-live-${owner}`);
@@ -89,6 +93,9 @@ function hear(message) {
 /** @param {Happening} event @param {string} place */
 function take(event, place) {
   if (place) cursor = place;
+  if (told.has(event.id)) return;
+  told.add(event.id);
+  if (told.size > MOST_TOLD) told.delete([...told][0]);
   clearTimeout(settling);
   if (leading) channel?.postMessage({ type: "event", event, cursor });
   listeners.forEach((tell) => tell(event));
@@ -163,6 +170,12 @@ function stopPolling() {
   clearTimeout(polling);
   clearInterval(again);
   polling = again = 0;
+}
+
+/** An event is told when all that began before it has ended, so what just happened may come a little later. */
+function comeBack() {
+  catchUp();
+  setTimeout(catchUp, LATER_MS);
 }
 
 /** All that happened since. @returns {Promise<"polling" | "reconnecting">} */

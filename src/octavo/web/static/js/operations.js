@@ -4,6 +4,7 @@ import { fetchPiece } from "./ask.js";
 import { confirm } from "./dialog.js";
 import { all, count, make, one, parse } from "./dom.js";
 import { onEvent, onLost } from "./live.js";
+import { paced } from "./pace.js";
 
 const LEAST_MS = 1000;
 const OTHERS_MS = 10_000; // the events of this browser tell nothing about other people's jobs
@@ -14,27 +15,10 @@ const form = one("#letters");
 const letters = one("#op-letters");
 const boxes = () => all("input[name=ids]", letters);
 const picked = () => boxes().filter((box) => box.checked);
+const plan = paced(async () => show(parse(await fetchPiece("/operations/pieces"))), LEAST_MS);
 let pressed = false;
-let last = 0;
-let planned = 0;
 
 // Fresh numbers -----------------------------------------------------------------------------------------------------
-
-function plan() {
-  if (planned || document.hidden) return;
-  planned = setTimeout(refresh, Math.max(0, last + LEAST_MS - Date.now()));
-}
-
-async function refresh() {
-  try {
-    show(parse(await fetchPiece("/operations/pieces")));
-  } catch {
-    // The server is away for a moment; the next event or the clock asks again.
-  } finally {
-    last = Date.now();
-    planned = 0;
-  }
-}
 
 /** @param {HTMLElement} fresh */
 function show(fresh) {
@@ -110,7 +94,6 @@ letters.addEventListener("change", tally);
 one("#op-arrived").addEventListener("click", () => location.reload());
 addEventListener("pointerdown", () => (pressed = true), true);
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = false)), true);
-document.addEventListener("visibilitychange", plan);
 onEvent(plan);
 onLost(plan);
 setInterval(plan, OTHERS_MS);

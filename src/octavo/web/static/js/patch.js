@@ -44,6 +44,7 @@ export function startPatching() {
     plan();
   });
   onLost(refreshAll);
+  document.addEventListener("rows-shown", ({ detail }) => refresh(...detail)); // they waited, and may be old by now
   active = Number(document.body.dataset.active ?? 0);
   setInterval(look, LOOK_MS);
   document.addEventListener("visibilitychange", () => !document.hidden && refreshAll());
@@ -91,6 +92,7 @@ async function flush() {
   } catch {
     // The server does not answer: asked again with whatever happens next.
     for (const id of ids) changed.add(id);
+    frameChanged ||= withFrame;
     setTimeout(plan, LOOK_MS);
   } finally {
     busy = false;
@@ -110,12 +112,14 @@ export async function fetchRows(ids) {
 
 /** @param {string[]} ids */
 async function patchRows(ids) {
+  // What somebody puts back meanwhile is not in an answer that was asked for before.
+  const there = new Set(ids.map(rowOf));
   const fresh = await fetchRows(ids);
   for (const id of ids) {
     const row = rowOf(id);
     const now = fresh.get(id);
     if (row && now) patchRow(row, now);
-    else if (row) leave(row);
+    else if (row && there.has(row)) leave(row);
     else if (now && isArrival(now)) noteArrival(now);
   }
 }
@@ -153,6 +157,7 @@ function patchPart(part, now) {
 export function leave(row) {
   row.classList.add("leaving");
   const go = () => {
+    if (!row.classList.contains("leaving")) return; // it came back
     if (list()?.matches(":hover, :focus-within")) return setTimeout(go, 500);
     row.remove();
     document.dispatchEvent(new CustomEvent("rows-changed"));

@@ -4,6 +4,7 @@
 import { all, isField, one, parse } from "./dom.js";
 import { fetchPiece } from "./ask.js";
 import { onEvent, onLost } from "./live.js";
+import { paced } from "./pace.js";
 import { onClick, startPanels, togglePanel } from "./reader-panels.js";
 import { openPicture, startPictures } from "./reader-picture.js";
 import { locate, movePage, movePassage, startPlace } from "./reader-place.js";
@@ -21,7 +22,8 @@ const state = () => one("#state");
 
 // Windows ---------------------------------------------------------------------------------------------------------
 
-let loading = false;
+/** @type {Set<"earlier" | "later">} sides that are asked for */
+const loading = new Set();
 
 /** @param {string} start @returns {Promise<HTMLElement | null>} */
 async function fetchWindow(start) {
@@ -38,10 +40,10 @@ async function fetchWindow(start) {
 /** @param {"earlier" | "later"} side @param {HTMLElement} link */
 async function load(side, link) {
   const edge = side === "later" ? all(".window", leaves).at(-1) : one(".window", leaves);
-  if (loading || !edge.dataset[side]) return;
-  loading = true;
+  if (loading.has(side) || !edge.dataset[side]) return;
+  loading.add(side);
   const piece = await fetchWindow(edge.dataset[side]);
-  loading = false;
+  loading.delete(side);
   if (!piece) return;
   const mark = one(".turn, .passage", edge) ?? edge;
   const before = mark.getBoundingClientRect().top;
@@ -97,21 +99,14 @@ function startWindows() {
 
 // How it is going -------------------------------------------------------------------------------------------------
 
-let timer = 0;
-
 async function refresh() {
-  timer = 0;
   const shown = state();
-  try {
-    const fresh = parse(await fetchPiece(`/documents/${shown.dataset.document}/state`));
-    const now = one("#state", fresh);
-    shown.replaceChildren(...now.childNodes);
-    shown.dataset.status = now.dataset.status;
-    patchGoing(one("#going", fresh), now.dataset.status);
-    tell(now.dataset);
-  } catch {
-    // Asked again with whatever happens next.
-  }
+  const fresh = parse(await fetchPiece(`/documents/${shown.dataset.document}/state`));
+  const now = one("#state", fresh);
+  shown.replaceChildren(...now.childNodes);
+  shown.dataset.status = now.dataset.status;
+  patchGoing(one("#going", fresh), now.dataset.status);
+  tell(now.dataset);
 }
 
 /** @param {HTMLElement | null} now @param {string} status */
@@ -131,9 +126,7 @@ function tell(now) {
 }
 
 function startState() {
-  const plan = () => {
-    timer ||= setTimeout(refresh, BATCH_MS);
-  };
+  const plan = paced(refresh, BATCH_MS);
   onEvent((event) => event.document_id === state().dataset.document && plan());
   onLost(plan);
   setInterval(() => !document.hidden && state().dataset.status === "pending" && plan(), LOOK_MS);

@@ -1,0 +1,110 @@
+"""Answers that come late: what happened meanwhile is shown all the same, and nothing is told or taken away twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.support.browser import Place, Visitor, until
+from tests.support.conversions import invoice
+
+LISTEN = """async () => {
+  const { onEvent } = await import(new URL("live.js", document.querySelector("script[src$='/main.js']").src));
+  window.told = [];
+  onEvent((event) => window.told.push(event.id));
+}"""
+# Whether it was ever about to leave.
+WATCH_LEAVING = """(row) => {
+  window.left = false;
+  new MutationObserver(() => (window.left ||= row.classList.contains("leaving"))).observe(row, { attributes: true });
+}"""
+
+
+class Late:
+    """The first answer from an address, held back until the test lets it go on."""
+
+    def __init__(self, page: Page, address: str, *, answered: bool = True) -> None:
+        self.page = page
+        self._answered = answered
+        self._go: Callable[[], None] | None = None
+        page.route(address, self._hold, times=1)
+
+    def _hold(self, route: Route) -> None:
+        if self._answered:  # by what the server knew when it was asked
+            answer = route.fetch()
+            self._go = lambda: route.fulfill(response=answer)
+        else:
+            self._go = route.continue_
+
+    def wait(self) -> None:
+        until(self.page, lambda: self._go, "it is asked for")
+
+    def arrive(self) -> None:
+        assert self._go
+        self._go()
+
+
+def test_what_was_put_back_stays_when_an_older_answer_lacks_it(member: Visitor) -> None:
+    document = member.add("goes.txt", "These go.")
+    page = member.open("/library")
+    row = page.locator(f"#d-{document}")
+    late = Late(page, "**/fragments/rows?*")
+    row.locator("details.menu summary").click()
+    row.get_by_role("button", name="Move to trash").click()
+    late.wait()
+    page.get_by_role("button", name="Undo").click()
+    expect(row).to_be_visible()
+    row.evaluate(WATCH_LEAVING)
+
+    with page.expect_request("**/fragments/rows?*"):  # the next one
+        late.arrive()
+
+    assert page.evaluate("left") is False
+    expect(row).to_be_visible()
+
+
+def test_what_happens_while_the_queue_is_asked_for_is_shown(place: Place, member: Visitor) -> None:
+    with place.workers_held():
+        first, second = (
+            str(
+                member.ask(
+                    "POST",
+                    "/conversions?mapping=invoice_v1",
+                    content=invoice(number).write(),
+                    headers={"x-upload-filename": f"{number}.pdf", "content-type": "application/pdf"},
+                )["id"]
+            )
+            for number in ("A-1", "A-2")
+        )
+        page = member.open("/conversions")
+        expect(page.locator("#live")).to_have_text("Live")
+        late = Late(page, "**/conversions/rows")
+        member.ask("POST", f"/jobs/{first}/cancel")
+        late.wait()
+        member.ask("POST", f"/jobs/{second}/cancel")
+        expect(page.locator(f"#dock-{second}")).to_contain_text("Cancelled")
+
+        late.arrive()
+
+        for conversion in (first, second):
+            expect(page.locator(f"#c-{conversion} .chip")).to_have_text("Cancelled")
+
+
+def test_what_comes_by_the_stream_and_by_asking_is_told_once(place: Place, member: Visitor) -> None:
+    page = member.open("/library")
+    page.evaluate(LISTEN)
+    with place.workers_held():
+        late = Late(page, "**/api/v1/events?format=json*", answered=False)
+        page.evaluate("dispatchEvent(new Event('focus'))")
+        late.wait()
+        page.set_input_files("#files", [{"name": "a.txt", "mimeType": "text/plain", "buffer": b"Some words."}])
+        until(page, lambda: page.evaluate("told.length"), "the stream tells of it")
+
+        with page.expect_response("**/api/v1/events?format=json*") as answer:
+            late.arrive()
+        assert answer.value.json()["items"]
+
+        page.evaluate("new Promise((done) => setTimeout(done, 50))")
+        told = page.evaluate("told")
+    assert len(told) == len(set(told))
