@@ -11,6 +11,8 @@ const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], Arrow
 const holder = one("#analysis");
 /** @type {string | null} the id of what opened the side, or where it was in the page */
 let opener = null;
+// What is asked for last is what is shown, whichever answer comes first.
+let asked = 0;
 
 /** One cell is a stop for Tab: where one was, or the first. */
 export function keepOneStop() {
@@ -35,7 +37,9 @@ function move(cell, [down, across]) {
 
 /** @param {string} address @param {boolean} [remember] */
 export async function openSide(address, remember = true) {
+  const number = ++asked;
   const side = one("#side", parse(await fetchPiece(address)));
+  if (number !== asked) return;
   one("#side")?.remove();
   holder.classList.toggle("with-page", Boolean(side));
   if (side) holder.append(document.adoptNode(side));
@@ -45,6 +49,7 @@ export async function openSide(address, remember = true) {
 }
 
 function closeSide() {
+  asked += 1;
   one("#side").remove();
   holder.classList.remove("with-page");
   history.pushState(null, "", holder.dataset.address);

@@ -2,6 +2,7 @@
 
 import { all, one } from "./dom.js";
 
+const STEPS_MS = 300;
 const STEPS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
 /** @type {SVGAElement[]} */
@@ -45,7 +46,13 @@ for (const [at, dot] of dots.entries()) {
 const form = one("[data-least]");
 one("button", form).hidden = true;
 form.addEventListener("input", (/** @type {Event} */ { target }) => (one("output", form).value = Number(/** @type {any} */ (target).value).toFixed(2)));
-form.addEventListener("change", () => form.requestSubmit());
+// Arrow keys change it step by step: all of them are waited for, and the slider has the focus again on the next page.
+form.action += `#${one("input[type=range]", form).id}`;
+let timer = 0;
+form.addEventListener("change", () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => form.requestSubmit(), STEPS_MS);
+});
 addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.defaultPrevented && !one("dialog[open], details.menu[open]")) one("[data-close-pair]")?.click();
 });

@@ -9,21 +9,25 @@ const PLACES = ["#cv-head", "#cv-side"];
 const review = one("#review");
 const { conversion } = review.dataset;
 const areOff = () => document.cookie.split("; ").includes("octavo_keys=off");
-let asked = 0;
+/** @type {{href: string, focus?: string} | null} what was asked for and is not shown yet */
+let asking = null;
 
 /** @param {string} href @param {string} [focus] what to stand on then */
 async function look(href, focus) {
-  const number = ++asked;
+  const wanted = (asking = { href, focus });
   const address = new URL(href, location.href);
   try {
     const fresh = parse(await fetchPiece(`/conversions/${conversion}/pieces${address.search}`));
-    if (number !== asked) return; // something else was asked for meanwhile
+    if (wanted !== asking) return; // something else was asked for meanwhile
+    asking = null;
+    if (!focus && isField(document.activeElement)) return; // somebody began to write meanwhile
     show(fresh);
     history.replaceState(null, "", address.pathname + address.search);
     if (focus) one(focus, review)?.focus({ preventScroll: true });
     one("#field")?.scrollIntoView({ block: "nearest" });
     showMark();
   } catch (error) {
+    if (wanted === asking) asking = null;
     complain(error);
   }
 }
@@ -112,7 +116,7 @@ review.ownerDocument.addEventListener("keydown", (event) => {
 // Fresh values --------------------------------------------------------------------------------------------------------
 
 function refresh() {
-  if (!isField(document.activeElement) && !document.hidden) look(location.href);
+  if (!isField(document.activeElement) && !document.hidden) look(asking?.href ?? location.href, asking?.focus);
 }
 
 onEvent((event) => event.process_id === conversion && refresh());

@@ -1,5 +1,5 @@
 // A button beside a field that puts it into the clipboard; without a script the field is selected by hand.
-const SHOWN_MS = 2000;
+const SHOWN_MS = 4000;
 
 for (const button of document.querySelectorAll("[data-copy]")) {
   const field = document.getElementById(button.dataset.copy);

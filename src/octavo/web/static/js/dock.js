@@ -127,7 +127,7 @@ function fill(item, now) {
   item.className = now.className;
   delete item.dataset.over;
   // A button that has the focus stays, and only what tells how far it is changes.
-  if (item.contains(document.activeElement)) for (const part of ["progress", ".what"]) one(part, item)?.replaceWith(one(part, now));
+  if (item.contains(document.activeElement)) for (const part of ["progress", ".what"]) one(part, item)?.replaceWith(one(part, now) ?? "");
   else item.replaceChildren(...now.childNodes);
 }
 

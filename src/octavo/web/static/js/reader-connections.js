@@ -4,6 +4,7 @@
 import { all, isField, make, one, parse } from "./dom.js";
 import { ask, fetchPiece } from "./ask.js";
 import { onEvent, onLost } from "./live.js";
+import { paced } from "./pace.js";
 import { onClick, togglePanel } from "./reader-panels.js";
 import { complain } from "./toast.js";
 
@@ -13,7 +14,10 @@ const LATER_MS = 4000;
 
 const panel = one("#about");
 const holder = one("#connections");
-let timer = 0;
+// How often somebody asked for the list; what is asked for in passing gives way to that.
+let asked = 0;
+/** What is sent goes one after the other, so that the last word is the last to arrive. */
+let line = Promise.resolve();
 
 /** @param {string} name */
 function showTab(name) {
@@ -32,31 +36,51 @@ async function fetchList() {
 /** @param {Element} list */
 function put(list) {
   const open = all("details[open]", holder).map((each) => each.className);
+  const focused = holder.contains(document.activeElement) ? document.activeElement : null;
   one("#connections-list", holder).replaceWith(document.adoptNode(list));
   for (const each of all("details", holder)) each.open = open.includes(each.className);
   one("[data-tab-count]", panel).textContent = Number(list.dataset.count) || "";
   one(".news", holder)?.remove();
+  if (focused && !focused.isConnected) standAgain(focused);
+}
+
+/** On the same slider, or where the list begins. @param {any} focused what is gone */
+function standAgain({ type, name }) {
+  const place = type === "range" ? one(`[name="${name}"]`, holder) : null;
+  (place ?? one(".connection h3 a, .dismissed summary", holder))?.focus({ preventScroll: true });
+}
+
+async function showList() {
+  const number = ++asked;
+  const list = await fetchList();
+  if (number === asked) put(list);
 }
 
 async function refresh() {
-  timer = 0;
-  const list = await fetchList().catch(() => null);
+  const number = asked;
+  const list = await fetchList();
   const shown = one("#connections-list", holder);
-  if (!list || list.innerHTML === shown.innerHTML) return;
+  if (number !== asked || list.innerHTML === shown.innerHTML) return;
   if (!holder.matches(":hover") && !holder.contains(document.activeElement)) return put(list);
   if (one(".news", holder)) return;
   const button = make("button", { class: "button news", type: "button" }, "New connections · Show");
-  button.addEventListener("click", async () => put(await fetchList()));
+  button.addEventListener("click", () => showList().catch(complain));
   holder.prepend(button);
 }
 
 /** @param {SubmitEvent} event */
-async function send(event) {
+function send(event) {
   const form = /** @type {HTMLFormElement} */ (event.target);
   event.preventDefault();
+  const body = new URLSearchParams(/** @type {any} */ (new FormData(form)));
+  line = line.then(() => post(form.action, body));
+}
+
+/** @param {string} address @param {URLSearchParams} body */
+async function post(address, body) {
   try {
-    await ask(form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (new FormData(form))) });
-    put(await fetchList());
+    await ask(address, { method: "POST", body });
+    await showList();
     one("#announcements").textContent = "Connections are up to date.";
   } catch (error) {
     complain(error);
@@ -69,7 +93,7 @@ async function showOnly(passage) {
   else delete holder.dataset.of;
   showTab("connections");
   if (document.body.classList.contains("about-closed") || !panel.offsetParent) togglePanel("about");
-  put(await fetchList());
+  await showList();
   one(".of-passage a, .connection h3 a", holder)?.focus({ preventScroll: true });
 }
 
@@ -86,9 +110,7 @@ if (holder) {
   onClick("[data-tab-of]", (link) => showTab(link.dataset.tabOf));
   holder.addEventListener("submit", send);
   holder.addEventListener("change", ({ target }) => target.closest("[data-weights]")?.requestSubmit());
-  const plan = () => {
-    timer ||= setTimeout(refresh, BATCH_MS);
-  };
+  const plan = paced(refresh, BATCH_MS);
   onEvent((event) => {
     if (event.kind !== "complete" && event.kind !== "connection_judged") return;
     plan();

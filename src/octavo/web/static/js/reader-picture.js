@@ -66,6 +66,7 @@ function read(event) {
   event.preventDefault();
   dialog.close();
   mark.scrollIntoView({ block: "start" });
+  follow(Number(field.value)); // at once, so that the next key means this page
 }
 
 /** Show the page that is read, soon. @param {number} number */

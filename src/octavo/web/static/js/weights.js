@@ -11,11 +11,15 @@ if (button) button.hidden = true;
 form.addEventListener("input", () => {
   for (const slider of all("input[type=range]", form)) one(`output[for="${slider.id}"]`, form).value = slider.value;
 });
-form.addEventListener("change", async () => {
+// One after the other, so that the last word is the last to arrive.
+let line = Promise.resolve();
+form.addEventListener("change", () => (line = line.then(save)));
+
+async function save() {
   try {
     await ask(form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (new FormData(form))) });
     one("#announcements").textContent = "All lists are in the new order.";
   } catch (error) {
     complain(error);
   }
-});
+}
