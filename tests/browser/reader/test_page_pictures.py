@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import OpenBrowser
-from tests.support.browser import DESKTOP, PHONE, Place, Visitor, check_axe, until
+from tests.support.browser import DESKTOP, PHONE, Place, Program, Visitor, check_axe, until
 from tests.support.pdf import HEIGHT, WIDTH, Pdf, Words, paragraph
 
 LINES = [
@@ -27,6 +29,31 @@ def book(pages: int) -> bytes:
     return Pdf(made).write()
 
 
+@dataclass(frozen=True)
+class Shelf:
+    """A book of three pages that nobody changes."""
+
+    session: str
+    document: str
+
+    @property
+    def address(self) -> str:
+        return f"/documents/{self.document}"
+
+
+@pytest.fixture(scope="module")
+def shelf(place: Place) -> Iterator[Shelf]:
+    session = place.sign_up()
+    owner = Program(place, session)
+    yield Shelf(session, owner.add("book.pdf", book(3)))
+    owner.end()
+
+
+@pytest.fixture
+def reader(shelf: Shelf, open_browser: OpenBrowser) -> Visitor:
+    return open_browser(shelf.session)
+
+
 def beside(page: Page) -> Locator:
     return page.locator(".where .page-picture img")
 
@@ -36,8 +63,8 @@ def expect_page(picture: Locator, number: int) -> None:
     until(picture.page, lambda: picture.evaluate("(one) => one.complete && one.naturalWidth > 0"), "it is loaded")
 
 
-def test_the_page_follows_who_reads(member: Visitor) -> None:
-    page = member.open(f"/documents/{member.add('book.pdf', book(4))}")
+def test_the_page_follows_who_reads(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(shelf.address)
     expect_page(beside(page), 1)
     page.keyboard.press("]")
     expect_page(beside(page), 2)
@@ -47,9 +74,8 @@ def test_the_page_follows_who_reads(member: Visitor) -> None:
     expect(page.locator(".where [data-page-now]")).to_have_text("3")
 
 
-def test_a_passage_is_marked_within_four_pixels_of_where_it_stands(member: Visitor) -> None:
-    document = member.add("book.pdf", book(2))
-    page = member.open(f"/documents/{document}")
+def test_a_passage_is_marked_within_four_pixels_of_where_it_stands(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(shelf.address)
     page.locator("#p-2").scroll_into_view_if_needed()
     page.locator(".passage", has_text="Page 2.").last.click(position={"x": 200, "y": 60})
     expect_page(beside(page), 2)
@@ -59,24 +85,23 @@ def test_a_passage_is_marked_within_four_pixels_of_where_it_stands(member: Visit
     assert picture
     assert found
     scale = picture["width"] / WIDTH
-    (box,) = [one["box"] for one in chunk_on(member, document, 2)["boxes"] if one["page"] == 2]
+    (box,) = [one["box"] for one in chunk_on(reader, shelf.document, 2)["boxes"] if one["page"] == 2]
     wanted = (box[0] * scale + picture["x"], box[1] * scale + picture["y"], (box[2] - box[0]) * scale)
     for one, other in zip((found["x"], found["y"], found["width"]), wanted, strict=True):
         assert abs(one - other) < 4
     assert abs(box[1] - (90 - 18)) < 18, "it begins with the heading of its page"
 
 
-def chunk_on(member: Visitor, document: str, number: int) -> dict[str, Any]:
-    chunks = member.ask("GET", f"/documents/{document}/chunks")["items"]
+def chunk_on(reader: Visitor, document: str, number: int) -> dict[str, Any]:
+    chunks = reader.ask("GET", f"/documents/{document}/chunks")["items"]
     return next(one for one in chunks if one["page_to"] == number)
 
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_a_page_opens_large_and_is_turned_by_keys(
-    place: Place, open_browser: OpenBrowser, size: tuple[int, int]
+    shelf: Shelf, open_browser: OpenBrowser, size: tuple[int, int]
 ) -> None:
-    member = open_browser(place.sign_up(), size=size, scheme="dark" if size == PHONE else "light")
-    page = member.open(f"/documents/{member.add('book.pdf', book(3))}")
+    page = open_browser(shelf.session, size=size, scheme="dark" if size == PHONE else "light").open(shelf.address)
     opener = page.locator("#p-2 a")
     opener.click()
     dialog = page.get_by_role("dialog", name="Page picture")
@@ -96,8 +121,8 @@ def test_a_page_opens_large_and_is_turned_by_keys(
     check_axe(page)
 
 
-def test_nothing_moves_while_pictures_come(member: Visitor) -> None:
-    page = member.open(f"/documents/{member.add('book.pdf', book(2))}")
+def test_nothing_moves_while_pictures_come(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(shelf.address)
     expect_page(beside(page), 1)
     shifts = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries()
       .reduce((sum, one) => sum + one.value, 0))).observe({ type: "layout-shift", buffered: true })
@@ -108,11 +133,10 @@ def test_nothing_moves_while_pictures_come(member: Visitor) -> None:
     assert abs(frame["height"] / frame["width"] - HEIGHT / WIDTH) < 0.01
 
 
-def test_without_scripts_a_page_is_a_link(place: Place, open_browser: OpenBrowser) -> None:
-    member = open_browser(place.sign_up(), scripts=False)
-    member.watch.expect("favicon.ico")  # of a picture that is opened by itself; its policy lets nothing else in
-    document = member.add("book.pdf", book(2))
-    page = member.open(f"/documents/{document}?p=2")
+def test_without_scripts_a_page_is_a_link(shelf: Shelf, open_browser: OpenBrowser) -> None:
+    reader = open_browser(shelf.session, scripts=False)
+    reader.watch.expect("favicon.ico")  # of a picture that is opened by itself; its policy lets nothing else in
+    page = reader.open(f"{shelf.address}?p=2")
     expect(beside(page)).to_have_attribute("src", re.compile(r"/pages/2\.png"))
     page.locator("#p-2 a").click()
     assert page.url.endswith("/pages/2.png")
