@@ -128,9 +128,11 @@ def test_move_to_trash_can_be_undone(member: Visitor) -> None:
     row(page, document).get_by_role("button", name="Move to trash").click()
 
     expect(row(page, document)).to_have_count(0)
+    undo = page.locator(".toast", has_text="goes.txt").get_by_role("button", name="Undo")
+    undo.hover()  # it stays for whoever is about to use it
     expect(row(page, keep)).to_be_visible()
     expect(page.locator('[data-tab="everything"] .count')).to_have_text("1")
-    page.locator(".toast", has_text="goes.txt").get_by_role("button", name="Undo").click()
+    undo.click()
     expect(page.locator("#documents > .row").first).to_have_attribute("id", f"d-{document}")
     expect(page.locator('[data-tab="everything"] .count')).to_have_text("2")
     assert member.document(document)["status"] == "completed"

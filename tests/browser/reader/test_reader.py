@@ -18,6 +18,7 @@ from tests.support.browser import (
     Program,
     Visitor,
     check_axe,
+    come_back,
     no_sideways_scroll,
     until,
 )
@@ -260,8 +261,7 @@ def test_who_reads_is_told_of_a_newer_text_and_goes_on_reading(member: Visitor) 
     page = member.open(f"/documents/{document}")
     page.evaluate("document.querySelector('.window').dataset.mine = 'yes'")
     member.ask("POST", f"/documents/{document}/retry")
-    page.evaluate("dispatchEvent(new Event('focus'))")
-    expect(page.locator("#newer")).to_be_visible(timeout=WORK_MS)
+    until(page, lambda: come_back(page) and page.locator("#newer").is_visible(), "it is told")
     assert page.locator(".window[data-mine]").count() == 1
     page.locator("#newer [data-show]").click()
     expect(page.locator("#leaves[data-revision='2']")).to_be_visible()

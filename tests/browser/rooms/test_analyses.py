@@ -34,7 +34,7 @@ def test_prompts_are_picked_and_answers_show_the_page_that_says_so(place: Place,
     answer.get_by_role("link", name="p. 117", exact=True).click()
     picture = page.get_by_role("img", name="Page 117 of the document")
     expect(picture).to_be_visible()
-    page.wait_for_function("image => image.complete && image.naturalWidth > 100", arg=picture.element_handle())
+    until(page, lambda: picture.evaluate("(image) => image.complete && image.naturalWidth > 100"), "it is drawn")
     check_axe(page)
     # The sentence is the first line of its page.
     box = page.locator(".quote-boxes rect").bounding_box()

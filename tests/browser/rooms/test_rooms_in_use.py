@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenBrowser
 from tests.browser.rooms.work import tell
-from tests.support.browser import Place, Visitor, until
+from tests.support.browser import Place, Visitor, come_back, until
 from tests.support.passwords import PASSWORD
 
 
@@ -93,6 +93,5 @@ def test_what_ends_while_nobody_looks_is_told_in_this_browser(member: Visitor) -
     page.evaluate("Object.defineProperty(document, 'hidden', { get: () => true })")
     member.add("peat.txt", "A text about peat and moss.")
     # The stream rests while nothing is worked on; the window that is come back to hears of what it missed.
-    page.evaluate("dispatchEvent(new Event('focus'))")
-    until(page, lambda: page.evaluate("told.length"), "it is told")
+    until(page, lambda: come_back(page) and page.evaluate("told.length"), "it is told")
     assert page.evaluate("told") == ["“peat.txt” is ready."]
