@@ -108,3 +108,20 @@ def test_what_comes_by_the_stream_and_by_asking_is_told_once(place: Place, membe
         page.evaluate("new Promise((done) => setTimeout(done, 50))")
         told = page.evaluate("told")
     assert len(told) == len(set(told))
+
+
+def test_what_somebody_went_to_in_the_palette_stays_when_documents_are_found(member: Visitor) -> None:
+    member.upload("seas.txt", "Some words.")
+    page = member.open("/library")
+    late = Late(page, "**/api/v1/documents?q=*")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("se")
+    late.wait()
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator("[role=option][aria-selected=true]")
+    before = chosen.inner_text()
+
+    late.arrive()
+
+    expect(page.get_by_role("option", name="seas.txt")).to_be_visible()
+    assert chosen.inner_text() == before

@@ -56,13 +56,14 @@ class Search {
     const wanted = this.input.value.trim().toLowerCase();
     const known = this.fixed.filter(({ label }) => label.toLowerCase().includes(wanted));
     this.show(known);
+    this.asked += 1;
     clearTimeout(this.timer);
     if (wanted) this.timer = setTimeout(() => this.find(known), ASK_MS);
   }
 
   /** @param {Choice[]} known */
   async find(known) {
-    const number = ++this.asked;
+    const number = this.asked;
     const query = new URLSearchParams({ q: this.input.value.trim(), limit: String(MOST) });
     const page = await ask(`/api/v1/documents?${query}`).catch(() => ({ items: [] }));
     if (number !== this.asked || !this.input.isConnected) return;
@@ -72,11 +73,11 @@ class Search {
       glyph: "library",
       go: () => location.assign(`/documents/${item.id}`),
     }));
-    this.show([...known, ...found]);
+    this.show([...known, ...found], this.at);
   }
 
-  /** @param {Choice[]} choices */
-  show(choices) {
+  /** @param {Choice[]} choices @param {number} [at] what somebody went to already */
+  show(choices, at = 0) {
     this.choices = choices;
     const lines = choices.map(({ label, hint, glyph }, index) =>
       make(
@@ -88,7 +89,7 @@ class Search {
       ),
     );
     this.options.replaceChildren(...(lines.length ? lines : [make("li", { class: "quiet none", role: "presentation" }, "Nothing matches")]));
-    this.select(0);
+    this.select(at);
   }
 
   /** @param {number} index */
