@@ -12,7 +12,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from octavo.database import Connection, Database, load_queries
-from octavo.library.files import NotReady
+from octavo.library.files import NeverReady, NotReady
 from octavo.model.errors import BadInput, NotFound
 from octavo.model.pages import Page, make_cursor, read_cursor
 from octavo.storage import Bucket
@@ -55,7 +55,7 @@ class Found:
         if self.archived_at:
             raise Expired
         if self.status != "complete" or self.record is None:
-            raise NotReady
+            raise NeverReady if self.error_code else NotReady
         return self.record.encode()
 
 

@@ -30,6 +30,10 @@ class NotReady(BadInput):
     status = 409
 
 
+class NeverReady(NotReady):
+    """There is none: no text was found, or the file could not be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     key: str
@@ -53,8 +57,8 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
             await cursor.execute(QUERIES.artifact, values | {"kind": kind, "name": name})
         file = await cursor.fetchone()
     if file is None:
-        await show_document(connection, owner, document)
-        raise NotReady
+        shown = await show_document(connection, owner, document)
+        raise NotReady if shown.status == "pending" else NeverReady
     return replace(file, filename=_with_ending(file)) if kind == "source" else file
 
 

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.database import Connection
+from octavo.jobs.actions import cancel_jobs
 from octavo.library import changes
 from octavo.library.changes import Edit, SourceGone
 from octavo.library.collections import (
@@ -159,10 +160,14 @@ async def test_downloads_are_counted(desk: Desk, owner: UUID) -> None:
     assert (shown.download_count, shown.first_downloaded_at) == (2, first)
 
 
-async def test_text_that_is_not_there_yet_is_said_to_come(desk: Desk, owner: UUID) -> None:
+async def test_text_that_is_not_there_yet_is_said_to_come_unless_nobody_works_on_it(desk: Desk, owner: UUID) -> None:
     document = await add(desk, owner, "text")
     async with desk.database.connection() as connection:
-        with pytest.raises(NotReady):
+        with pytest.raises(NotReady, match="not there yet"):
+            await find_file(connection, owner, document, "markdown")
+        shown = await show_document(connection, owner, document)
+        await cancel_jobs(connection, owner, [shown.process_id])
+        with pytest.raises(NotReady, match="There is none"):
             await find_file(connection, owner, document, "markdown")
 
 
