@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -14,8 +15,17 @@ from tests.support.instance import instance_in
 from tests.support.postgres import open_folder
 
 MANY = 1_000_000
+# A busy machine takes its time with the first document, which workers import much for.
+TEST_SECONDS = 400
+HERE = Path(__file__).parent
 OpenBrowser: TypeAlias = Callable[..., Visitor]
 expect.set_options(timeout=PAGE_MS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.support.browser import WORK_MS, Place, Visitor, limit_uploads
@@ -109,7 +108,6 @@ def test_the_overlay_is_for_files_only_and_goes_with_escape(member: Visitor) -> 
     expect(page.locator(".dropping")).to_have_count(0)
 
 
-@pytest.mark.timeout(240)
 def test_nothing_moves_while_fifty_uploads_finish(
     member: Visitor, record_property: Callable[[str, object], None]
 ) -> None:
@@ -120,7 +118,7 @@ def test_nothing_moves_while_fifty_uploads_finish(
     expect(page.locator("#documents > .row")).to_have_count(56)
     page.evaluate(WATCH_SHIFTS)
 
-    expect(page.locator("#documents .chip.ok")).to_have_count(56, timeout=150_000)
+    expect(page.locator("#documents .chip.ok")).to_have_count(56, timeout=WORK_MS)
     expect(page.locator("#dock .dock-item")).to_have_count(0, timeout=WORK_MS)
 
     shifts: list[list[Any]] = page.evaluate("window.shifts")
