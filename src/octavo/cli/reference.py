@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 
 from pydantic.fields import FieldInfo
@@ -35,6 +36,21 @@ ERRORS = (
     "octavo.convert.errors",
     "octavo.analyse.errors",
     "octavo.search.errors",
+    "octavo.deliver.errors",
+    "octavo.deliver.notifications",
+    "octavo.jobs.events",
+    "octavo.jobs.queue",
+    "octavo.library.changes",
+    "octavo.library.collections",
+    "octavo.library.conversions",
+    "octavo.library.embedding",
+    "octavo.library.files",
+    "octavo.library.versions",
+    "octavo.storage.errors",
+    "octavo.web.downloads",
+    "octavo.web.live",
+    "octavo.web.multipart",
+    "octavo.web.problems",
 )
 DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
 
@@ -55,7 +71,7 @@ def errors_page() -> str:
     rows: dict[str, str] = {}
     for error in _all_errors(OctavoError):
         again = "yes" if RETRY_RULES[error.error_class] else "no"
-        rows.setdefault(error.code, f"| `{error.code}` | {error.status} | {again} | {error().title} |")
+        rows.setdefault(error.code, f"| `{error.code}` | {error.status} | {again} | {_title(error)} |")
     return ERRORS_HEAD + "\n".join(rows[code] for code in sorted(rows)) + "\n"
 
 
@@ -66,6 +82,11 @@ def _default(name: str, field: FieldInfo) -> str:
     if name == "data_dir":
         return DATA_DIR_DEFAULT
     return "" if field.default is None else f"`{field.default}`"
+
+
+def _title(error: type[OctavoError]) -> str:
+    """Some cannot be made without what they are about."""
+    return cleandoc(error.__doc__ or "").splitlines()[0]
 
 
 def _all_errors(base: type[OctavoError]) -> list[type[OctavoError]]:
