@@ -9,7 +9,7 @@ import sys
 import textwrap
 from io import BytesIO
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, TypeAlias, cast
 
 from PIL import Image
 from playwright.sync_api import Browser
@@ -23,9 +23,12 @@ from tests.support.tree import ROOT, SOURCE
 
 SAMPLES = SOURCE / "octavo/web/samples"
 SECONDS = 300
+COLOURS = 256
 LETTERS, LINES, LEADING, TOP = 78, 31, 20, 96
 # How long ago what was read came, in hours, from the newest on; else all of it would have come just now.
 AGES = (0.1, 2, 5, 26, 27, 50, 75, 120, 170)
+
+Colour: TypeAlias = tuple[int, int, int]
 
 
 def typeset(markdown: str) -> bytes:
@@ -103,16 +106,29 @@ def photograph(
     page.wait_for_timeout(500)
     taken = Image.open(BytesIO(page.screenshot()))
     context.close()
-    return shrink(taken.convert("RGB"))
+    return taken.convert("RGB")
 
 
 def shrink(picture: Image.Image) -> Image.Image:
-    """A third of the bytes: the colours that are there most stay as they are, and the others become the nearest."""
-    counted = picture.getcolors(picture.width * picture.height) or []
-    kept = sorted(counted, key=lambda one: one[0], reverse=True)[:256]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([part for _, colour in kept for part in cast("tuple[int, ...]", colour)])
-    return picture.quantize(palette=palette, dither=Image.Dither.NONE)
+    """A third of the bytes: 256 colours, which are those that are there most and those that are most unlike them."""
+    counted = cast("list[tuple[int, Colour]]", picture.getcolors(picture.width * picture.height))
+    kept = [colour for _, colour in sorted(counted, reverse=True)[: COLOURS // 2]]
+    apart = {colour: min(distance(colour, one) for one in kept) for _, colour in counted}
+    while len(kept) < COLOURS:
+        farthest = max(apart, key=lambda colour: apart[colour])
+        kept.append(farthest)
+        apart = {colour: min(far, distance(colour, farthest)) for colour, far in apart.items()}
+    nearest = {colour: min(range(COLOURS), key=lambda index: distance(colour, kept[index])) for colour in apart}
+    data = picture.tobytes()
+    made = Image.frombytes(
+        "P", picture.size, bytes(map(nearest.__getitem__, zip(data[::3], data[1::3], data[2::3], strict=True)))
+    )
+    made.putpalette([part for colour in kept for part in colour])
+    return made
+
+
+def distance(one: Colour, other: Colour) -> int:
+    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
 
 
 def main(folder: Path) -> None:
@@ -124,14 +140,17 @@ def main(folder: Path) -> None:
         with place.workers_held(), stage.shown() as browser:
             for name in ("field-notes-2019.pdf", "Annual report 2024.pdf"):
                 owner.upload(name, typeset(f"# {name}\n\n{(ROOT / 'docs/architecture.md').read_text()}"))
-            photograph(browser, place, "/library").save(folder / "library-light.png", optimize=True)
-            photograph(browser, place, "/library", scheme="dark").save(folder / "library-dark.png", optimize=True)
-            photograph(browser, place, "/library", phone=True).save(folder / "library-phone.png", optimize=True)
-            reader = f"/documents/{read}?p=2#p-2"
-            photograph(browser, place, reader).save(folder / "reader-light.png", optimize=True)
+            taken = {
+                "library-light": photograph(browser, place, "/library"),
+                "library-dark": photograph(browser, place, "/library", scheme="dark"),
+                "library-phone": photograph(browser, place, "/library", phone=True),
+                "reader-light": photograph(browser, place, f"/documents/{read}?p=2#p-2"),
+            }
         owner.end()
         stage.end()
         place.end()
+    for name, picture in taken.items():
+        shrink(picture).save(folder / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
