@@ -172,7 +172,8 @@ class Worker(Generic[Tools]):
         """Until something happens; shortly only when there is something that the database should know."""
         pending = self._answer_lost or self._slots.unsaid
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), RETRY_SECONDS if pending else self._limits.poll_seconds)
+            async with asyncio.timeout(RETRY_SECONDS if pending else self._limits.poll_seconds):
+                await self._wake.wait()
 
     # Doing it ----------------------------------------------------------------------------------------------------
 
