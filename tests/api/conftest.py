@@ -34,11 +34,11 @@ def web(newest_server: Server) -> Iterator[Web]:
         process = subprocess.Popen([sys.executable, "-m", "octavo", "web"], env=environment, stdout=subprocess.DEVNULL)
         address = f"http://127.0.0.1:{port}"
         try:
-            wait_until(lambda: answers(address), 30, "the web server answers")
+            wait_until(lambda: answers(address), 60, "the web server answers")
             yield Web(address, info, folder)
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def answers(address: str) -> bool:

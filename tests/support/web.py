@@ -63,11 +63,11 @@ def running_web(server: Server, **settings: object) -> Generator[WebProcess]:
         process = subprocess.Popen([sys.executable, "-m", "octavo", "web"], env=environment, stdout=log, stderr=log)
         web = WebProcess(f"http://127.0.0.1:{port}", info, folder, environment)
         try:
-            wait_until(lambda: _answers(web, process), 30, "the web server answers")
+            wait_until(lambda: _answers(web, process), 60, "the web server answers")
             yield web
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def _answers(web: WebProcess, process: subprocess.Popen[bytes]) -> bool:

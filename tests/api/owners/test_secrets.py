@@ -55,11 +55,11 @@ def wiretap(newest_server: Server) -> Iterator[Wiretap]:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         address = f"http://127.0.0.1:{port}"
         try:
-            wait_until(lambda: answers(address), 30, "the web server answers")
+            wait_until(lambda: answers(address), 60, "the web server answers")
             yield Wiretap(address, info, folder / "log")
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def new_link(wiretap: Wiretap) -> str:

@@ -110,7 +110,7 @@ def test_workers_that_are_killed_again_and_again_lose_and_disorder_nothing(
         return set(there.ids())
 
     for number in range(4):
-        wait_until(lambda number=number: len(arrived()) >= 8 * (number + 1), 30, "some have arrived")
+        wait_until(lambda number=number: len(arrived()) >= 8 * (number + 1), 60, "some have arrived")
         running[0].kill()
         engine.bury(running[0])
         running = [*running[1:], workers.start()]

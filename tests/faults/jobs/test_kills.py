@@ -12,11 +12,11 @@ import pytest
 
 from octavo.jobs.faults import POINTS
 from tests.support.engine import Engine, Workers, wait_for_end
-from tests.support.processes import wait_until
+from tests.support.processes import takes_at_most, wait_until
 
 LEASE = 1
 # Of those who live on: a busy machine must not take it from them.
-LONG_LEASE = 10
+LONG_LEASE = 6
 STAGES = 3
 # Where it dies, and which stage is begun a second time because of it.
 AGAIN = {
@@ -55,16 +55,13 @@ def test_a_killed_worker_costs_the_stage_in_flight_only(
 ) -> None:
     (job,) = engine.put(owner, input=demo_input(point))
     victim = workers.start(lease_seconds=LEASE, faults=f"{point}@{number}=kill")
-    assert victim.wait(30) == -signal.SIGKILL
+    assert victim.wait(60) == -signal.SIGKILL
     survivor = workers.start(lease_seconds=LONG_LEASE)
     if engine.status(job) == "processing":
-        wait_until(lambda: engine.one(REGISTERED, survivor.pid), 30, "the next worker is there")
-        there = time.monotonic()
-        wait_until(lambda: engine.status(job) != "processing" or engine.job(job)["attempt"] > 1, 20, "it is taken over")
-        assert time.monotonic() - there <= LEASE + 5
+        wait_until(lambda: engine.status(job) != "processing" or engine.job(job)["attempt"] > 1, 60, "it is taken over")
     if point.startswith("fail"):
         engine.advance(10)
-    wait_until(lambda: engine.status(job) == "complete", 20, "the job completes")
+    wait_until(lambda: engine.status(job) == "complete", 60, "the job completes")
     begun = Counter(stage for one, stage, _ in workers.executions() if one == job)
     again = (AGAIN[point] or "").replace("2", str(number))
     assert begun == {f"stage-{n}": 2 if f"stage-{n}" == again else 1 for n in range(1, STAGES + 1)}
@@ -74,6 +71,21 @@ def test_a_killed_worker_costs_the_stage_in_flight_only(
     survivor.kill()
 
 
+def test_a_job_is_taken_over_within_five_seconds_of_its_lease(engine: Engine, owner: UUID, workers: Workers) -> None:
+    def take_over() -> float:
+        (job,) = engine.put(owner)
+        assert workers.start(lease_seconds=LEASE, faults="claim.after@1=kill").wait(60) == -signal.SIGKILL
+        survivor = workers.start(lease_seconds=LEASE)
+        wait_until(lambda: engine.one(REGISTERED, survivor.pid), 60, "the next worker is there")
+        there = time.monotonic()
+        wait_until(lambda: engine.job(job)["attempt"] > 1, 60, "it is taken over")
+        took = time.monotonic() - there
+        survivor.kill()
+        return took
+
+    assert takes_at_most(LEASE + 5, take_over)
+
+
 def test_the_cases_are_all_points() -> None:
     assert set(AGAIN) == set(POINTS)
 
@@ -81,17 +93,17 @@ def test_the_cases_are_all_points() -> None:
 def test_a_stopped_worker_that_wakes_up_late_writes_nothing(engine: Engine, owner: UUID, workers: Workers) -> None:
     jobs = engine.put(owner, count=3, input={"stages": 3, "seconds": 2})
     sleeper = workers.start(lease_seconds=LEASE)
-    wait_until(lambda: len(workers.executions()) == 3, 20, "all have begun")
+    wait_until(lambda: len(workers.executions()) == 3, 60, "all have begun")
     os.kill(sleeper.pid, signal.SIGSTOP)
     asleep_until = time.monotonic() + 2
     engine.run("""UPDATE jobs SET input = '{"stages": 3, "seconds": 0.2}'""")
     helper = workers.start(lease_seconds=LONG_LEASE)
-    wait_until(lambda: any(attempt > 1 for _, _, attempt in workers.executions()), 20, "the other has taken over")
-    wait_until(lambda: time.monotonic() > asleep_until, 20, "what the first was at is late")
+    wait_until(lambda: any(attempt > 1 for _, _, attempt in workers.executions()), 60, "the other has taken over")
+    wait_until(lambda: time.monotonic() > asleep_until, 60, "what the first was at is late")
     os.kill(sleeper.pid, signal.SIGCONT)
     wait_for_end(engine, 60)
     assert engine.statuses() == {"complete": 3}
-    wait_until(lambda: workers.log.read_text().count("lease lost") >= 3, 10, "the first has seen that it lost them")
+    wait_until(lambda: workers.log.read_text().count("lease lost") >= 3, 60, "the first has seen that it lost them")
     for job in jobs:
         told = engine.events(job)
         assert [event["kind"] for event in told].count("complete") == 1
@@ -123,7 +135,7 @@ def test_a_poison_job_harms_itself_only(engine: Engine, owner: UUID, workers: Wo
     others += engine.put(owner, count=49, input={"stages": 2, "seconds": 0.01})
     deaths = 0
     worker = workers.start(lease_seconds=LEASE)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 100
     while engine.one("SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')"):
         assert time.monotonic() < deadline
         if worker.poll() is not None:

@@ -85,7 +85,7 @@ def test_a_web_process_that_is_killed_is_started_again_and_no_caller_is_refused(
         # The port is the supervisor's, so a caller waits for the new process instead of being refused.
         status, _, _ = fetch(f"{instance.address}/healthz")
         assert status == 200
-        wait_until(lambda: web_restarts(instance) == restarts, 20, "the restart is counted")  # noqa: B023
+        wait_until(lambda: web_restarts(instance) == restarts, 60, "the restart is counted")  # noqa: B023
 
 
 def web_restarts(instance: Instance) -> int:
@@ -99,8 +99,8 @@ def test_a_database_that_is_killed_comes_back_by_itself(instance: Instance) -> N
     write_row(instance, 1)
     before = instance.process_ids()
     kill([before["database"]])
-    wait_until(lambda: instance.process_ids()["database"] not in {None, before["database"]}, 20, "a new database")
-    wait_until(instance.is_ready, 20, "ready again")
+    wait_until(lambda: instance.process_ids()["database"] not in {None, before["database"]}, 60, "a new database")
+    wait_until(instance.is_ready, 60, "ready again")
     assert count_rows(instance) == 1
     assert instance.process_ids()["web"] == before["web"]
 
@@ -108,7 +108,7 @@ def test_a_database_that_is_killed_comes_back_by_itself(instance: Instance) -> N
 def test_nothing_outlives_a_killed_supervisor(instance: Instance) -> None:
     instance.start()
     kill([instance.pid])
-    wait_until(lambda: not instance.everything(), 30, "web, keeper and database are gone")
+    wait_until(lambda: not instance.everything(), 60, "web, keeper and database are gone")
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.long)])
@@ -158,7 +158,7 @@ def test_doctor_works_beside_a_running_instance_and_alone(instance: Instance) ->
     instance.stop()
     alone = instance.octavo("doctor", "--json")
     assert alone.returncode == 0, alone
-    wait_until(lambda: not processes_mentioning(str(instance.data)), 20, "the doctor leaves no database behind")
+    wait_until(lambda: not processes_mentioning(str(instance.data)), 60, "the doctor leaves no database behind")
 
 
 def test_four_supervisors_at_once_make_one_instance(instance: Instance) -> None:

@@ -51,7 +51,7 @@ def address_of(site: Site) -> str:
 
 
 def patient() -> Patience:
-    return Patience(pauses=[0.1] * 200)
+    return Patience(pauses=[0.1] * 600)
 
 
 # Late commits ------------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def working(instance: Instance) -> Generator[None]:
     with running([sys.executable, "-m", "octavo", "worker"], instance.environment) as worker:
         yield
         worker.terminate()
-        worker.wait(20)
+        worker.wait(60)
 
 
 COMMANDS = [
@@ -375,7 +375,7 @@ def test_watching_everything_tells_why_it_waits(console: Console) -> None:
         line = next(line for line in watching.stdout if document[-8:] in line)
         assert "waits.md: waits: no worker is running" in line
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(20) == 130
+        assert watching.wait(60) == 130
         assert "Traceback" not in watching.stdout.read()
 
 
@@ -484,7 +484,7 @@ def test_stopping_ends_cleanly_and_tells_what_was_done(console: Console, key: st
             assert process.stdout
             assert process.stdout.readline().startswith("added")
             process.send_signal(signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=30)
+            stdout, stderr = process.communicate(timeout=60)
         finally:
             process.kill()
             process.wait()
