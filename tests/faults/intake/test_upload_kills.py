@@ -177,6 +177,7 @@ def send_while_killing(site: Site, engine: Engine, plans: list[Plan], chance: ra
     web, worker = site.start_web(), site.start_worker()
     killed_workers = 0
     for first in range(0, len(plans), AT_ONCE):
+        assert Caller(site, session).ask("GET", "/healthz")[0] == 200  # who is killed has begun to receive
         some = plans[first : first + AT_ONCE]
         gate = threading.Barrier(len(some) + 1)
         threads = [threading.Thread(target=Sender(site, session, plan, gate).run) for plan in some]
