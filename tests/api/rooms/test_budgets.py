@@ -97,3 +97,14 @@ async def test_forms_do_the_same(house: House) -> None:
     assert 'id="document-wrong"' in wrong.text
     went_to(await admin.post("/settings/budgets", data={"document": "2.5"}), "/settings/budgets?said=budgets")
     assert 'value="2.5"' in (await admin.get("/settings/budgets")).text
+
+
+async def test_an_analysis_that_waits_for_money_leads_there(house: House) -> None:
+    owner = await person(house, "ada@example.org")
+    document, _ = await add_paused(house, owner)
+    await house.run("UPDATE documents SET text_ready = true, revision = 1 WHERE id = %s", document)
+    analysis = (await owner.post("/api/v1/analyses", json={"document_id": document})).json()["id"]
+    link = f'href="/documents/{document}/budget">Raise budget</a>'
+    assert link not in (await owner.get(f"/analyses/{analysis}")).text
+    await house.rows("SELECT pause_job(%s, NULL, 'OVER_BUDGET', 'Nothing left.')", analysis)
+    assert link in (await owner.get(f"/analyses/{analysis}")).text
