@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cache
 
 from octavo.ai.local import NAME, Embedder
+from octavo.ai.local.once import once
 from octavo.ai.vectors import Vectors
 
 
-@cache
+@once
 def embedder() -> Embedder:
     """One for all threads of a process."""
     return Embedder(threads=len(os.sched_getaffinity(0)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, cast
 
+from octavo.ai.local.once import once
 from octavo.ai.local.prose import blank
 from octavo.ai.local.stopwords import STOPWORDS
 from octavo.ai.local.words import WORD
@@ -48,7 +48,7 @@ def detect_most(texts: Sequence[str], claimed: str | None = None) -> str | None:
     return code if code in _identifier().labels else None
 
 
-@cache
+@once
 def _identifier() -> Any:  # noqa: ANN401 - it has no types
     from py3langid import langid  # pyright: ignore[reportMissingTypeStubs]
 

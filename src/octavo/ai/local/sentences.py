@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
+
+from octavo.ai.local.once import once
 
 if TYPE_CHECKING:
     from nupunkt import PunktSentenceTokenizer
@@ -43,7 +44,7 @@ def _short_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-@cache
+@once
 def _splitter() -> PunktSentenceTokenizer:
     import nupunkt
 

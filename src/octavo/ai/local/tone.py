@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from octavo.ai.local.emotion_words import EMOTION_WORDS
 from octavo.ai.local.languages import ENGLISH
+from octavo.ai.local.once import once
 from octavo.ai.outputs import Emotion, Tone
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _denies(word: str) -> bool:
     return word in _NEGATIONS or word.replace("\u2019", "'").endswith("n't")
 
 
-@cache
+@once
 def _analyzer() -> Any:  # noqa: ANN401 - it has no types
     from vaderSentiment.vaderSentiment import (  # pyright: ignore[reportMissingTypeStubs]
         SentimentIntensityAnalyzer,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import log
 from pathlib import Path
 
+from octavo.ai.local.once import once
 from octavo.ai.local.stopwords import STOPWORDS
 
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
@@ -22,7 +23,7 @@ MOST_LETTERS = 40
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es|ly|s|e)$")
 
 
-@cache
+@once
 def _ranks() -> dict[str, int]:
     """The vocabulary of the embedding model stands in the order of how often its words are used."""
     vocabulary: dict[str, int] = json.loads(_TOKENIZER.read_bytes())["model"]["vocab"]
