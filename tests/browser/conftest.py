@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import PAGE_MS, Place, Stage, Visitor
+from tests.support.browser import PAGE_MS, Place, Program, Stage, Visitor
 from tests.support.instance import instance_in
 from tests.support.postgres import open_folder
 
@@ -34,6 +34,9 @@ def place() -> Iterator[Place]:
     with open_folder() as folder, instance_in(folder, **limits, upload_bytes=5_000_000) as instance:
         instance.start()
         place = Place(instance)
+        first = Program(place, place.sign_up())
+        first.upload("first.txt", "Workers import what they need with the first document, while the browser starts.")
+        first.api.close()
         yield place
         place.end()
 
