@@ -242,6 +242,7 @@ class BudgetTooHigh(BadInput):
     """One document cannot have more than its owner may spend in a month."""
 
     code = "BUDGET_TOO_HIGH"
+    status = 409
 
 
 # The conversion gateway

@@ -63,7 +63,7 @@ async def test_an_owner_raises_a_document_up_to_what_they_may_spend(house: House
     path = f"/api/v1/documents/{document}/budget"
     waits = {"usd": 3.0, "is_set": False, "most_usd": 20.0, "paused": 1, "needed_usd": 4.25, "over": "document"}
     assert waits.items() <= (await owner.get(path)).json().items()
-    assert "20.00 USD" in refused(await owner.put(path, json={"usd": 20.5}), 422, "BUDGET_TOO_HIGH")["detail"]
+    assert "20.00 USD" in refused(await owner.put(path, json={"usd": 20.5}), 409, "BUDGET_TOO_HIGH")["detail"]
     assert (await owner.put(path, json={"usd": 4})).json()["over"] == "document"
     assert await status_of(owner, job) == "paused"
     raised = (await owner.put(path, json={"usd": 4.5})).json()

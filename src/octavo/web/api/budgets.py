@@ -61,7 +61,7 @@ async def document_budget(parts: PartsOf, caller: Reading, document: UUID) -> Do
         return await read_document_budget(connection, caller.owner_id, document, Budgets.of(parts.settings))
 
 
-@router.put("/documents/{document}/budget", responses=problems(400, 401, 403, 404, 422))
+@router.put("/documents/{document}/budget", responses=problems(400, 401, 403, 404, 409, 422))
 async def change_document_budget(
     parts: PartsOf, caller: Writing, document: UUID, wanted: DocumentBudgetRequest
 ) -> DocumentBudget:
