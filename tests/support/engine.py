@@ -277,6 +277,10 @@ def engine_on(connection_info: str) -> Generator[Engine]:
         engine.connection.close()
 
 
+# Every five minutes there would be a job that the test did not make.
+NO_SCHEDULES = b"ALTER TABLE schedules ALTER COLUMN enabled SET DEFAULT false"
+
+
 class Workers:
     """Worker processes on one database and one data folder; none is left when the test ends."""
 
@@ -286,6 +290,8 @@ class Workers:
         self.log = folder / "workers.log"
         self.settings: dict[str, object] = {"lease_seconds": 2, "database_url": as_url(connection_info), **settings}
         self.started: list[subprocess.Popen[bytes]] = []
+        with psycopg.connect(connection_info) as connection:
+            connection.execute(NO_SCHEDULES)
 
     def start(self, *, prefix: Sequence[str] = (), **settings: object) -> subprocess.Popen[bytes]:
         environment = octavo_environment(self.data, **{**self.settings, **settings})

@@ -14,9 +14,12 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from octavo.database import connect
 from octavo.model.settings import Settings
 from octavo.owners import make_sign_in_link, use_sign_in_link
+from tests.support.engine import NO_SCHEDULES
 from tests.support.postgres import as_url
 from tests.support.processes import octavo_environment, run_octavo
 
@@ -36,6 +39,8 @@ class Site:
         self.database_url = as_url(connection_info)
         self.environment = octavo_environment(self.data, **{"database_url": self.database_url, **settings})
         self.started: list[subprocess.Popen[bytes]] = []
+        with psycopg.connect(connection_info) as connection:
+            connection.execute(NO_SCHEDULES)
 
     @property
     def settings(self) -> Settings:

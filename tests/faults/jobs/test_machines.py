@@ -44,7 +44,8 @@ def test_two_machines_share_nothing_but_the_database(
     holder = engine.one("SELECT pid FROM workers JOIN jobs ON leased_by = workers.id WHERE jobs.id = %s", long)
     victim, survivor = (first, second) if first.pid == holder else (second, first)
     engine.run(
-        "INSERT INTO schedules (name, kind, cron, next_run_at) VALUES ('once', 'demo', '0 0 1 1 *', engine_now())"
+        "INSERT INTO schedules (name, kind, cron, enabled, next_run_at)"
+        " VALUES ('once', 'demo', '0 0 1 1 *', true, engine_now())"
     )
     wait_until(lambda: engine.one("SELECT last_run_at FROM schedules WHERE name = 'once'"), 60, "one of them starts it")
     victim.kill()
