@@ -209,7 +209,7 @@ ANNOUNCEMENTS: dict[str, Bad] = {
     "more than is allowed": rejected(413, "TOO_LARGE", lambda v: v.begin(bytes=LIMIT + 1)),
 }
 STEPS: dict[str, Bad] = {
-    "an id that is none": invalid(lambda v: v.put("..%5c..%5cetc", b"x")),
+    "an id that is none": Bad(404, "NOT_FOUND", lambda v: v.put("..%5c..%5cetc", b"x")),
     "bytes for an unknown upload": Bad(404, "NOT_FOUND", lambda v: v.put(str(uuid4()), text())),
     "the end of an unknown upload": Bad(404, "NOT_FOUND", lambda v: v.finalize(str(uuid4()))),
     "the content of an unknown upload": Bad(404, "NOT_FOUND", lambda v: v.content(str(uuid4()))),

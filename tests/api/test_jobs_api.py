@@ -188,7 +188,6 @@ def test_pages_follow_each_other(house: House) -> None:
         "cursor=%ff",
         f"cursor={'x' * 501}",
         "kind=%00",
-        "kind=",
         "kind=%ff%fe",
         "document_id=1",
     ],
@@ -201,8 +200,8 @@ def test_what_cannot_be_asked_is_refused(house: House, query: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/api/v1/jobs/{}/cancel", "/api/v1/jobs/{}/retry", "/api/v1/admin/dead-letters/{}/discard"]
 )
-def test_an_id_that_is_none_is_refused(house: House, path: str, job: str) -> None:
-    refused(house.admin.post(path.format(job)), 422)
+def test_an_id_that_is_none_names_nothing(house: House, path: str, job: str) -> None:
+    refused(house.admin.post(path.format(job)), 404)
 
 
 @pytest.mark.parametrize(

@@ -214,5 +214,5 @@ async def test_an_unknown_verb_or_document_is_refused(person: httpx.AsyncClient)
     unknown = await person.post(f"/actions/documents/{uuid4()}/explode", headers=JSON)
     missing = await person.post(f"/actions/documents/{uuid4()}/retry", headers=PAGE)
 
-    assert unknown.status_code == 422
+    assert unknown.status_code == 404
     assert (missing.status_code, missing.headers["content-type"]) == (404, "text/html; charset=utf-8")

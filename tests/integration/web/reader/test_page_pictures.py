@@ -86,7 +86,9 @@ async def test_what_is_not_there_has_a_name_of_its_own(room: Room) -> None:
     pdf, text = await room.add("a.pdf", book(2)), await room.add("a.md", "# Words")
     refused(await room.owner.get(path(pdf, 3)), 404, "PAGE_MISSING")
     refused(await room.owner.get(path(text)), 404, "NO_PAGE_PICTURES")
-    for wrong in (path(pdf, 0), path(pdf, "x"), path(pdf, 1, "?width=799"), path(pdf, 1, "?box=1,2,3")):
+    for nothing in (path(pdf, 0), path(pdf, "x")):
+        refused(await room.owner.get(nothing), 404, "NOT_FOUND")
+    for wrong in (path(pdf, 1, "?width=799"), path(pdf, 1, "?box=1,2,3")):
         refused(await room.owner.get(wrong), 422, "VALIDATION")
     refused(await room.owner.get(path(pdf, 1, f"?chunk={uuid4()}")), 404, "NOT_FOUND")
 
