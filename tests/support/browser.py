@@ -25,6 +25,7 @@ from playwright.sync_api import (
     Playwright,
     Request,
     Response,
+    Route,
     sync_playwright,
 )
 from psycopg.errors import CheckViolation
@@ -418,3 +419,27 @@ def until(page: Page, condition: Callable[[], object], what: str, seconds: float
             raise AssertionError(f"not within {seconds:.0f} s: {what}")
         page.wait_for_timeout(20)
     return time.monotonic() - begun
+
+
+class Late:
+    """The first answer from an address, held back until the test lets it go on."""
+
+    def __init__(self, page: Page, address: str, *, answered: bool = True) -> None:
+        self.page = page
+        self._answered = answered
+        self._go: Callable[[], None] | None = None
+        page.route(address, self._hold, times=1)
+
+    def _hold(self, route: Route) -> None:
+        if self._answered:  # by what the server knew when it was asked
+            answer = route.fetch()
+            self._go = lambda: route.fulfill(response=answer)
+        else:
+            self._go = route.continue_
+
+    def wait(self) -> None:
+        until(self.page, lambda: self._go, "it is asked for")
+
+    def arrive(self) -> None:
+        assert self._go
+        self._go()

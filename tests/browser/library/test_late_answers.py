@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from playwright.sync_api import expect
 
-from playwright.sync_api import Page, Route, expect
-
-from tests.support.browser import Place, Visitor, until
+from tests.support.browser import Late, Place, Visitor, until
 from tests.support.conversions import invoice
 
 LISTEN = """async () => {
@@ -19,30 +17,6 @@ WATCH_LEAVING = """(row) => {
   window.left = false;
   new MutationObserver(() => (window.left ||= row.classList.contains("leaving"))).observe(row, { attributes: true });
 }"""
-
-
-class Late:
-    """The first answer from an address, held back until the test lets it go on."""
-
-    def __init__(self, page: Page, address: str, *, answered: bool = True) -> None:
-        self.page = page
-        self._answered = answered
-        self._go: Callable[[], None] | None = None
-        page.route(address, self._hold, times=1)
-
-    def _hold(self, route: Route) -> None:
-        if self._answered:  # by what the server knew when it was asked
-            answer = route.fetch()
-            self._go = lambda: route.fulfill(response=answer)
-        else:
-            self._go = route.continue_
-
-    def wait(self) -> None:
-        until(self.page, lambda: self._go, "it is asked for")
-
-    def arrive(self) -> None:
-        assert self._go
-        self._go()
 
 
 def test_what_was_put_back_stays_when_an_older_answer_lacks_it(member: Visitor) -> None:
