@@ -95,7 +95,7 @@ def find_key(typed: str, known: Sequence[records.Key]) -> UUID:
     named = [one.id for one in known if one.name == typed]
     if len(named) == 1:
         return named[0]
-    part = read_part(typed)
+    part = read_part(typed, "octavo keys ls")
     return part if isinstance(part, UUID) else match_parts([part], [one.id for one in known], "key")[part]
 
 

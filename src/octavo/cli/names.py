@@ -27,7 +27,7 @@ async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bo
     return list(dict.fromkeys(found[one] if isinstance(one, str) else one for one in wanted))
 
 
-def read_part(typed: str) -> UUID | str:
+def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
     part = typed.strip().lower()
     try:
         return UUID(part)
@@ -35,7 +35,7 @@ def read_part(typed: str) -> UUID | str:
         if _PART.fullmatch(part):
             return part
     raise BadInput(
-        f"{typed!r} is no id: type at least {LEAST_CHARACTERS} characters of one, as `octavo ls` shows them."
+        f"{typed!r} is no id: type at least {LEAST_CHARACTERS} characters of one, as `{listed_by}` shows them."
     )
 
 

@@ -110,7 +110,7 @@ def choose_prompt(typed: str, known: Sequence[Prompt]) -> UUID:
     named = [one.id for one in known if one.title.casefold() == typed.strip().casefold()]
     if len(named) == 1:
         return named[0]
-    part = read_part(typed)
+    part = read_part(typed, "octavo prompts ls")
     return part if isinstance(part, UUID) else match_parts([part], [one.id for one in known], "prompt")[part]
 
 
