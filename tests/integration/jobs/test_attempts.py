@@ -38,7 +38,7 @@ async def test_a_job_that_was_cancelled_and_started_again_at_once_can_be_cancell
     with engine_on(database_info) as engine:
         (job,) = engine.put(engine.add_owner())
         async with Database(database_info, connections=4) as database, asyncio.timeout(30):
-            limits = WorkerLimits(poll_seconds=0.1, lease_seconds=4)
+            limits = WorkerLimits(poll_seconds=0.1, lease_seconds=60)
             running = asyncio.create_task(Worker(database, attempts.kinds(), None, limits).run(stopping))
             await attempts.begun[0].wait()
             engine.cancel(job)
