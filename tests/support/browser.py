@@ -396,12 +396,15 @@ def no_sideways_scroll(page: Page) -> None:
     assert wide == [], f"{page.url} is wider than the window: {wide}"
 
 
-def limit_uploads(page: Page, bytes_per_second: int | None) -> None:
-    """A slow line, or with None as fast as it goes."""
+@contextmanager
+def slow_line(page: Page, bytes_per_second: int) -> Generator[None]:
+    """What is sent meanwhile goes no faster than this."""
     session: Any = page.context.new_cdp_session(page)
-    speed = {"downloadThroughput": -1, "uploadThroughput": bytes_per_second or -1}
+    speed = {"downloadThroughput": -1, "uploadThroughput": bytes_per_second}
     session.send("Network.enable")
     session.send("Network.emulateNetworkConditions", {"offline": False, "latency": 0, **speed})
+    yield
+    session.detach()
 
 
 def come_back(page: Page) -> bool:
