@@ -22,7 +22,7 @@ def _given(value: object) -> object:
     return None if value == "" else value
 
 
-# A parameter without a value, as forms send it, is one that is not given.
+# A word that is empty, as forms send it, is one that is not given.
 IF_GIVEN = BeforeValidator(_given)
 # Beside the limits of a number, not before them: these would else be missing in its description.
 WHOLE = BeforeValidator(_no_flag)

@@ -123,7 +123,7 @@ async def documents(  # noqa: PLR0917 - query parameters
     caller: Reading,
     id: Annotated[str | None, Query(pattern=r"^[0-9a-f-]{4,36}$")] = None,  # noqa: A002 - its name outside
     q: Wanted = None,
-    status: Annotated[Literal["pending", "completed", "failed"] | None, IF_GIVEN] = None,
+    status: Literal["pending", "completed", "failed"] | None = None,
     tag: Wanted = None,
     collection: Wanted = None,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter

@@ -16,16 +16,16 @@ from octavo.web.parts import PartsOf, Reading, Writing
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
-Kind = Annotated[str | None, Query(pattern=r"^[\w.:-]{1,100}$"), IF_GIVEN]
+Kind = Annotated[str | None, Query(pattern=r"^[\w.:-]{0,100}$"), IF_GIVEN]
 
 
 @router.get("", responses=problems(401, 422))
 async def jobs(
     parts: PartsOf,
     caller: Reading,
-    status: Annotated[JobStatus | None, IF_GIVEN] = None,
+    status: JobStatus | None = None,
     kind: Kind = None,
-    document_id: Annotated[UUID | None, IF_GIVEN] = None,
+    document_id: UUID | None = None,
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[JobView]:
