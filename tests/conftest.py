@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support.postgres import Server, open_folder, run_server
 from tests.support.s3 import S3Server, running_s3_server
 
-# The same examples in every run, with all the time that they take: a busy machine and chance make no test red.
-settings.load_profile("ci")
+settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The same examples in every run, so that chance makes no test red; the long forms look for new ones."""
+    settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
 
 
 @pytest.fixture(scope="session")
