@@ -144,6 +144,7 @@ async def following(client: Client, after: str) -> AsyncGenerator[AsyncGenerator
         yield events
 
 
+@pytest.mark.timeout(300)
 async def test_a_program_follows_over_killed_servers(site: Site) -> None:
     """The client opens its stream again, and either process goes on where the other was."""
     async with (
