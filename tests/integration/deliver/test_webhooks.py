@@ -50,7 +50,7 @@ async def test_every_event_comes_at_least_once_in_order_and_signed(
     with receiver(*script) as there:
         subscriber = office.subscribe(owner, there.url)
         live(engine, owner)
-        async with delivering(office, fetch_allow=there.allowed, delivery_seconds=0.5):
+        async with delivering(office, fetch_allow=there.allowed, delivery_seconds=2):
             await office.until_delivered()
         events = engine.rows("SELECT e.id FROM events e JOIN jobs j ON j.id = e.process_id WHERE j.kind = 'demo'")
         assert set(there.ids()) == {f"evt_{row['id']}" for row in events}
