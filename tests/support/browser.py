@@ -432,6 +432,20 @@ class Late:
         self._answered = answered
         self._go: Callable[[], None] | None = None
         page.route(address, self._hold, times=1)
+        self._until_in_force()
+
+    def _until_in_force(self) -> None:
+        """A page learns a moment later that its requests are looked at, and one that it sends before is not held."""
+        looked: list[str] = []
+
+        def look(route: Route) -> None:
+            looked.append(route.request.url)
+            route.fulfill(status=204)
+
+        self.page.route("**/healthz?held", look)
+        while not looked:
+            self.page.evaluate("fetch('/healthz?held').then((answer) => answer.status)")
+        self.page.unroute("**/healthz?held")
 
     def _hold(self, route: Route) -> None:
         if self._answered:  # by what the server knew when it was asked
