@@ -332,9 +332,9 @@ class Settings(BaseSettings):
         Field(
             ge=0,
             le=1e6,
-            description="Most US dollars that models may cost for one document. Enough for 1,000 pages that are "
-            "described and asked five prompts, which takes less than 2 with the usual model of Gemini. This and the "
-            "next two hold until somebody sets others, with `octavo budgets` or in the browser, without a restart.",
+            description="Most US dollars that models may cost for one document. Meant to be enough for 1,000 "
+            "pages that are described and asked five prompts by the usual model of Gemini. This and the next two hold "
+            "until somebody sets others, with `octavo budgets` or in the browser, without a restart.",
         ),
     ] = 3.0
     owner_budget: Annotated[
