@@ -12,10 +12,10 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop test test-long lint format bench lock docs pictures clean
+.PHONY: help up stop test test-failed test-long lint format bench lock docs pictures clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: $(VENV)/.runtime ## start Octavo: database, storage and web on this machine
 	@exec $(BIN)/octavo up
@@ -27,6 +27,9 @@ stop: $(VENV)/.runtime ## stop what `make up` started
 # order is that of the folders, because the slow ones come first in it.
 test: $(VENV)/.dev $(VENV)/.browser ## run the tests
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last time, one at a time
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
 
 test-long: $(VENV)/.dev ## run the long forms of the reliability tests
 	$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)

@@ -27,8 +27,8 @@ import psycopg
 
 from benchmarks.corpus import watched, worker_of
 from benchmarks.uploads import Client, sign_in
-from octavo.ai.local import Embedder
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.language import Embedder
 from tests.support.instance import instance_in
 from tests.support.pdf import Bookmark, Pdf, Words, paragraph
 from tests.support.postgres import open_folder

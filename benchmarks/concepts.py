@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import cranfield
-from octavo.ai.inputs import Passage, Source
-from octavo.ai.local import describe
-from octavo.ai.local.words import stem
+from octavo.language import describe
+from octavo.language.inputs import Passage, Source
+from octavo.language.words import stem
 
 MOST = 10
 LEAST_WORDS = 30

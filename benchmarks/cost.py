@@ -2,7 +2,7 @@
 
 `python -m benchmarks.cost [PAGES] [plain|clean|pages]`. A provider of ours speaks as Gemini does and bills four
 characters as a token, as Google says of English, and 258 tokens for a page that it is shown. Its descriptions are those
-that `octavo.ai.local` makes of the same passages, so they are as long as the form asks for. Prices are those of
+that `octavo.language` makes of the same passages, so they are as long as the form asks for. Prices are those of
 gemini-2.5-flash and gemini-embedding-001. The ledger must have what was billed, to the last digit.
 """
 
@@ -18,12 +18,12 @@ import psycopg
 
 from benchmarks.book import PAGES, WORDS_A_PAGE, wait_for, write_book
 from benchmarks.uploads import Client, sign_in
-from octavo.ai.inputs import Passage, Source
 from octavo.ai.prices import Prices
 from octavo.ai.tasks.classify_document import classify_here
 from octavo.ai.tasks.enrich_chunks import describe_here
+from octavo.core.extraction import Extraction
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.model.extraction import Extraction
+from octavo.language.inputs import Passage, Source
 from tests.support.fake_ai import Asked, FakeGemini
 from tests.support.fake_ai.server import SECRET, Bill
 from tests.support.instance import instance_in

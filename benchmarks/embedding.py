@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import cranfield
-from octavo.ai.local import embedding
-from octavo.ai.local.embedding import Embedder
+from octavo.language import embedding
+from octavo.language.embedding import Embedder
 
 GOAL_NDCG = 0.37
 SAMPLE = 200

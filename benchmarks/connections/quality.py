@@ -16,12 +16,12 @@ from pathlib import Path
 from uuid import uuid4
 
 from benchmarks.connections.passages import written_pairs
-from octavo.ai.inputs import Passage, Source
-from octavo.ai.local import describe
 from octavo.connect.contract import Pair, Piece
 from octavo.connect.contradiction import find_contradictions
 from octavo.connect.evidence import Readings
 from octavo.connect.steps import MOST_COMPARED
+from octavo.language import describe
+from octavo.language.inputs import Passage, Source
 
 GOALS = {"SICK": (0.90, 0.65), "written": (0.80, 0.0)}
 GOAL_SECONDS, PASSAGES = 1.0, 100

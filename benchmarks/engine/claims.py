@@ -16,14 +16,14 @@ from pathlib import Path
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, connect, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.marks import Marks
 from octavo.jobs.registration import sync_kinds
 from octavo.jobs.run import ClaimedJob, Run
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 from octavo.owners import ensure_local_owner
 from tests.support.postgres import open_folder
 

@@ -23,13 +23,13 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
+from octavo.core.errors import OctavoError
 from octavo.extract.contract import SourceType
 from octavo.extract.ocr.steps import PRELOAD, SECONDS, Recognition
 from octavo.extract.pdf.document import open_document
 from octavo.extract.pdf.letters import clean_letters
 from octavo.extract.pdf.pages import PageText, batch_from_json
 from octavo.extract.pictures.reading import PictureInSandbox
-from octavo.model.errors import OctavoError
 from octavo.sandbox import Limits, Sandbox
 
 GOAL_RECALL, GOAL_ORDER = 0.93, 0.93

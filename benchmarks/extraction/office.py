@@ -19,10 +19,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from octavo.core.errors import OctavoError
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.formats import docx, epub
 from octavo.extract.registry import Hints
-from octavo.model.errors import OctavoError
 
 etree: Any = import_module("lxml.etree")  # they have no types
 lxml_html: Any = import_module("lxml.html")

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import psycopg
 
+from octavo.core.ids import new_id
 from octavo.database.embedded.binaries import NEWEST
-from octavo.model.ids import new_id
 from tests.support.postgres import run_server
 
 AT_ONCE = 2000

@@ -16,9 +16,9 @@ import psycopg
 
 from benchmarks import cranfield
 from benchmarks.search.library import Passage, Text, add_texts, empty_database, new_owner
-from octavo.ai.local import NAME, Embedder
 from octavo.ai.vectors import Vectors
 from octavo.database import Database
+from octavo.language import NAME, Embedder
 from octavo.search import Mode, search
 
 GOAL, GOAL_RATIO = 0.39, 1.03

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from octavo.model.errors import ErrorClass
+from octavo.core.errors import ErrorClass
 from octavo.owners.tokens import hash_token
 from tests.api.conftest import Web
 from tests.support.engine import Engine, engine_on

@@ -19,8 +19,8 @@ import pytest_asyncio
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from octavo.model.errors import ErrorClass
-from octavo.model.settings import Settings
+from octavo.core.errors import ErrorClass
+from octavo.core.settings import Settings
 from octavo.owners import make_sign_in_link
 from octavo.storage import Bucket
 from octavo.web.api.documents import NOT_POST

@@ -24,7 +24,7 @@ from schemathesis import Case
 from schemathesis.core.failures import FailureGroup
 from schemathesis.core.parameters import ParameterLocation
 
-from octavo.model.settings import Settings
+from octavo.core.settings import Settings
 from octavo.web.api.keys import KeyWanted
 from octavo.web.app import create_app
 from tests.support.connections import connect

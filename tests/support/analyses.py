@@ -23,10 +23,10 @@ from octavo.analyse import analyses, prompts, views
 from octavo.analyse.coverage import prove
 from octavo.analyse.prompts import PromptWords
 from octavo.analyse.views import Analysis, ItemView, ResultView
+from octavo.core.errors import StorageFailed
+from octavo.core.ids import new_id
+from octavo.core.settings import Settings
 from octavo.jobs.run import ClaimedJob
-from octavo.model.errors import StorageFailed
-from octavo.model.ids import new_id
-from octavo.model.settings import Settings
 from octavo.pipeline import Tools
 from octavo.sandbox import Sandbox
 from octavo.storage import open_bucket

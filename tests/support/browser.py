@@ -30,9 +30,9 @@ from playwright.sync_api import (
 )
 from psycopg.errors import CheckViolation
 
+from octavo.core.ids import new_id
 from octavo.database import load_queries
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.model.ids import new_id
 from octavo.owners.passwords import NOBODYS_HASH
 from octavo.owners.sessions import SESSION_SECONDS
 from octavo.owners.tokens import hash_token, new_token

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 from octavo.connect.contract import Engine, digest_of
-from octavo.model.ids import new_id
+from octavo.core.ids import new_id
 
 Execute = Callable[..., Awaitable[object]]
 CONTENT = "The bridge is safe."

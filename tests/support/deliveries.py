@@ -23,6 +23,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 from standardwebhooks.webhooks import Webhook
 
+from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.deliver.relay import relay, relay_once
 from octavo.deliver.signing import new_secret
@@ -30,7 +31,6 @@ from octavo.fetch import GuardedClient
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.model.settings import Settings
 from octavo.pipeline import Tools, deliver_event
 from octavo.storage import open_bucket
 from tests.support.engine import Engine

@@ -18,11 +18,11 @@ import psycopg
 from psycopg.rows import TupleRow, class_row, dict_row
 from psycopg.types.json import Jsonb
 
+from octavo.core.errors import RETRY_RULES, ErrorClass
+from octavo.core.states import JobStatus
 from octavo.database import load_queries
 from octavo.jobs.queue import NewJob
 from octavo.jobs.run import ClaimedJob
-from octavo.model.errors import RETRY_RULES, ErrorClass
-from octavo.model.states import JobStatus
 from octavo.pipeline.demo import executions_file
 from tests.support.postgres import as_url
 from tests.support.processes import octavo_environment, wait_until

@@ -14,8 +14,8 @@ from octavo.ai.contract import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.opening import open_gateway
 from octavo.ai.prices import Prices
+from octavo.core.settings import Settings
 from octavo.database import Database, load_queries
-from octavo.model.settings import Settings
 from tests.support.engine import Engine, engine_on
 from tests.support.fake_ai import FakeAnthropic, FakeGemini, FakeOpenAI, FakeProvider
 from tests.support.fake_ai.server import SECRET

@@ -19,8 +19,8 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from octavo.client.following import Message, read_messages
+from octavo.core.settings import Settings
 from octavo.database import Connection
-from octavo.model.settings import Settings
 from octavo.web.app import create_app
 from octavo.web.live import Pace
 from octavo.web.parts import Parts

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from importlib import import_module
 
+from octavo.core.json import JSON
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.run import ClaimedJob, Run
-from octavo.model.json import JSON
 from octavo.pipeline import Tools, known_kinds
 from octavo.sandbox import Limits, Sandbox
 from octavo.sandbox.channel import ProgressCallback

@@ -16,8 +16,8 @@ from typing import Any
 
 import psycopg
 
+from octavo.core.settings import Settings
 from octavo.database import connect
-from octavo.model.settings import Settings
 from octavo.owners import make_sign_in_link, use_sign_in_link
 from tests.support.engine import NO_SCHEDULES
 from tests.support.postgres import as_url

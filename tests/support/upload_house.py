@@ -11,12 +11,12 @@ from typing import Any
 
 from psycopg.conninfo import make_conninfo
 
+from octavo.core.settings import Settings
 from octavo.database import connect
 from octavo.extract.detect import detect
 from octavo.intake import Intake
 from octavo.jobs.registration import sync_kinds
 from octavo.library import changes
-from octavo.model.settings import Settings
 from octavo.ops.doctor import Patient
 from octavo.pipeline import Tools, known_kinds
 from octavo.storage import open_bucket

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from psycopg.rows import TupleRow
 from pydantic import SecretStr
 
-from octavo.model.settings import Settings
+from octavo.core.settings import Settings
 from octavo.web.app import create_app
 from tests.support.clock import Clock
 from tests.support.passwords import PASSWORD

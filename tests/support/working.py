@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from octavo.ai.gateway import Gateway
+from octavo.core.settings import Settings
 from octavo.extract.detect import detect
 from octavo.fetch import GuardedClient
 from octavo.intake import Intake, NewUpload
@@ -19,7 +20,6 @@ from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
 from octavo.library.documents import Document, show_document
 from octavo.library.files import find_file
-from octavo.model.settings import Settings
 from octavo.pipeline import Tools, known_kinds
 from octavo.sandbox import Sandbox
 from tests.support.library import LIMITS, Desk

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from benchmarks.engine.contestants.protocol import Contestant, Tally, serve
+from octavo.core.json import JSON
 from octavo.database import Connection, Database, connect, migrate
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.queue import NewJob, enqueue
@@ -13,7 +14,6 @@ from octavo.jobs.registration import sync_kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.model.json import JSON
 from octavo.ops.logs import configure_logs
 from octavo.owners import ensure_local_owner
 

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from octavo.core.settings import Settings
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.model.settings import Settings
 
 QUERIES = load_queries("budgets")
 MOST_USD = 1_000_000

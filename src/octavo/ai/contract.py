@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from octavo.model.errors import OctavoError
+from octavo.core.errors import OctavoError
 
 LOCAL = "local"
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from octavo.model import errors
-from octavo.model.errors import RETRY_RULES, OctavoError
+from octavo.core import errors
+from octavo.core.errors import RETRY_RULES, OctavoError
 
 
 class Fault(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from octavo.ai.schemas import Schema
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 
 
 def fit(value: JSON, schema: Schema) -> JSON:

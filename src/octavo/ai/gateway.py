@@ -31,8 +31,8 @@ from octavo.ai.vectors import (
     pool,
     unpack,
 )
+from octavo.core.errors import NoModel
 from octavo.database import Database
-from octavo.model.errors import NoModel
 
 # A question has twice the time of a call, for one that fails and one that answers, and what it may wait for its turn.
 PARENT = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from octavo.ai.local import NAME, Embedder
-from octavo.ai.local.once import once
 from octavo.ai.vectors import Vectors
+from octavo.language import NAME, Embedder
+from octavo.language.once import once
 
 
 @once

@@ -20,8 +20,8 @@ from octavo.ai.budgets import Budgets, wake_paused
 from octavo.ai.contract import Caller, FailedModel
 from octavo.ai.faults import Usage
 from octavo.ai.models import Model
+from octavo.core.json import JSON
 from octavo.database import Database, load_queries, patiently
-from octavo.model.json import JSON
 
 QUERIES = load_queries("ai")
 # How long a call waits for its turn at a busy provider before the next model, or the job, is tried later.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from octavo.ai.contract import LOCAL
 from octavo.ai.tasks import TASKS
-from octavo.model.errors import BadSetting
-from octavo.model.settings import Settings
+from octavo.core.errors import BadSetting
+from octavo.core.settings import Settings
 
 EMBEDDING_MODELS = {"gemini": "gemini-embedding-001", "openai": "text-embedding-3-small", LOCAL: ""}
 

@@ -14,9 +14,9 @@ from octavo.ai.models import Line, Model, line_of
 from octavo.ai.prices import Prices
 from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, OpenAI, Provider, Wire
 from octavo.ai.till import Till
+from octavo.core.errors import BadSetting
+from octavo.core.settings import PROVIDERS, Settings
 from octavo.database import Database
-from octavo.model.errors import BadSetting
-from octavo.model.settings import PROVIDERS, Settings
 
 
 def open_local_gateway() -> Gateway:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from octavo.ai.faults import Usage
-from octavo.model.errors import BadSetting
+from octavo.core.errors import BadSetting
 
 MILLION = Decimal(1_000_000)
 # The end of a name that makes no difference in price: a date, or which of several it is.

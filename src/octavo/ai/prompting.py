@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from octavo.model.errors import Defect
+from octavo.core.errors import Defect
 
 VERSION = "version: "
 

@@ -16,9 +16,9 @@ from octavo.ai.faults import Fault, ProviderFault, Usage
 from octavo.ai.ledger import PATIENCE_SECONDS, Ledger, Reservation, Verdict, Wanted
 from octavo.ai.models import Model
 from octavo.ai.prices import Prices
-from octavo.model.errors import OctavoError, OverBudget
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
+from octavo.core.errors import OctavoError, OverBudget
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 
 log = structlog.get_logger()
 # Somebody else asks the same; how often to look whether there is an answer.

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from uuid import UUID
 
 from octavo.analyse.errors import NoPrompts, NotReadable, NotReopened
+from octavo.core.errors import Cancelled, NotFound
+from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import NewJob, enqueue
-from octavo.model.errors import Cancelled, NotFound
-from octavo.model.ids import new_id
 
 QUERIES = load_queries("analyses")
 KIND = "analyse_document"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.model.errors import BadInput, ErrorClass, OctavoError
+from octavo.core.errors import BadInput, ErrorClass, OctavoError
 
 
 class NotReadable(BadInput):

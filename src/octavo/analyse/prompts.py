@@ -7,9 +7,9 @@ from datetime import datetime
 from uuid import UUID
 
 from octavo.analyse.errors import BuiltInPrompt, TooManyPrompts
+from octavo.core.errors import NotFound
+from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.model.errors import NotFound
-from octavo.model.ids import new_id
 
 QUERIES = load_queries("prompts")
 MOST_PROMPTS = 500

@@ -11,8 +11,8 @@ from psycopg.rows import class_row
 
 from octavo.ai.requests import CHARACTERS_A_TOKEN, PAGE_TOKENS
 from octavo.analyse.errors import DocumentChanged
+from octavo.core.errors import Cancelled
 from octavo.database import Database, fetch_rows, load_queries
-from octavo.model.errors import Cancelled
 from octavo.storage import Bucket
 
 QUERIES = load_queries("analyses")

@@ -17,10 +17,10 @@ from octavo.analyse.figures import (
     health_of,
     percent_of,
 )
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.pages import Page, make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT, Eta, JobError
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.pages import Page, make_cursor, read_cursor
 
 QUERIES = load_queries("analyses")
 MOST_ERRORS = 20

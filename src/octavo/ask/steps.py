@@ -8,13 +8,13 @@ from uuid import UUID
 
 from octavo.ai.contract import LOCAL, Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.inputs import Passage
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION, QuestionToAnswer
 from octavo.ask.citing import Source, cite
 from octavo.ask.contract import Answer, Said
+from octavo.core.errors import NotFound
 from octavo.database import Database, fetch_rows, load_queries
+from octavo.language.inputs import Passage
 from octavo.library.documents import find_documents
-from octavo.model.errors import NotFound
 from octavo.search import Filters, find
 
 QUERIES = load_queries("ask")

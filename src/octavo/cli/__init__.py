@@ -6,7 +6,7 @@ import gc
 import sys
 
 from octavo.cli.app import app
-from octavo.model.errors import OctavoError
+from octavo.core.errors import OctavoError
 
 INTERRUPTED = 130
 # A start makes many objects that all stay: looking for garbage among them takes a twentieth of its time.

@@ -21,8 +21,8 @@ from octavo.cli.remote import CONNECTIONS, Target, call
 from octavo.cli.stdin import keep_stdin
 from octavo.cli.tables import count_of
 from octavo.cli.watching import Watch, follow
-from octavo.model.errors import BadInput, OctavoError
-from octavo.model.extraction import Extraction
+from octavo.core.errors import BadInput, OctavoError
+from octavo.core.extraction import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client

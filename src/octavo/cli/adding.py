@@ -12,8 +12,8 @@ from uuid import UUID
 
 from octavo.cli.items import How, Item, send
 from octavo.cli.paths import Refused
-from octavo.model.errors import Empty, OctavoError, TooLarge
-from octavo.model.extraction import Extraction
+from octavo.core.errors import Empty, OctavoError, TooLarge
+from octavo.core.extraction import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Limits, Outcome

@@ -19,7 +19,7 @@ from octavo.cli.prompts import choose_prompt
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import clean, short_id
 from octavo.cli.watching import LOOK_SECONDS
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client

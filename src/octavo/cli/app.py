@@ -28,8 +28,8 @@ from octavo.cli import (
     usage,
     watch,
 )
-from octavo.model.errors import NotRunning
-from octavo.model.settings import Settings, load_settings, variable_name
+from octavo.core.errors import NotRunning
+from octavo.core.settings import Settings, load_settings, variable_name
 
 NOT_RUNNING = 3
 MEBIBYTE = 1 << 20

@@ -11,7 +11,7 @@ from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import clean, open_console, short_id
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client

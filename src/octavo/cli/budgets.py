@@ -13,7 +13,7 @@ from octavo.cli.output import print_json
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import count_of, make_facts, open_console, print_on
 from octavo.cli.usage import usd
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client

@@ -15,12 +15,12 @@ from octavo.cli.options import AsJson, Cursor, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import clean, count_of
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client
     from octavo.client.connections import ConnectedPlace, Connection
-    from octavo.model.pages import Page
+    from octavo.core.pages import Page
 
 app = typer.Typer()
 LOOK_SECONDS = 0.5

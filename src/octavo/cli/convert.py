@@ -16,7 +16,7 @@ from octavo.cli.output import print_json
 from octavo.cli.paths import LocalFile, find_files
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import clean, count_of, open_console
-from octavo.model.errors import BadInput, OctavoError, StorageFailed
+from octavo.core.errors import BadInput, OctavoError, StorageFailed
 
 if TYPE_CHECKING:
     from octavo.client import Client

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from octavo.model.settings import load_settings
+from octavo.core.settings import load_settings
 
 if TYPE_CHECKING:
     from octavo.database import Connection

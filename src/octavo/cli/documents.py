@@ -24,13 +24,13 @@ from octavo.cli.tables import (
     short_time,
     size_of,
 )
-from octavo.model.errors import BadInput
-from octavo.model.extraction import Extraction
+from octavo.core.errors import BadInput
+from octavo.core.extraction import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Document, Filters, Job, Retried
     from octavo.client.records import Action
-    from octavo.model.pages import Page
+    from octavo.core.pages import Page
 
 MOST_LISTED = 500
 

@@ -18,8 +18,8 @@ from octavo.cli.paths import LocalFile, find_files
 from octavo.cli.reading import open_reading
 from octavo.cli.stdin import keep_stdin
 from octavo.cli.tables import clean
-from octavo.model.errors import BadInput, OctavoError, StorageFailed
-from octavo.model.settings import Settings, load_settings
+from octavo.core.errors import BadInput, OctavoError, StorageFailed
+from octavo.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from octavo.extract.contract import Extracted

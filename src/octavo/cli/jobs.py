@@ -16,15 +16,15 @@ import typer
 from octavo.cli.database import act
 from octavo.cli.options import AsJson, Cursor
 from octavo.cli.tables import local_time
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.states import JobStatus
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.states import JobStatus
 
 if TYPE_CHECKING:
+    from octavo.core.json import JSON
+    from octavo.core.pages import Page
     from octavo.database import Connection
     from octavo.jobs.queue import Enqueued, NewJob
     from octavo.jobs.views import EventView, JobView, StageView
-    from octavo.model.json import JSON
-    from octavo.model.pages import Page
 
 MOST_ADDED = 1_000_000
 BATCH = 1000
@@ -272,8 +272,8 @@ def as_json_text(value: JobView | Page[JobView]) -> str:
     """In the same form as the API answers it."""
     from pydantic import TypeAdapter
 
+    from octavo.core.pages import Page
     from octavo.jobs.views import JobView
-    from octavo.model.pages import Page
 
     form: TypeAdapter[Any] = TypeAdapter(JobView if isinstance(value, JobView) else Page[JobView])
     return form.dump_json(value, indent=2).decode()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from octavo.model.errors import NotRunning
-from octavo.model.settings import Settings
+from octavo.core.errors import NotRunning
+from octavo.core.settings import Settings
 
 
 def local_address(settings: Settings) -> str:

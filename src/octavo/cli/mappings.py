@@ -14,8 +14,8 @@ from octavo.cli.output import print_items, print_json
 from octavo.cli.paths import LocalFile, find_files
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import clean, make_table, open_console, print_on
-from octavo.model.errors import BadInput, OctavoError
-from octavo.model.settings import load_settings
+from octavo.core.errors import BadInput, OctavoError
+from octavo.core.settings import load_settings
 
 if TYPE_CHECKING:
     from octavo.client import Client

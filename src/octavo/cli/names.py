@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from octavo.model.errors import BadInput, NotFound
+from octavo.core.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
     from octavo.client import Client

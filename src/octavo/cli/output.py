@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from octavo.model.pages import Page
+from octavo.core.pages import Page
 
 
 def print_json(value: object) -> None:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
-from octavo.model.errors import BadInput, OctavoError, StorageFailed
+from octavo.core.errors import BadInput, OctavoError, StorageFailed
 
 Reason = Literal["hidden", "link", "special"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from octavo.model.errors import OctavoError
-from octavo.model.settings import Settings, variable_name
+from octavo.core.errors import OctavoError
+from octavo.core.settings import Settings, variable_name
 
 SETTINGS_HEAD = """# Settings
 
@@ -29,7 +29,7 @@ Stable: programs may rely on them. The API answers them as `application/problem+
 """
 # What is documented; errors elsewhere are internal, or have the code of one of these.
 ERRORS = (
-    "octavo.model.errors",
+    "octavo.core.errors",
     "octavo.intake.errors",
     "octavo.fetch.errors",
     "octavo.intake.links.errors",
@@ -64,7 +64,7 @@ def settings_page() -> str:
 
 
 def errors_page() -> str:
-    from octavo.model.errors import RETRY_RULES
+    from octavo.core.errors import RETRY_RULES
 
     for module in ERRORS:
         import_module(module)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from octavo.cli.local import local_address, open_local_session
-from octavo.model.errors import BadSetting, OctavoError
-from octavo.model.settings import Settings, load_settings
+from octavo.core.errors import BadSetting, OctavoError
+from octavo.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from octavo.client import Client

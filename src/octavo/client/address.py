@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 
 _KEY = re.compile(r"[\x21-\x7e]+")
 

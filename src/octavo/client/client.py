@@ -47,9 +47,9 @@ from octavo.client.searching import Found, Mode, Narrowed
 from octavo.client.usage import Usage
 from octavo.client.versions import Comparison, Version
 from octavo.client.wire import SESSION_COOKIE, Ask, Query, Wire
-from octavo.model.errors import StorageFailed
-from octavo.model.extraction import Extraction
-from octavo.model.pages import Page
+from octavo.core.errors import StorageFailed
+from octavo.core.extraction import Extraction
+from octavo.core.pages import Page
 
 # Up to here a file goes in one call; a larger one in three, of which each can be repeated by itself.
 ONE_CALL_BYTES = 8 << 20

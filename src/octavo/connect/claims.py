@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from octavo.ai.local.sentences import split
-from octavo.ai.local.stopwords import STOPWORDS
 from octavo.connect.quantities import (
     MONTHS,
     ONES,
@@ -24,6 +22,8 @@ from octavo.connect.quantities import (
 )
 from octavo.connect.roots import as_root, weigh
 from octavo.connect.wording import FORMERLY, HEDGES, NEGATORS, NOT_DENYING, PARTIAL, words
+from octavo.language.sentences import split
+from octavo.language.stopwords import STOPWORDS
 
 _CLAUSE = re.compile(
     r"[;:]\s|,\s+(?=(?:and|but|while|whereas|although|though|yet|so)\s)"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from hashlib import sha256
 from uuid import UUID
 
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 
 
 class Engine(StrEnum):

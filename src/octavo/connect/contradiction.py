@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from octavo.ai.local.tone import polarity_of
-from octavo.ai.local.words import root
 from octavo.connect.claims import Claim
 from octavo.connect.contract import Engine, Found, Pair, Status
 from octavo.connect.evidence import Readings, quote_of
 from octavo.connect.roots import as_root, weigh
 from octavo.connect.similarity import shared_concepts
 from octavo.connect.wording import ANTONYMS, NO_DENIALS, PREFIXES, SCOPES, SIBLINGS
+from octavo.language.tone import polarity_of
+from octavo.language.words import root
 
 # Share of the words' weight that two clauses must have in common, of the shorter and of the longer one.
 LEAST_OF_SHORTER, LEAST_OF_LONGER = 0.6, 0.4

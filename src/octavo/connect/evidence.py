@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from octavo.ai.local.languages import ENGLISH
-from octavo.ai.local.sentences import split
 from octavo.connect.claims import Claim, read_claims
 from octavo.connect.contract import Piece, Span
 from octavo.connect.roots import weigh
+from octavo.language.languages import ENGLISH
+from octavo.language.sentences import split
 
 MOST_QUOTED = 400
 

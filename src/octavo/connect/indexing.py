@@ -5,8 +5,8 @@ from __future__ import annotations
 from psycopg.rows import class_row
 
 from octavo.connect.neighbours import Model, has_index
+from octavo.core.errors import NotFound
 from octavo.database import Database, load_queries
-from octavo.model.errors import NotFound
 
 QUERIES = load_queries("connections")
 

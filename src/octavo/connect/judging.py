@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from octavo.ai.contract import LOCAL, Answered, Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.inputs import TwoPassages
 from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
 from octavo.ai.tasks.explain_bridges import MOST_PAIRS as BRIDGES_AT_ONCE
 from octavo.ai.tasks.judge_contradictions import MOST_PAIRS as CONTRADICTIONS_AT_ONCE
@@ -22,6 +21,7 @@ from octavo.ai.tasks.judge_contradictions import Verdict
 from octavo.connect.bridge import connect, explain_offline, explained
 from octavo.connect.contract import Found, Pair, Status
 from octavo.connect.evidence import Readings
+from octavo.language.inputs import TwoPassages
 
 MOST_CALLS = 200
 MOST_USD = Decimal("0.20")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from octavo.core.errors import NotFound
 from octavo.database import Connection, load_queries
 from octavo.jobs.queue import NewJob, enqueue
-from octavo.model.errors import NotFound
 
 QUERIES = load_queries("connections")
 KIND = "detect_connections"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from octavo.ai.local.words import rarity, root, stem
 from octavo.connect.wording import IRREGULAR
+from octavo.language.words import rarity, root, stem
 
 _SHORT = 3
 

@@ -20,8 +20,8 @@ from octavo.connect.evidence import Readings
 from octavo.connect.neighbours import Field, Model, Neighbour, find_neighbours
 from octavo.connect.similarity import MOST_KEPT, find_similar
 from octavo.connect.thresholds import thresholds_of
+from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.model.ids import new_id
 
 QUERIES = load_queries("connections")
 PASSAGES_AT_ONCE = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.ai.local.embedding import NAME as LOCAL_MODEL
+from octavo.language.embedding import NAME as LOCAL_MODEL
 
 
 @dataclass(frozen=True, slots=True)

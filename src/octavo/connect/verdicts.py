@@ -9,9 +9,9 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from octavo.connect.views import Connection, show_connection
+from octavo.core.errors import NotFound
 from octavo.database import Connection as Database
 from octavo.database import fetch_rows, load_queries
-from octavo.model.errors import NotFound
 
 QUERIES = load_queries("connection_views")
 DOCUMENTS = load_queries("documents")

@@ -12,10 +12,10 @@ from psycopg.types.json import Jsonb
 
 from octavo.connect.contract import Engine, Status
 from octavo.connect.weights import USUAL
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.pages import Page, make_text_cursor, read_text_cursor
 from octavo.database import Connection as Database
 from octavo.database import Row, fetch_rows, load_queries
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.pages import Page, make_text_cursor, read_text_cursor
 
 QUERIES = load_queries("connection_views")
 

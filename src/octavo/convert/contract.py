@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 
 
 class Box(NamedTuple):

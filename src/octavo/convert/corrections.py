@@ -11,7 +11,7 @@ from octavo.convert.engine import finish
 from octavo.convert.mapping import Mapping
 from octavo.convert.records import kind_of
 from octavo.convert.types import FIELD_TYPES
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 
 _CELL = re.compile(r"(?P<table>\w+)\[(?P<row>\d{1,5})\]\.(?P<name>\w+)")
 _CERTAIN = 1.0

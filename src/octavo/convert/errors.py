@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 
 
 class BadMapping(BadInput):

@@ -9,8 +9,8 @@ from typing import Any
 from octavo.convert.contract import Asked, Box, Checked, Conversion, Place, Said, Value
 from octavo.convert.mapping import Mapping
 from octavo.convert.types import FIELD_TYPES
-from octavo.model.errors import Defect
-from octavo.model.json import JSON
+from octavo.core.errors import Defect
+from octavo.core.json import JSON
 
 _MOST_TEXT = 10_000
 _MOST_VALUES = 20_000

@@ -13,9 +13,9 @@ from octavo.convert.mapping import Mapping
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.records import conversion_to_json, conversion_to_record
 from octavo.convert.suggestions import Suggestion, with_suggestions
+from octavo.core.json import JSON
 from octavo.extract.pdf.word_run import read_input
 from octavo.extract.pdf.words import FEW_WORDS, WordPage, words_as_json
-from octavo.model.json import JSON
 
 if TYPE_CHECKING:
     from octavo.sandbox import Task

@@ -13,11 +13,11 @@ from octavo.convert.contract import Conversion
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.records import conversion_from_json, conversion_from_record
 from octavo.convert.suggestions import Suggestion
+from octavo.core.errors import Defect
+from octavo.core.json import JSON
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.pdf.word_steps import recognise_words
 from octavo.extract.pdf.words import MOST_PAGES
-from octavo.model.errors import Defect
-from octavo.model.json import JSON
 from octavo.sandbox import Sandbox
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from octavo.convert.contract import Conversion, Value
 from octavo.convert.mapping import Column, Field, Mapping
 from octavo.convert.types import FIELD_TYPES
-from octavo.model.errors import Defect
+from octavo.core.errors import Defect
 
 PROVENANCE = "urn:octavo:provenance:1"
 _XS = "http://www.w3.org/2001/XMLSchema"

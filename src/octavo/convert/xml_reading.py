@@ -11,7 +11,7 @@ from octavo.convert.embedded import parse_safely
 from octavo.convert.engine import finish
 from octavo.convert.mapping import Mapping
 from octavo.convert.xml import PROVENANCE, validate
-from octavo.model.errors import Defect
+from octavo.core.errors import Defect
 
 _SIDES = 4
 

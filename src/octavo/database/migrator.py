@@ -12,9 +12,9 @@ from importlib.resources import files
 import psycopg
 from psycopg.rows import class_row
 
+from octavo.core.errors import Defect, WrongDatabase
 from octavo.database.pool import Connection, connect
 from octavo.database.queries import load_queries
-from octavo.model.errors import Defect, WrongDatabase
 
 QUERIES = load_queries("migrations")
 EVENTS = load_queries("events")

@@ -9,8 +9,8 @@ from typing import TypeVar
 import psycopg
 import structlog
 
+from octavo.core.errors import DatabaseUnavailable
 from octavo.database.errors import explain
-from octavo.model.errors import DatabaseUnavailable
 
 log = structlog.get_logger()
 RETRY_SECONDS = 0.2

@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from octavo.model.errors import DatabaseUnavailable
+from octavo.core.errors import DatabaseUnavailable
 
 Connection = psycopg.AsyncConnection[TupleRow]
 

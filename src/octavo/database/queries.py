@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import aiosql
 
-from octavo.model.errors import Defect
+from octavo.core.errors import Defect
 
 
 class Queries:

@@ -5,12 +5,12 @@ What owners are told inside the application is no channel: the relay writes it i
 
 from __future__ import annotations
 
+from octavo.core.settings import Settings
 from octavo.deliver.contract import Channels
 from octavo.deliver.mail import MailChannel, MailServer
 from octavo.deliver.slack import SlackChannel
 from octavo.deliver.webhook import WebhookChannel
 from octavo.fetch import GuardedClient
-from octavo.model.settings import Settings
 
 
 def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from octavo.core.errors import BadInput
+from octavo.core.json import JSON
 from octavo.deliver.messages import Message
-from octavo.model.errors import BadInput
-from octavo.model.json import JSON
 
 
 class UnknownChannel(BadInput):

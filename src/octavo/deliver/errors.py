@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.model.errors import BadInput, ErrorClass, OctavoError, RateLimited
+from octavo.core.errors import BadInput, ErrorClass, OctavoError, RateLimited
 
 
 class BadAddress(BadInput):

@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 import aiosmtplib
 
+from octavo.core.errors import NetworkFailed, TimedOut
 from octavo.deliver.contract import Delivery
 from octavo.deliver.errors import BadAddress, MailNotSet, ReceiverFailed, ReceiverRefused
 from octavo.deliver.messages import Message
-from octavo.model.errors import NetworkFailed, TimedOut
 
 ADDRESS_CHARACTERS = 254
 DEFAULT_PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.pages import make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.deliver.messages import EventType, describe
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.pages import make_cursor, read_cursor
 
 QUERIES = load_queries("deliveries")
 

@@ -11,14 +11,14 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from octavo.core.errors import BadInput, OctavoError
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.contract import Channels, Delivery, Told
 from octavo.deliver.errors import ReceiverGone
 from octavo.deliver.messages import TEST, describe
 from octavo.jobs.run import ClaimedJob
-from octavo.model.errors import BadInput, OctavoError
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 
 QUERIES = load_queries("deliveries")
 

@@ -9,15 +9,15 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from octavo.core.errors import NotAllowed, NotFound
+from octavo.core.ids import new_id
+from octavo.core.pages import Page, make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.deliver.contract import Channels
 from octavo.deliver.errors import TooManySubscribers
 from octavo.deliver.messages import ERRORS, EventType
 from octavo.deliver.signing import new_secret
 from octavo.jobs.queue import NewJob, enqueue
-from octavo.model.errors import NotAllowed, NotFound
-from octavo.model.ids import new_id
-from octavo.model.pages import Page, make_cursor, read_cursor
 from octavo.owners import Caller
 
 QUERIES = load_queries("deliveries")

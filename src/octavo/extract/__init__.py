@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def extract(path: str | PathLike[str], *, password: str | None = None) -> Extracted:
     """The text of a file, read in a sandbox that is made for it; from asynchronous code use `open_reader`.
 
-    Raises an error of `octavo.model.errors` for what cannot be read, and `OSError` where there is no file.
+    Raises an error of `octavo.core.errors` for what cannot be read, and `OSError` where there is no file.
     """
     # Imported late: children of the sandbox import this package and need nothing of it.
     import asyncio

@@ -12,8 +12,8 @@ from itertools import chain
 from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from octavo.model.errors import Defect
-from octavo.model.json import JSON
+from octavo.core.errors import Defect
+from octavo.core.json import JSON
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

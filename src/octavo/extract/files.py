@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD
@@ -16,7 +17,6 @@ from octavo.extract.paged import OnProgress
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.pictures.reading import PictureInSandbox
 from octavo.extract.steps import extract_in_sandbox
-from octavo.model.languages import ANY_LANGUAGE
 from octavo.sandbox import Limits, Sandbox
 
 # What a child of the sandbox would otherwise import anew for every step of every file.
@@ -40,7 +40,7 @@ class FileReader:
     ) -> Extracted:
         """The text of the file at `path`; `filename` is its label where the path is none.
 
-        Raises what `Sandbox.run` raises: errors of `octavo.model.errors` for what cannot be read.
+        Raises what `Sandbox.run` raises: errors of `octavo.core.errors` for what cannot be read.
         """
         sandbox, limits = self.sandbox, self.sandbox.limits
         label = path.name if filename is None else filename

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from octavo.core.json import JSON
 from octavo.extract.contract import Extracted, SourceType, from_json
 from octavo.extract.ocr.steps import Recognition
 from octavo.extract.pdf.pages import PdfFacts, facts_to_json
-from octavo.model.json import JSON
 from octavo.sandbox import Limits, Progress, Sandbox
 
 _SECONDS_A_PAGE = 1

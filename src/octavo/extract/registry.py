@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from octavo.core.errors import NotSupported
 from octavo.extract.contract import Extracted, SourceType
-from octavo.model.errors import NotSupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Hints:
 class Processor:
     """`extract` reads the file and nothing else: no database, no network, no clock.
 
-    It raises the errors of `octavo.model.errors` for documents that cannot be read, `Empty` among them.
+    It raises the errors of `octavo.core.errors` for documents that cannot be read, `Empty` among them.
     """
 
     source_types: tuple[SourceType, ...]

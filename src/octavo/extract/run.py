@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from octavo.core.errors import Empty
 from octavo.extract.contract import SourceType, to_json
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.formats import known_processors
 from octavo.extract.registry import Hints
-from octavo.model.errors import Empty
 
 if TYPE_CHECKING:
     from octavo.sandbox import Task

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from octavo.core.json import JSON
 from octavo.extract.contract import Extracted, SourceType, from_json
-from octavo.model.json import JSON
 from octavo.sandbox import Limits, Progress, Sandbox
 
 

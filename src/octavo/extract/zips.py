@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from octavo.model.errors import BadInput, Encrypted, NotSupported, TooLarge
+from octavo.core.errors import BadInput, Encrypted, NotSupported, TooLarge
 
 MEBIBYTE = 1 << 20
 MOST_TOTAL = 512 * MEBIBYTE

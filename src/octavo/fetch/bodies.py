@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import AsyncIterable
 
+from octavo.core.errors import TooLarge
 from octavo.fetch.errors import AnswerBroken
-from octavo.model.errors import TooLarge
 
 ACCEPTED = "gzip, deflate"
 _EITHER_HEADER = zlib.MAX_WBITS | 32  # gzip or zlib, by its own mark

@@ -13,12 +13,12 @@ import httpcore
 import httpx
 
 from octavo import __version__
+from octavo.core.errors import NetworkFailed, TimedOut, TooLarge
 from octavo.fetch.answers import Fetched, FetchLimits
 from octavo.fetch.bodies import ACCEPTED, Body
 from octavo.fetch.connect import GuardedBackend, Resolve, SystemResolver
 from octavo.fetch.errors import CertificateRefused, TooManyRedirects
 from octavo.fetch.urls import Target, join_url, parse_url
-from octavo.model.errors import NetworkFailed, TimedOut, TooLarge
 
 USER_AGENT = f"Octavo/{__version__}"
 CONNECTIONS = 100

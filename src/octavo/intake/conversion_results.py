@@ -14,13 +14,13 @@ from octavo.convert.corrections import Correction, correct
 from octavo.convert.mapping import Mapping
 from octavo.convert.records import conversion_from_json, conversion_to_record
 from octavo.convert.xml import render, validate
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, Database, load_queries
 from octavo.intake.errors import Outdated
 from octavo.intake.mappings import StoredMapping, find_mapping
 from octavo.library.conversions import show_conversion
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 from octavo.storage import Bucket, Stored
 
 QUERIES = load_queries("conversions")

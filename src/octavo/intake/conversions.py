@@ -9,6 +9,8 @@ from uuid import UUID
 import structlog
 from psycopg.rows import dict_row
 
+from octavo.core.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
+from octavo.core.ids import new_id
 from octavo.database import Database, load_queries
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
@@ -16,8 +18,6 @@ from octavo.intake.mappings import StoredMapping, find_mapping
 from octavo.intake.names import clean_filename
 from octavo.intake.quotas import check_quota, hold_usage
 from octavo.library.changes import SourceGone
-from octavo.model.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
-from octavo.model.ids import new_id
 from octavo.storage import Bucket, Stored
 
 log = structlog.get_logger()

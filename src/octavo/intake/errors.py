@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.model.errors import BadInput, ErrorClass, OctavoError, TooLarge
+from octavo.core.errors import BadInput, ErrorClass, OctavoError, TooLarge
 
 
 class UploadIncomplete(BadInput):

@@ -15,10 +15,10 @@ from octavo.convert.errors import UnknownMapping
 from octavo.convert.mapping import Mapping
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.shipped import shipped_names, shipped_text
+from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
 from octavo.intake.errors import MappingTaken
 from octavo.intake.names import clean_filename
-from octavo.model.ids import new_id
 
 QUERIES = load_queries("conversions")
 DEFAULT_MAPPING = "pt_simon_invoice_v1"

@@ -14,6 +14,9 @@ import structlog
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.core.errors import Empty, NotFound, OctavoError, TooLarge
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, Database, load_queries
 from octavo.intake.errors import (
     Duplicate,
@@ -27,9 +30,6 @@ from octavo.intake.errors import (
 )
 from octavo.intake.names import clean_filename
 from octavo.intake.quotas import check_quota, over_quota
-from octavo.model.errors import Empty, NotFound, OctavoError, TooLarge
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored
 
 log = structlog.get_logger()

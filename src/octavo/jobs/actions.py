@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from uuid import UUID
 
+from octavo.core.errors import NotFound
+from octavo.core.states import JOB_TRANSITIONS, RESTING, JobStatus
 from octavo.database import Connection, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import IllegalTransition
-from octavo.model.errors import NotFound
-from octavo.model.states import JOB_TRANSITIONS, RESTING, JobStatus
 
 QUERIES = load_queries("job_views")
 CANCELLABLE = frozenset(status for status, after in JOB_TRANSITIONS.items() if JobStatus.CANCELLED in after)

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from octavo.core.errors import BadInput
 from octavo.database import Connection, load_queries
-from octavo.model.errors import BadInput
 
 QUERIES = load_queries("events")
 # Both numbers fit what the database counts with.

@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 from dataclasses import dataclass
 
-from octavo.model.errors import BadSetting, StorageFailed
+from octavo.core.errors import BadSetting, StorageFailed
 
 POINTS = (
     "claim.after",

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from octavo.model.errors import BadInput
-from octavo.model.json import JSON
+from octavo.core.errors import BadInput
+from octavo.core.json import JSON
 
 if TYPE_CHECKING:
     from octavo.jobs.run import Run

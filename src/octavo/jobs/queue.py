@@ -10,11 +10,11 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, load_queries
 from octavo.jobs.kinds import UnknownKind
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 
 QUERIES = load_queries("jobs")
 

@@ -12,10 +12,10 @@ from uuid import UUID
 import structlog
 from psycopg.types.json import Jsonb
 
+from octavo.core.errors import OctavoError
+from octavo.core.json import JSON
 from octavo.database import Connection, Database, load_queries, patiently
 from octavo.jobs.faults import FaultPlan
-from octavo.model.errors import OctavoError
-from octavo.model.json import JSON
 
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")

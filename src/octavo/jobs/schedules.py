@@ -11,10 +11,10 @@ from cronsim import CronSim, CronSimError
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.json import JSON
 from octavo.database import Connection, load_queries
 from octavo.jobs.queue import NewJob, enqueue
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.json import JSON
 
 QUERIES = load_queries("schedules")
 PRIORITY = 7

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from octavo.core.json import JSON
 from octavo.jobs.run import ClaimedJob
-from octavo.model.json import JSON
 
 # What was cancelled and goes on is cancelled again after this.
 CANCEL_SECONDS = 1.0

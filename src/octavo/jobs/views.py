@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from octavo.core.errors import NotFound
+from octavo.core.pages import Page, make_cursor, read_cursor
+from octavo.core.states import JobStatus
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.waiting import WaitingBecause, waiting_because
-from octavo.model.errors import NotFound
-from octavo.model.pages import Page, make_cursor, read_cursor
-from octavo.model.states import JobStatus
 
 QUERIES = load_queries("job_views")
 DEFAULT_LIMIT = 50

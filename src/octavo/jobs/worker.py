@@ -14,6 +14,9 @@ import structlog
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, Database, explain, load_queries, patiently
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.kinds import Kinds
@@ -22,9 +25,6 @@ from octavo.jobs.registration import register_worker
 from octavo.jobs.run import ClaimedJob, LeaseLost, Run
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
 from octavo.jobs.slots import Running, Slots, WorkerLimits, as_array, end, leases_of
-from octavo.model.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")

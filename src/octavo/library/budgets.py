@@ -8,10 +8,10 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from octavo.ai.budgets import Budgets, Scope, set_budget, take_turn
+from octavo.core.errors import BudgetTooHigh
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.changes import hold
 from octavo.library.documents import show_document
-from octavo.model.errors import BudgetTooHigh
 
 QUERIES = load_queries("budgets")
 DOCUMENTS = load_queries("documents")

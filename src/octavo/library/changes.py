@@ -11,16 +11,16 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.extraction import Extraction
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
+from octavo.core.states import JobStatus
 from octavo.database import Connection, load_queries
 from octavo.jobs import queue
 from octavo.jobs.actions import RETRYABLE
 from octavo.jobs.queue import NewJob, enqueue
 from octavo.library.collections import clean_label, ensure_collection
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.extraction import Extraction
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
-from octavo.model.states import JobStatus
 
 QUERIES = load_queries("documents")
 MOST_TAGS = 50

@@ -9,9 +9,9 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.ids import new_id
 
 QUERIES = load_queries("documents")
 EVENTS = load_queries("events")

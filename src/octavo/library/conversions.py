@@ -11,10 +11,10 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.pages import Page, make_cursor, read_cursor
 from octavo.database import Connection, Database, load_queries
 from octavo.library.files import NeverReady, NotReady
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.pages import Page, make_cursor, read_cursor
 from octavo.storage import Bucket
 
 QUERIES = load_queries("conversions")

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.outputs import DocumentInsight
+from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
+from octavo.language.outputs import DocumentInsight
 from octavo.library.collections import clean_label
-from octavo.model.ids import new_id
 
 QUERIES = load_queries("documents")
 

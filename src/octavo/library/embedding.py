@@ -6,10 +6,10 @@ from uuid import UUID
 
 from octavo.ai.contract import LOCAL
 from octavo.ai.models import Model, line_of, read_model
+from octavo.core.errors import BadInput
+from octavo.core.settings import Settings
 from octavo.database import Connection, load_queries
 from octavo.jobs.queue import NewJob, enqueue
-from octavo.model.errors import BadInput
-from octavo.model.settings import Settings
 
 QUERIES = load_queries("enriching")
 KIND = "embed_document"
@@ -24,7 +24,7 @@ class UnknownModel(BadInput):
 
 def name_of_model(settings: Settings, wanted: str | None = None) -> str:
     """As vectors are labelled: those of the model that is named, or of the one in the settings."""
-    from octavo.ai.local import NAME
+    from octavo.language import NAME
 
     model = _model(settings, wanted)
     return NAME if model.provider == LOCAL else str(model)

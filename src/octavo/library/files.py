@@ -7,9 +7,9 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from octavo.core.errors import BadInput
 from octavo.database import Connection, load_queries
 from octavo.library.documents import show_document
-from octavo.model.errors import BadInput
 
 QUERIES = load_queries("documents")
 FETCHED_ENDINGS = {

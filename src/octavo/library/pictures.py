@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from octavo.core.errors import NoPagePictures, NotFound, PageMissing
+from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.library.documents import Document
-from octavo.model.errors import NoPagePictures, NotFound, PageMissing
-from octavo.model.ids import new_id
 from octavo.storage import Bucket, Stored
 
 QUERIES = load_queries("pictures")

@@ -6,9 +6,9 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from octavo.core.errors import NotFound
 from octavo.database import Database, load_queries
 from octavo.library.changes import purge_documents
-from octavo.model.errors import NotFound
 from octavo.storage import Bucket
 
 QUERIES = load_queries("documents")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.changes import SourceGone, hold
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.ids import new_id
 from octavo.storage import Stored
 
 QUERIES = load_queries("unlocked")

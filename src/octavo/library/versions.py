@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
+from octavo.core.errors import BadInput, NotFound
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.library.differences import Change, Part, compare
 from octavo.library.documents import Document, show_document
-from octavo.model.errors import BadInput, NotFound
 from octavo.storage import Bucket
 
 QUERIES = load_queries("versions")

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import psycopg
 
+from octavo.core.errors import Defect, NotPossibleHere, OctavoError
+from octavo.core.settings import Settings
 from octavo.database import Connection, load_queries, require_current
 from octavo.database.embedded import DataFolder
 from octavo.database.migrator import refuse_unfit_server
-from octavo.model.errors import Defect, NotPossibleHere, OctavoError
-from octavo.model.settings import Settings
 from octavo.ops.health import Check
 from octavo.ops.instance import bucket_of, open_connection, sandbox_of, storage_place
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
+from octavo.core.errors import OctavoError
 from octavo.database import Database, require_current
-from octavo.model.errors import OctavoError
 from octavo.storage import Bucket
 
 PATIENCE_SECONDS = 3

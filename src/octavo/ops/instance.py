@@ -12,20 +12,20 @@ import structlog
 from pydantic import SecretStr
 
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
+from octavo.core.errors import OctavoError
+from octavo.core.settings import Settings
 from octavo.database import Connection, Database, MigrationState, connect, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD
 from octavo.extract.ocr.steps import Recognition
 from octavo.fetch import GuardedClient
-from octavo.model.errors import OctavoError
-from octavo.model.settings import Settings
 from octavo.sandbox import PATIENCE, Limits, Sandbox
 from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
 # What a worker's sandbox would otherwise import anew for every document, and for some.
-PRELOAD = ("octavo.extract.run", "octavo.enrich.run")
+PRELOAD = ("octavo.extract.run", "octavo.extract.chunks.run")
 LATER = (
     "octavo.extract.pdf.run",
     "octavo.extract.pictures.run",

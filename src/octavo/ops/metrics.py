@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from octavo import __version__
+from octavo.core.states import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import count_jobs
-from octavo.model.states import JobStatus
 
 QUERIES = load_queries("metrics")
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

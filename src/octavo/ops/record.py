@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
+from octavo.core.errors import AlreadyRunning, NotPossibleHere
 from octavo.database.embedded import DataFolder
 from octavo.database.embedded.layout import explain
 from octavo.database.embedded.locks import FileLock, is_locked
-from octavo.model.errors import AlreadyRunning, NotPossibleHere
 
 
 @dataclass(frozen=True, slots=True)

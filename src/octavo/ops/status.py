@@ -12,9 +12,9 @@ from typing import Any
 
 import psutil
 
+from octavo.core.errors import NotRunning, TimedOut
+from octavo.core.settings import Settings
 from octavo.database.embedded import DataFolder
-from octavo.model.errors import NotRunning, TimedOut
-from octavo.model.settings import Settings
 from octavo.ops.instance import embedded_server
 from octavo.ops.record import RecordFile
 from octavo.ops.supervise import is_ready

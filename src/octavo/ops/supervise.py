@@ -17,10 +17,10 @@ from typing import Any
 import structlog
 
 from octavo.ai.opening import check_models
+from octavo.core.errors import NotPossibleHere, OctavoError
+from octavo.core.settings import Settings
 from octavo.database import connect, migrate
 from octavo.database.embedded import DataFolder
-from octavo.model.errors import NotPossibleHere, OctavoError
-from octavo.model.settings import Settings
 from octavo.ops.backoff import Backoff
 from octavo.ops.instance import bucket_of, embedded_server, keep_running, sandbox_of, start_database
 from octavo.ops.record import ProcessRecord, RecordFile, UpRecord

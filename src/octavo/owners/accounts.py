@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from octavo.core.errors import EmailTaken, WrongCredentials
+from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.model.errors import EmailTaken, WrongCredentials
-from octavo.model.ids import new_id
 from octavo.owners.rows import fetch_one
 from octavo.owners.sessions import end_other_sessions, end_session, insert_session, open_session
 

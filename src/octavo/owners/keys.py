@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from octavo.core.errors import NotAllowed, NotFound
+from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.model.errors import NotAllowed, NotFound
-from octavo.model.ids import new_id
 from octavo.owners.callers import Caller, Scope
 from octavo.owners.rows import fetch_all, fetch_one
 from octavo.owners.tokens import hash_token, new_token

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound
 from octavo.database import Connection, load_queries
-from octavo.model.errors import AlreadyMember, LastOwner, NotAllowed, NotFound
 from octavo.owners.accounts import find_account
 from octavo.owners.callers import Caller, Role
 from octavo.owners.rows import fetch_all

@@ -13,7 +13,7 @@ from typing import TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
-from octavo.model.errors import WeakPassword
+from octavo.core.errors import WeakPassword
 
 LEAST_CHARACTERS = 10
 # Verified when there is no such account, so that the answer takes as long as for a wrong password.

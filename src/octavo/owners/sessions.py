@@ -8,8 +8,8 @@ from uuid import UUID
 
 from psycopg.rows import dict_row
 
+from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.model.ids import new_id
 from octavo.owners.callers import Caller
 from octavo.owners.tokens import hash_token, new_token
 

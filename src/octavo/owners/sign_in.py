@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from octavo.core.errors import SignInRefused
+from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.model.errors import SignInRefused
-from octavo.model.ids import new_id
 from octavo.owners.sessions import open_session
 from octavo.owners.tokens import hash_token, new_token
 

@@ -15,14 +15,14 @@ from psycopg.types.json import Jsonb
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.analyse.plan import Segment, plan_segments, shape_of_pages, shape_of_passages
 from octavo.analyse.reading import Analysed, load_analysis, measure
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.contract import SourceType
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.library.changes import SourceGone
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 

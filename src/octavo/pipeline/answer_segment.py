@@ -16,12 +16,12 @@ from octavo.ai.tasks.answer_segment import SegmentAnswer, SegmentToAnswer
 from octavo.analyse.citations import Citation, Texts, verify
 from octavo.analyse.plan import Segment, subdivide
 from octavo.analyse.reading import Analysed, load_analysis, measure, read_texts
+from octavo.core.errors import BadInput, Cancelled, TokenLimit
+from octavo.core.json import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
-from octavo.model.errors import BadInput, Cancelled, TokenLimit
-from octavo.model.json import JSON
 from octavo.pipeline.analyse_document import (
     PDF_TYPE,
     SegmentFiles,

@@ -11,12 +11,12 @@ from octavo.connect.contract import Found
 from octavo.connect.evidence import Readings
 from octavo.connect.judging import Judge, Purse
 from octavo.connect.neighbours import needs_index
+from octavo.core.errors import RETRY_RULES, OctavoError
+from octavo.core.json import JSON
 from octavo.database import Connection
 from octavo.jobs.queue import NewJob, enqueue
 from octavo.jobs.run import LeaseLost, Run
 from octavo.library.embedding import name_of_model
-from octavo.model.errors import RETRY_RULES, OctavoError
-from octavo.model.json import JSON
 from octavo.pipeline.index_vectors import KIND as INDEX
 from octavo.pipeline.tools import Tools
 

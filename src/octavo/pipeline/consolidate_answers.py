@@ -16,11 +16,11 @@ from octavo.analyse.citations import Citation, Texts, verify
 from octavo.analyse.coverage import prove
 from octavo.analyse.errors import Incomplete
 from octavo.analyse.reading import Analysed, load_analysis, read_texts
+from octavo.core.errors import BadInput, Cancelled, TokenLimit
+from octavo.core.json import JSON
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
-from octavo.model.errors import BadInput, Cancelled, TokenLimit
-from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("analyses")

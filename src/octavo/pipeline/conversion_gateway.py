@@ -13,12 +13,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.convert.contract import Conversion
 from octavo.convert.xml_reading import NotOfMapping, read_xml
-from octavo.database import Connection, load_queries
-from octavo.fetch import Fetched, FetchLimits, GuardedClient
-from octavo.fetch.urls import parse_url
-from octavo.intake.mappings import StoredMapping
-from octavo.jobs.run import LeaseLost, Run
-from octavo.model.errors import (
+from octavo.core.errors import (
     ErrorClass,
     GatewayFailed,
     GatewayRefused,
@@ -29,7 +24,12 @@ from octavo.model.errors import (
     TimedOut,
     TooLarge,
 )
-from octavo.model.json import JSON
+from octavo.core.json import JSON
+from octavo.database import Connection, load_queries
+from octavo.fetch import Fetched, FetchLimits, GuardedClient
+from octavo.fetch.urls import parse_url
+from octavo.intake.mappings import StoredMapping
+from octavo.jobs.run import LeaseLost, Run
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("conversions")

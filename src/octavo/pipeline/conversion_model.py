@@ -13,8 +13,7 @@ from octavo.convert.contract import Asked, Conversion, Said, sheets_from_json
 from octavo.convert.layout import text_in_columns
 from octavo.convert.mapping import Mapping
 from octavo.convert.suggestions import Suggestion, wanted_fields
-from octavo.jobs.run import Run
-from octavo.model.errors import (
+from octavo.core.errors import (
     AnswerUnusable,
     BadModelKey,
     ContentBlocked,
@@ -23,6 +22,7 @@ from octavo.model.errors import (
     OverBudget,
     TokenLimit,
 )
+from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools
 
 log = structlog.get_logger()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from octavo.core.json import JSON
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
-from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 
 

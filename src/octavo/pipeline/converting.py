@@ -12,14 +12,14 @@ from psycopg.rows import class_row
 from octavo.convert.contract import Conversion
 from octavo.convert.errors import NothingFound
 from octavo.convert.steps import convert_in_sandbox, convert_pdf_in_sandbox
+from octavo.core.errors import Cancelled
+from octavo.core.json import JSON
 from octavo.database import Connection, load_queries
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.intake.conversion_results import Made, save_revision, store_result
 from octavo.intake.mappings import StoredMapping, find_mapping
 from octavo.jobs.run import Run
 from octavo.library.changes import SourceGone
-from octavo.model.errors import Cancelled
-from octavo.model.json import JSON
 from octavo.pipeline.conversion_gateway import convert_elsewhere
 from octavo.pipeline.conversion_model import ask_for_missing, suggested
 from octavo.pipeline.tools import Tools

@@ -5,13 +5,13 @@ Done once it is written down that it was sent: a worker that dies between the tw
 
 from __future__ import annotations
 
+from octavo.core.json import JSON
 from octavo.database import Connection
 from octavo.deliver.channels import known_channels
 from octavo.deliver.steps import Sender, note_success, read_input
 from octavo.deliver.subscribers import KIND as NAME
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
-from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from octavo.core import errors
+from octavo.core.errors import BadInput, ErrorClass, OctavoError
+from octavo.core.json import JSON
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
-from octavo.model import errors
-from octavo.model.errors import BadInput, ErrorClass, OctavoError
-from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 
 FAILURES: dict[ErrorClass, type[OctavoError]] = {

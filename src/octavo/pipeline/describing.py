@@ -19,17 +19,17 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from octavo.ai.contract import Caller, CallerGone
-from octavo.ai.inputs import Passage, Source
 from octavo.ai.requests import Picture
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
+from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TokenLimit
+from octavo.core.json import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.pictures import SHOWN_PIXELS
 from octavo.extract.pictures.steps import shrink_in_sandbox
 from octavo.jobs.queue import NewJob, enqueue
 from octavo.jobs.run import LeaseLost, Run
+from octavo.language.inputs import Passage, Source
 from octavo.library.descriptions import describe_document
-from octavo.model.errors import RETRY_RULES, OctavoError, OverBudget, TokenLimit
-from octavo.model.json import JSON
 from octavo.pipeline.embed_tags import KIND as TAGS
 from octavo.pipeline.embedding import VECTORS_AT_ONCE, Piece, load_pieces, save_chunk_vectors
 from octavo.pipeline.tools import Tools

@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from octavo.ai.contract import Caller
 from octavo.ai.vectors import Vectors
+from octavo.core.errors import BadInput
+from octavo.core.json import JSON
 from octavo.database import Connection, load_queries
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.library.embedding import KIND as NAME
 from octavo.library.embedding import name_of_model
-from octavo.model.errors import BadInput
-from octavo.model.json import JSON
 from octavo.pipeline.embedding import VECTORS_AT_ONCE, Piece, load_pieces, save_chunk_vectors
 from octavo.pipeline.tools import Tools
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from octavo.ai.contract import Caller
+from octavo.core.json import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.library.embedding import name_of_model
-from octavo.model.json import JSON
 from octavo.pipeline.embedding import save_tag_vectors
 from octavo.pipeline.tools import Tools
 

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from octavo.ai.inputs import Passage
 from octavo.ai.vectors import Vectors
+from octavo.core.errors import BadSetting
 from octavo.database import Connection, Database, load_queries
-from octavo.model.errors import BadSetting
+from octavo.language.inputs import Passage
 
 QUERIES = load_queries("enriching")
 # Each is a part that is committed on its own.

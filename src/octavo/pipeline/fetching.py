@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from octavo.core.json import JSON
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.transcript import raw as raw_transcript
 from octavo.fetch import FetchLimits
 from octavo.intake.links import fetch_page, fetch_transcript, video_id
 from octavo.intake.links.errors import PageNotText
-from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from octavo.core.json import JSON
 from octavo.database import Connection
 from octavo.jobs.run import Run
-from octavo.model.json import JSON
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 from octavo.storage import ObjectMissing

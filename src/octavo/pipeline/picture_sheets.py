@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from octavo.core.errors import BadInput
+from octavo.core.json import JSON
 from octavo.extract.contract import Extracted, Metadata, Quality, SourceType
 from octavo.extract.pictures.reading import PictureInSandbox, unread_sheets
 from octavo.jobs.run import Run
-from octavo.model.errors import BadInput
-from octavo.model.json import JSON
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.recognising import recognise_pages
 from octavo.pipeline.revision_files import RevisionFiles

@@ -25,10 +25,14 @@ from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.ai.contract import CallerGone
+from octavo.core.errors import BadInput, Cancelled, OctavoError
+from octavo.core.extraction import Extraction
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, load_queries
-from octavo.enrich.chunking import Chunk
-from octavo.enrich.steps import chunk_in_sandbox
 from octavo.extract.bookmarks import bookmarks_by_page
+from octavo.extract.chunks.chunking import Chunk
+from octavo.extract.chunks.steps import chunk_in_sandbox
 from octavo.extract.contract import READABLE, Extracted, Metadata, Quality, SourceType, from_json, to_json
 from octavo.extract.steps import extract_in_sandbox
 from octavo.intake.errors import NotCanonical
@@ -39,10 +43,6 @@ from octavo.library.changes import CHUNKED, FETCHED, SourceGone
 from octavo.library.changes import KIND as NAME
 from octavo.library.descriptions import whole_date
 from octavo.library.pictures import PICTURED
-from octavo.model.errors import BadInput, Cancelled, OctavoError
-from octavo.model.extraction import Extraction
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 from octavo.pipeline.describing import STAGES, Describing
 from octavo.pipeline.fetching import Given, as_given, fetch_source
 from octavo.pipeline.pdf_pages import read_pdf

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from octavo.core.json import JSON
 from octavo.database import Database, fetch_rows, load_queries
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.jobs.schedules import Schedule
-from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("analyses")

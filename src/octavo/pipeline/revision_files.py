@@ -11,11 +11,11 @@ from uuid import UUID
 from psycopg import AsyncCursor
 from psycopg.rows import TupleRow
 
+from octavo.core.ids import new_id
+from octavo.core.json import JSON
 from octavo.database import Connection, load_queries
 from octavo.jobs.run import Run
 from octavo.library.changes import SourceGone
-from octavo.model.ids import new_id
-from octavo.model.json import JSON
 from octavo.pipeline.tools import Tools
 from octavo.storage import copy_to_file
 

@@ -19,6 +19,7 @@ from octavo.ai.contract import Answered, Caller
 from octavo.ai.providers import Sight
 from octavo.ai.requests import FileReference, Picture
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES, MarkdownText, PagesToRead
+from octavo.core.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_tokens, read_pages
 from octavo.extract.by_model.plan import PAGE_TOKENS
 from octavo.extract.by_model.sections import Section, runs_of, sections_of, split_answer, write_run
@@ -27,7 +28,6 @@ from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.pictures.steps import show_in_sandbox
 from octavo.jobs.run import Run
-from octavo.model.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools

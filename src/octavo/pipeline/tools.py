@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from octavo.ai.gateway import Gateway
 from octavo.ai.opening import open_local_gateway
+from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.extract.ocr.steps import Recognition
 from octavo.fetch import GuardedClient
-from octavo.model.settings import Settings
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 

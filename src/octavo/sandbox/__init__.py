@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 from octavo.sandbox.errors import ENDED, ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.layers import Layer, Layers
 from octavo.sandbox.limits import PATIENCE, Limits, Outcome, Progress

@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Callable
 from typing import NoReturn, cast
 
-from octavo.model import errors
-from octavo.model.json import JSON
+from octavo.core import errors
+from octavo.core.json import JSON
 from octavo.sandbox import kernel, protocol
 from octavo.sandbox.confinement import Confinement
 from octavo.sandbox.protocol import ChildFiles, Failure

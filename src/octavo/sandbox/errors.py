@@ -1,8 +1,8 @@
-"""How a task can end badly; each error keeps the code and class of its parent in `octavo.model`."""
+"""How a task can end badly; each error keeps the code and class of its parent in `octavo.core`."""
 
 from __future__ import annotations
 
-from octavo.model import errors
+from octavo.core import errors
 
 
 class ChildCrashed(errors.Crashed):

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 from octavo.sandbox import landlock, syscalls
 
 PROBE = "octavo.sandbox.probe:try_everything"

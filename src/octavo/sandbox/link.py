@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from octavo.model.errors import Defect
+from octavo.core.errors import Defect
 from octavo.sandbox.channel import printable
 from octavo.sandbox.limits import KIB
 from octavo.sandbox.protocol import NOTICE, ORDER, ChildFiles, Notice, Order

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 from octavo.sandbox.task import Task
 
 Attempt = Callable[[], object]

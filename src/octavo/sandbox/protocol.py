@@ -15,7 +15,7 @@ from dataclasses import asdict
 from enum import IntEnum
 from typing import NamedTuple, TypedDict, cast
 
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 from octavo.sandbox.limits import KIB, MIB, Limits
 
 # Between worker and warm parent: messages of fixed size, so that the stream needs no framing.
@@ -84,7 +84,7 @@ class Failure(TypedDict):
 
 FAILURE_MEMORY = "memory"
 FAILURE_OUTPUT = "output"
-FAILURE_NAMED = "named"  # an error of octavo.model.errors
+FAILURE_NAMED = "named"  # an error of octavo.core.errors
 FAILURE_OTHER = "other"
 
 

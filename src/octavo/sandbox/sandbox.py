@@ -12,7 +12,7 @@ from typing import Self
 
 import structlog
 
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 from octavo.sandbox import files, kernel, landlock, protocol
 from octavo.sandbox.channel import ProgressCallback
 from octavo.sandbox.layers import PROBE, Layers, explain
@@ -90,7 +90,7 @@ class Sandbox:
 
         `output_file` is emptied first, and neither file's position moves. Leaves, also when cancelled, only
         once the child is dead. Raises the errors of `octavo.sandbox.errors`, and those of
-        `octavo.model.errors` that the function raised.
+        `octavo.core.errors` that the function raised.
         """
         limits = limits or self._limits
         async with self._turns:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from octavo.model.json import JSON
+from octavo.core.json import JSON
 from octavo.sandbox import protocol
 
 _PROGRESS_SECONDS = 0.1

@@ -8,8 +8,8 @@ import signal
 from dataclasses import dataclass
 from typing import NoReturn
 
-from octavo.model import errors
-from octavo.model.json import JSON
+from octavo.core import errors
+from octavo.core.json import JSON
 from octavo.sandbox import protocol
 from octavo.sandbox.channel import GarbledError, parse, printable
 from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
@@ -128,7 +128,7 @@ def _raise_failure(ending: Ending, kind: str, name: str, detail: str | None) -> 
 
 
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
-    """An error of octavo.model, unless it would have the task tried again for ever, free of charge."""
+    """An error of octavo.core, unless it would have the task tried again for ever, free of charge."""
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):
         return None

@@ -7,8 +7,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import replace
 from uuid import UUID
 
+from octavo.core.errors import BadInput
 from octavo.database import Database
-from octavo.model.errors import BadInput
 from octavo.search.contract import DEFAULT_LIMIT, Embeds, Filters, Found, Mode
 from octavo.search.steps import find
 

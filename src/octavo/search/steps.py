@@ -14,8 +14,8 @@ from psycopg.types.json import Jsonb
 
 from octavo.ai.contract import Caller
 from octavo.ai.vectors import Vectors
+from octavo.core.errors import OctavoError, TimedOut
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.model.errors import OctavoError, TimedOut
 from octavo.search.asking import Asked, read_query
 from octavo.search.contract import DEFAULT_LIMIT, Degraded, Embeds, Filters, Found, Hit, Mode, Scores
 from octavo.search.counting import count_terms, read_terms

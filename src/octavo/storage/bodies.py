@@ -7,7 +7,7 @@ from contextlib import aclosing
 from hashlib import sha256
 from pathlib import Path
 
-from octavo.model.errors import TooLarge
+from octavo.core.errors import TooLarge
 from octavo.storage.calls import Threads
 
 Body = bytes | Path | AsyncIterable[bytes]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from octavo.model.errors import Defect
+from octavo.core.errors import Defect
 from octavo.storage.bodies import Body
 from octavo.storage.links import Link
 

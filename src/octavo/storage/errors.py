@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.model.errors import BadInput, Defect, ErrorClass, StorageFailed
+from octavo.core.errors import BadInput, Defect, ErrorClass, StorageFailed
 
 
 class BadKey(Defect):

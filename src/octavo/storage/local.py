@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import ParamSpec, Self, TypeVar
 
-from octavo.model.errors import AlreadyStored, StorageFailed, TooLarge
+from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage import folder
 from octavo.storage.bodies import Body, in_blocks
 from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size

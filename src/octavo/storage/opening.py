@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from octavo.model.errors import BadSetting
+from octavo.core.errors import BadSetting
 from octavo.storage.bucket import Bucket
 from octavo.storage.keys import check_prefix
 from octavo.storage.local import LocalBucket

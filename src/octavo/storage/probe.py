@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from uuid import uuid4
 
-from octavo.model.errors import AlreadyStored, StorageFailed
+from octavo.core.errors import AlreadyStored, StorageFailed
 from octavo.storage.bucket import Bucket
 
 # Ordinary objects, so that the sweep of objects without rows finds those that a killed process left.

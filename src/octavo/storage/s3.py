@@ -18,7 +18,7 @@ import obstore
 import structlog
 from obstore.exceptions import AlreadyExistsError, BaseError
 
-from octavo.model.errors import AlreadyStored, StorageFailed, TooLarge
+from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage.bodies import Body, Digest, in_blocks
 from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size
 from octavo.storage.calls import Threads, complete_or_undo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from octavo.model.errors import StorageFailed
+from octavo.core.errors import StorageFailed
 
 _REFUSED = {"401", "403"}
 

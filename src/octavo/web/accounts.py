@@ -8,8 +8,8 @@ from uuid import UUID
 from fastapi import Request
 from pydantic import SecretStr
 
+from octavo.core.errors import NotAllowed, SignUpClosed, Unauthenticated, WrongCredentials
 from octavo.database import Connection
-from octavo.model.errors import NotAllowed, SignUpClosed, Unauthenticated, WrongCredentials
 from octavo.owners import Caller, Role, Scope, accounts, read_session
 from octavo.owners.accounts import Account, find_account, read_account
 from octavo.owners.members import OwnerChoice, list_owners, switch_owner

@@ -11,10 +11,10 @@ from fastapi import APIRouter, FastAPI
 
 from octavo import __version__
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
+from octavo.core.settings import Settings
 from octavo.extract.pictures.quote_steps import PRELOAD as QUOTE_PRELOAD
 from octavo.extract.pictures.steps import PRELOAD
 from octavo.extract.unlocking import PRELOAD as UNLOCK_PRELOAD
-from octavo.model.settings import Settings
 from octavo.ops.instance import bucket_of, open_database, sandbox_of
 from octavo.web import health, objects
 from octavo.web.api import (

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from octavo.ask import Answer, with_marks
-from octavo.model.errors import OctavoError
+from octavo.core.errors import OctavoError
 from octavo.web.streams import HEADERS, HEARTBEAT, first_of, send_body, wait_for_leaving
 
 HEARTBEAT_SECONDS = 15.0

@@ -7,7 +7,7 @@ import re
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from octavo.model.errors import TooLarge
+from octavo.core.errors import TooLarge
 from octavo.web.problems import problem
 
 MOST_BYTES = 1 << 20

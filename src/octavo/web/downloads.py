@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from fastapi.responses import StreamingResponse
 
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 from octavo.storage import ObjectStream, attachment_header
 
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")

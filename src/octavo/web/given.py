@@ -10,11 +10,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from octavo.core.errors import BadInput, TooLarge
+from octavo.core.extraction import Extraction
 from octavo.intake.links import link_source, paste_source, video_source
 from octavo.intake.links.sources import GivenSource
 from octavo.intake.uploads import Policy
-from octavo.model.errors import BadInput, TooLarge
-from octavo.model.extraction import Extraction
 from octavo.web.api import HowToRead
 from octavo.web.mistakes import describe_mistakes
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from uuid import UUID
 
+from octavo.core.errors import RateLimited
+from octavo.core.settings import Settings
 from octavo.intake.errors import TooManyUploads
-from octavo.model.errors import RateLimited
-from octavo.model.settings import Settings
 from octavo.owners import Caller
 
 MINUTE = 60.0

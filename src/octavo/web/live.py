@@ -16,9 +16,9 @@ from uuid import UUID
 import psycopg
 import structlog
 
+from octavo.core.errors import BadInput, DatabaseUnavailable, RateLimited
 from octavo.database import Database, explain, is_cancelled
 from octavo.jobs.events import Cursor, Event, latest_cursor, read_events
-from octavo.model.errors import BadInput, DatabaseUnavailable, RateLimited
 
 log = structlog.get_logger()
 MOST_OF_OWNER = 20

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from octavo.ai.contract import Answered, Caller
+from octavo.core.settings import Settings
 from octavo.database import Database
-from octavo.model.settings import Settings
 
 if TYPE_CHECKING:
     from octavo.ai.gateway import Gateway

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from octavo.model.errors import BadInput, TooLarge
+from octavo.core.errors import BadInput, TooLarge
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

@@ -14,9 +14,9 @@ from uuid import UUID
 from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
+from octavo.core.errors import Forbidden, NotAllowed, Unauthenticated
+from octavo.core.settings import Settings
 from octavo.database import Database
-from octavo.model.errors import Forbidden, NotAllowed, Unauthenticated
-from octavo.model.settings import Settings
 from octavo.ops.health import Check, check_readiness
 from octavo.ops.instance import storage_place
 from octavo.owners import SESSION_SECONDS, Caller, open_anonymous_session, read_key, read_session

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Match
 
-from octavo.model.errors import BadInput, Defect, NotFound, OctavoError
+from octavo.core.errors import BadInput, Defect, NotFound, OctavoError
 from octavo.web.headers import HEADERS
 from octavo.web.mistakes import describe_mistakes
 

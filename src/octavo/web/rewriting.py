@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from octavo.ai.models import asks_outside
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
-from octavo.model.errors import NoModel
-from octavo.model.extraction import Extraction
-from octavo.model.settings import Settings
+from octavo.core.errors import NoModel
+from octavo.core.extraction import Extraction
+from octavo.core.settings import Settings
 from octavo.owners.callers import Caller
 
 

@@ -15,8 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from octavo.model.errors import CrossSite, OctavoError, WrongHost
-from octavo.model.settings import Settings
+from octavo.core.errors import CrossSite, OctavoError, WrongHost
+from octavo.core.settings import Settings
 from octavo.web.headers import HEADERS
 from octavo.web.problems import problem
 

@@ -7,7 +7,7 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
-from octavo.model.settings import Settings
+from octavo.core.settings import Settings
 from octavo.web.app import create_app
 from octavo.web.parts import Parts
 from octavo.web.protocol import PatientProtocol

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from octavo.core.errors import DatabaseUnavailable
 from octavo.database import is_cancelled
 from octavo.jobs.events import Cursor, Event, count_owner_events, latest_cursor, read_owner_events
-from octavo.model.errors import DatabaseUnavailable
 from octavo.web.live import Hub, Seat, TooFarBehind
 from octavo.web.protocol import DROP
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from octavo.convert.contract import Conversion
 from octavo.convert.steps import convert_pdf_in_sandbox
+from octavo.core.settings import Settings
 from octavo.extract.ocr.steps import Recognition
 from octavo.extract.pdf.steps import PdfInSandbox
-from octavo.model.settings import Settings
 from octavo.sandbox import Sandbox
 from octavo.web.turns import Turns
 

@@ -6,12 +6,12 @@ import tempfile
 from pathlib import Path
 from uuid import UUID
 
+from octavo.core.extraction import Extraction
+from octavo.core.ids import new_id
 from octavo.database import Database
 from octavo.extract.unlocking import unlock_in_sandbox
 from octavo.library.changes import Retried, retry_document
 from octavo.library.unlocked import find_locked, keep_unlocked
-from octavo.model.extraction import Extraction
-from octavo.model.ids import new_id
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, Stored, copy_to_file
 from octavo.web.turns import Turns

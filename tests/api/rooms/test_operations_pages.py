@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
+from octavo.core.errors import ErrorClass
 from octavo.jobs.schedules import Schedule, sync_schedules
-from octavo.model.errors import ErrorClass
 from octavo.web.pages.operations_jobs import ROWS
 from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
 from tests.support.engine import Engine, engine_on

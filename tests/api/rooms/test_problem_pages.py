@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import Request
 
-from octavo.model.errors import StorageFailed
+from octavo.core.errors import StorageFailed
 from tests.api.rooms.conftest import AS_PAGE, guest, heading, is_page, person, words
 from tests.support.visitors import House, OpenHouse, me
 

@@ -15,13 +15,13 @@ import pytest
 from octavo.ai import till
 from octavo.ai.contract import Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.inputs import Passage, Source
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
+from octavo.core.json import JSON
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.model.json import JSON
+from octavo.language.inputs import Passage, Source
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench, open_bench

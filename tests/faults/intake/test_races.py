@@ -16,6 +16,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from octavo.core.errors import OctavoError
+from octavo.core.settings import Settings
 from octavo.database import connect
 from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload, Outcome
@@ -26,8 +28,6 @@ from octavo.jobs.worker import Worker
 from octavo.library import changes
 from octavo.library.files import find_file
 from octavo.library.sweep import sweep_objects
-from octavo.model.errors import OctavoError
-from octavo.model.settings import Settings
 from octavo.ops.doctor import CHECKS, Patient
 from octavo.owners import open_anonymous_session
 from octavo.owners.sessions import open_session

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.model import errors
+from octavo.core import errors
 from octavo.sandbox import (
     ChildCrashed,
     Limits,

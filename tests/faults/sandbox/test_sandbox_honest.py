@@ -13,7 +13,7 @@ import pypdfium2
 import pytest
 from PIL import Image
 
-from octavo.model.errors import Defect
+from octavo.core.errors import Defect
 from octavo.sandbox import JSON, Limits, Progress, Sandbox
 from tests.faults.sandbox.conftest import CHILDREN
 

@@ -13,15 +13,15 @@ import pytest
 from octavo.ai.budgets import SCOPES, Budgets, set_budgets, wake_paused
 from octavo.ai.contract import Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.inputs import Passage, Source
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
+from octavo.core.errors import OverBudget
+from octavo.core.json import JSON
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.language.inputs import Passage, Source
 from octavo.library.budgets import set_document_budget
-from octavo.model.errors import OverBudget
-from octavo.model.json import JSON
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench
 

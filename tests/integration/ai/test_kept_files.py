@@ -11,7 +11,7 @@ from octavo.ai.contract import Caller
 from octavo.ai.providers import gemini_files
 from octavo.ai.requests import FileReference
 from octavo.ai.tasks import EXTRACT_PAGES, PagesToRead
-from octavo.model.errors import ModelFailed, TimedOut
+from octavo.core.errors import ModelFailed, TimedOut
 from tests.support.gateway import Bench
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from octavo.ai.inputs import Passage, Source
 from octavo.ai.requests import FileReference, Picture
 from octavo.ai.tasks import (
     CLASSIFY_DOCUMENT,
@@ -22,8 +21,9 @@ from octavo.ai.tasks import (
     ImageToClassify,
     PagesToRead,
 )
-from octavo.model.errors import AnswerUnusable, NoModel, OctavoError
-from octavo.model.json import JSON
+from octavo.core.errors import AnswerUnusable, NoModel, OctavoError
+from octavo.core.json import JSON
+from octavo.language.inputs import Passage, Source
 from tests.support.fake_ai import Asked, Trouble
 from tests.support.fake_ai.server import good_answer
 from tests.support.gateway import Bench

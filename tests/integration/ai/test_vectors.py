@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.model.errors import ModelFailed, NoModel
+from octavo.core.errors import ModelFailed, NoModel
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench
 

@@ -9,7 +9,7 @@ import pytest
 
 from octavo.ai.gateway import Gateway
 from octavo.ai.opening import open_gateway
-from octavo.model.settings import Settings
+from octavo.core.settings import Settings
 from tests.support.analyses import Study, answer_well, put_book
 from tests.support.fake_ai import FakeGemini
 from tests.support.fake_ai.server import SECRET

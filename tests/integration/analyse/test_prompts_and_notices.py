@@ -9,11 +9,11 @@ import pytest
 from octavo.analyse import analyses, prompts
 from octavo.analyse.errors import BuiltInPrompt, NoPrompts, NotReadable
 from octavo.analyse.prompts import PromptWords
+from octavo.core.errors import NotFound
 from octavo.database import load_queries
 from octavo.deliver.notifications import list_notifications
 from octavo.deliver.relay import relay_once
 from octavo.jobs.registration import sync_kinds
-from octavo.model.errors import NotFound
 from octavo.pipeline import known_kinds
 from tests.support.analyses import Study
 from tests.support.fake_ai import FakeGemini

@@ -10,8 +10,8 @@ import pytest
 
 from octavo.ai.opening import open_gateway
 from octavo.analyse import analyses
+from octavo.core.settings import Settings
 from octavo.jobs import queue
-from octavo.model.settings import Settings
 from octavo.pipeline.recover_analyses import recover_all
 from tests.support.analyses import Study, answer_well, read_pages
 from tests.support.deliveries import SKIP_WAITS_AT_REST

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from octavo.core.errors import Encrypted
 from octavo.extract import extract
 from octavo.extract.contract import Quality, SourceType
-from octavo.model.errors import Encrypted
 from tests.support.pdf import Bookmark, Pdf, Words
 from tests.support.processes import octavo_environment
 

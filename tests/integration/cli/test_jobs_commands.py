@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from octavo.cli import main
-from octavo.model.errors import ErrorClass
+from octavo.core.errors import ErrorClass
 from tests.support.engine import Engine, engine_on, wait_for_end, workers_in
 from tests.support.postgres import Server, as_url
 from tests.support.processes import octavo_environment, run_octavo

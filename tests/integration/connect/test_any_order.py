@@ -12,10 +12,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from octavo.connect.rebuilding import rebuild
 from octavo.connect.verdicts import Decision, decide
+from octavo.core.errors import OctavoError
 from octavo.intake import NewUpload
 from octavo.jobs.run import ClaimedJob
 from octavo.library import changes
-from octavo.model.errors import OctavoError
 from tests.support.library import LIMITS
 from tests.support.postgres import Server
 from tests.support.processing import attempt

@@ -19,7 +19,7 @@ from octavo.connect.contract import Pair, Piece, Status
 from octavo.connect.contradiction import find_contradictions
 from octavo.connect.evidence import Readings
 from octavo.connect.judging import Judge, Purse
-from octavo.model.settings import Settings
+from octavo.core.settings import Settings
 from tests.support.fake_ai import FakeGemini
 from tests.support.fake_ai.server import SECRET, Asked
 from tests.support.library import Desk

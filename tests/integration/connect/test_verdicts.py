@@ -11,8 +11,8 @@ from octavo.connect.map import View, draw_map
 from octavo.connect.verdicts import Decision, decide
 from octavo.connect.views import Wanted, list_connections
 from octavo.connect.weights import Weights, set_weights
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.ids import new_id
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
 from tests.support.connections import connect
 from tests.support.library import Desk
 

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from octavo.convert.corrections import Correction
+from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import load_queries
 from octavo.intake.conversion_results import Corrections
 from octavo.intake.conversions import ConversionIntake
@@ -27,7 +28,6 @@ from octavo.library.conversions import (
     training_samples,
 )
 from octavo.library.files import NotReady
-from octavo.model.errors import BadInput, NotFound, OctavoError
 from tests.support.conversions import MOST_BYTES, SOURCE_DAYS, convert, converted, in_pieces, invoice
 from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words

@@ -11,9 +11,9 @@ import pytest
 
 from octavo.convert.shipped import shipped_text
 from octavo.convert.steps import convert_in_sandbox
+from octavo.core.errors import Encrypted
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.pdf.word_steps import read_words_in_sandbox
-from octavo.model.errors import Encrypted
 from octavo.sandbox import ENDED, Limits, Sandbox
 from tests.support.pdf import Pdf, Words
 

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from octavo.core.errors import DatabaseUnavailable, WrongDatabase
 from octavo.database import connect, migrate, read_state
 from octavo.database.migrator import Migration, known_migrations
-from octavo.model.errors import DatabaseUnavailable, WrongDatabase
 from tests.support.postgres import Server
 from tests.support.schema import dump_schema
 from tests.support.tree import SOURCE

@@ -8,9 +8,9 @@ import time
 import psycopg
 import pytest
 
+from octavo.core.errors import DatabaseUnavailable
 from octavo.database import Database, connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.model.errors import DatabaseUnavailable
 from tests.support.postgres import open_folder
 
 

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octavo.core.errors import ErrorClass, NotFound
 from octavo.deliver.forgetting import forget_notifications, forget_tries
 from octavo.deliver.notifications import (
     NotAnError,
@@ -16,7 +17,6 @@ from octavo.deliver.notifications import (
     resolve,
 )
 from octavo.jobs.run import ClaimedJob
-from octavo.model.errors import ErrorClass, NotFound
 from tests.support.deliveries import PostOffice
 from tests.support.engine import Engine
 from tests.support.library import Desk

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
+from octavo.core.errors import ErrorClass
 from octavo.deliver.subscribers import keep_administrators
-from octavo.model.errors import ErrorClass
 from tests.support.deliveries import Mailbox, PostOffice, delivering, mail_server, receiver
 from tests.support.engine import Engine
 from tests.support.instance import free_port

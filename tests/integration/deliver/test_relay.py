@@ -9,10 +9,10 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from octavo.core.errors import ErrorClass
 from octavo.database import Connection, connect
 from octavo.deliver.messages import EVENT_TYPES
 from octavo.deliver.relay import relay_once
-from octavo.model.errors import ErrorClass
 from tests.support.deliveries import PostOffice
 from tests.support.engine import Engine, engine_on
 

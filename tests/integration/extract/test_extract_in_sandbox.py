@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from octavo.core.errors import Empty, NotSupported
 from octavo.extract.contract import SourceType
 from octavo.extract.formats import markdown, text
 from octavo.extract.steps import extract_in_sandbox
-from octavo.model.errors import Empty, NotSupported
 from octavo.sandbox import Limits, OutOfTime, OutputTooLarge, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

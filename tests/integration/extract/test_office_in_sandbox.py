@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from octavo.core.errors import BadInput, OctavoError, TooLarge
 from octavo.extract.contract import SourceType
 from octavo.extract.formats import known_processors
 from octavo.extract.steps import extract_in_sandbox
-from octavo.model.errors import BadInput, OctavoError, TooLarge
 from octavo.sandbox import Sandbox
 from tests.support.office import docx, epub, page, paragraph, read, samples
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from octavo.core.errors import BadInput, Empty, Encrypted, OctavoError
 from octavo.extract.contract import SourceType
 from octavo.extract.pdf import reader as pdf
 from octavo.extract.pdf.pages import batch_from_json, batch_to_json
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.steps import extract_in_sandbox
-from octavo.model.errors import BadInput, Empty, Encrypted, OctavoError
 from octavo.sandbox import ChildCrashed, Progress, Sandbox
 from tests.support.pdf import Bookmark, Part, Pdf, Words, paragraph, read_pdf
 

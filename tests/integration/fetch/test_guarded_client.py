@@ -11,6 +11,7 @@ from pathlib import Path
 import httpcore
 import pytest
 
+from octavo.core.errors import NetworkFailed, TimedOut, TooLarge
 from octavo.fetch import (
     AddressRefused,
     BadUrl,
@@ -21,7 +22,6 @@ from octavo.fetch import (
     TooManyRedirects,
 )
 from octavo.fetch.connect import GuardedBackend
-from octavo.model.errors import NetworkFailed, TimedOut, TooLarge
 from tests.support.certificates import server_context, trusting_context
 from tests.support.sites import Answer, Asked, Canary, Site, canary, page, redirect, running_site
 

@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
+from octavo.core.errors import Empty, OctavoError, TooLarge
 from octavo.intake import IntakeLimits, NewUpload, Ticket
 from octavo.intake.errors import HashMismatch, SizeMismatch, UploadIncomplete
 from octavo.intake.sweep import sweep_abandoned
-from octavo.model.errors import Empty, OctavoError, TooLarge
 from tests.support.library import LIMITS, Desk, open_desk
 from tests.support.s3 import S3Server, open_s3
 

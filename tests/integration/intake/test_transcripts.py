@@ -7,10 +7,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from octavo.core.errors import ErrorClass, OctavoError
 from octavo.extract.transcript.raw import RawTranscript
 from octavo.fetch import AddressRefused, FetchLimits, GuardedClient
 from octavo.intake.links import errors, fetch_transcript
-from octavo.model.errors import ErrorClass, OctavoError
 from tests.support.sites import Answer, Route, Site, canary, page, running_site
 from tests.support.youtube import AGE, BOT, CONSENT_PAGE, GONE, VIDEO, consenting, player, stand_in, timed_text, track
 

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from octavo.core.errors import OctavoError
 from octavo.database import Connection
 from octavo.intake import IntakeLimits, NewUpload, Outcome
 from octavo.intake.sweep import sweep_abandoned
@@ -28,7 +29,6 @@ from octavo.library import changes
 from octavo.library.changes import KIND, Retried
 from octavo.library.files import find_file
 from octavo.library.sweep import sweep_objects
-from octavo.model.errors import OctavoError
 from octavo.ops.doctor import CHECKS
 from octavo.owners import open_anonymous_session
 from octavo.owners.sessions import open_session

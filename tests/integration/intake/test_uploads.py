@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octavo.core.errors import Empty, NotFound, OctavoError, TooLarge
 from octavo.intake import IntakeLimits, NewUpload
 from octavo.intake.errors import (
     Duplicate,
@@ -22,7 +23,6 @@ from octavo.intake.errors import (
     UploadIncomplete,
 )
 from octavo.library.changes import purge_documents, restore_documents, trash_documents
-from octavo.model.errors import Empty, NotFound, OctavoError, TooLarge
 from tests.support.library import LIMITS, Desk
 
 TEXT = b"The quick brown fox. " * 50

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from octavo.core.json import JSON
 from octavo.database import Database
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.model.json import JSON
 from tests.support.engine import engine_on
 
 

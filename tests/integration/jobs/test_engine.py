@@ -12,8 +12,8 @@ import pytest
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
+from octavo.core.errors import ErrorClass
 from octavo.jobs.queue import NewJob
-from octavo.model.errors import ErrorClass
 from tests.support.engine import QUERIES, Engine
 
 

@@ -10,9 +10,9 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from octavo.core.errors import ErrorClass
 from octavo.jobs.queue import NewJob
 from octavo.jobs.run import ClaimedJob
-from octavo.model.errors import ErrorClass
 from tests.support.engine import Engine
 
 ENDS: dict[str, Callable[[Engine, ClaimedJob], object]] = {

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from octavo.core.errors import RETRY_RULES, ErrorClass
 from octavo.jobs.run import ClaimedJob
-from octavo.model.errors import RETRY_RULES, ErrorClass
 from tests.support.engine import Engine
 
 CHARGED = [one for one, rule in RETRY_RULES.items() if rule and rule.charged]

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from octavo.core.errors import ErrorClass
 from octavo.jobs.queue import NewJob
-from octavo.model.errors import ErrorClass
 from tests.support.engine import Engine
 from tests.support.processes import wait_until
 

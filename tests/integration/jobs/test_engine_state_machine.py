@@ -20,10 +20,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from octavo.core.errors import RETRY_RULES, ErrorClass
+from octavo.core.states import JobStatus
 from octavo.jobs.queue import NewJob
 from octavo.jobs.run import ClaimedJob
-from octavo.model.errors import RETRY_RULES, ErrorClass
-from octavo.model.states import JobStatus
 from tests.integration.jobs.job_model import COMPARED, LEGAL, PLAIN_SQL, Job
 from tests.support.engine import Engine, engine_on
 from tests.support.postgres import Server

@@ -9,14 +9,14 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octavo.core.errors import BadInput, ErrorClass, NotFound
+from octavo.core.pages import make_cursor, read_cursor
+from octavo.core.states import JobStatus
 from octavo.database import Connection, connect, load_queries
 from octavo.jobs import actions, views
 from octavo.jobs.queue import IllegalTransition
 from octavo.jobs.views import list_jobs, show_job
 from octavo.jobs.waiting import SENTENCES, WaitingBecause, explain_waiting, ordinal
-from octavo.model.errors import BadInput, ErrorClass, NotFound
-from octavo.model.pages import make_cursor, read_cursor
-from octavo.model.states import JobStatus
 from tests.support.engine import Engine, engine_on
 from tests.support.postgres import Server
 

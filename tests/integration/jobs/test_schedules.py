@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from octavo.core.errors import NotFound
+from octavo.core.json import JSON
 from octavo.database import Connection, connect
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.queue import cancel
@@ -23,8 +25,6 @@ from octavo.jobs.schedules import (
     run_now,
     sync_schedules,
 )
-from octavo.model.errors import NotFound
-from octavo.model.json import JSON
 from octavo.owners import ensure_local_owner
 
 HOURLY = Schedule("tidy", "tidy", "0 * * * *")

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octavo.core.errors import BadInput, NotFound
 from octavo.database import Connection
 from octavo.jobs.actions import cancel_jobs
 from octavo.library import changes
@@ -23,7 +24,6 @@ from octavo.library.collections import (
 from octavo.library.documents import Filters, list_chunks, list_documents, list_events, show_document
 from octavo.library.files import NotReady, count_download, find_file
 from octavo.library.sweep import purge_old_trash, sweep_objects
-from octavo.model.errors import BadInput, NotFound
 from tests.support.library import Desk
 
 Act = Callable[[Connection, UUID, list[UUID]], Awaitable[object]]

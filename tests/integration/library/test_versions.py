@@ -9,12 +9,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octavo.core.errors import NotFound
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.versions import Pick, compare_documents, list_versions
-from octavo.model.errors import NotFound
 from tests.support.library import LIMITS, Desk
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, text_of, working

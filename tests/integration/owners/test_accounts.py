@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from octavo.core.errors import EmailTaken, WrongCredentials
 from octavo.database import Connection
-from octavo.model.errors import EmailTaken, WrongCredentials
 from octavo.owners import Caller, make_sign_in_link, open_anonymous_session, use_sign_in_link
 from octavo.owners.accounts import change_password, find_account, sign_in
 from tests.integration.owners.conftest import People, user_of

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, OctavoError
 from octavo.database import Connection
-from octavo.model.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, OctavoError
 from octavo.owners import Caller, Role, local_owner, make_sign_in_link, use_sign_in_link
 from octavo.owners.members import (
     add_member,

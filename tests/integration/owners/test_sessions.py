@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from octavo.core.errors import SignInRefused
 from octavo.database import Connection
-from octavo.model.errors import SignInRefused
 from octavo.owners import (
     SESSION_SECONDS,
     local_owner,

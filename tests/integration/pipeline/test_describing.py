@@ -17,11 +17,11 @@ from PIL import Image
 
 from octavo.ai.gateway import Gateway
 from octavo.ai.opening import open_gateway
+from octavo.core.settings import Settings
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import Chunk, list_chunks
 from octavo.library.embedding import reembed
-from octavo.model.settings import Settings
 from octavo.pipeline import describing
 from tests.support.fake_ai import FakeAnthropic, FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble

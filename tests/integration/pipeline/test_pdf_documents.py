@@ -32,7 +32,7 @@ def book(pages: int) -> bytes:
 
 @pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=("octavo.extract.run", "octavo.extract.pdf.run", "octavo.enrich.run")) as box:
+    async with Sandbox(preload=("octavo.extract.run", "octavo.extract.pdf.run", "octavo.extract.chunks.run")) as box:
         yield box
 
 

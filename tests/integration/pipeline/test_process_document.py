@@ -22,7 +22,7 @@ MARKDOWN = "# Alpha\n\nThe quick brown fox — naïve, 東京.\n\n## Beta\n\n" +
 
 @pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=("octavo.extract.run", "octavo.enrich.run")) as box:
+    async with Sandbox(preload=("octavo.extract.run", "octavo.extract.chunks.run")) as box:
         yield box
 
 

@@ -16,12 +16,12 @@ from octavo.ai.ledger import PATIENCE_SECONDS
 from octavo.ai.opening import open_gateway
 from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
 from octavo.ai.tasks import EXTRACT_PAGES
+from octavo.core.extraction import Extraction
+from octavo.core.settings import Settings
 from octavo.extract.by_model import sections
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.library.files import NotReady
-from octavo.model.extraction import Extraction
-from octavo.model.settings import Settings
 from octavo.pipeline.process_document import STAGE_SECONDS
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.fake_ai import Asked, FakeGemini, FakeOpenAI

@@ -23,13 +23,13 @@ from tests.support.working import add, finished, text_of, working
 
 @pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=("octavo.extract.pictures.run", "octavo.enrich.run")) as box:
+    async with Sandbox(preload=("octavo.extract.pictures.run", "octavo.extract.chunks.run")) as box:
         yield box
 
 
 @pytest.fixture
 async def warm_sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=(*PRELOAD, "octavo.extract.pdf.run", "octavo.enrich.run")) as box:
+    async with Sandbox(preload=(*PRELOAD, "octavo.extract.pdf.run", "octavo.extract.chunks.run")) as box:
         yield box
 
 

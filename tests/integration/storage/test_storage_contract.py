@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.model.errors import AlreadyStored, Defect, TooLarge
+from octavo.core.errors import AlreadyStored, Defect, TooLarge
 from octavo.storage import BadKey, Bucket, ObjectMissing, Stored
 from octavo.storage.local import BLOCK_BYTES
 from octavo.storage.s3 import PART_BYTES

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from octavo.model.errors import StorageFailed
+from octavo.core.errors import StorageFailed
 from octavo.storage import Bucket, LinkRefused, ObjectMissing
 from octavo.storage.local import LocalBucket
 from tests.integration.storage.children.writer import content_of

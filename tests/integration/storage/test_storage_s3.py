@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from octavo.model.errors import StorageFailed
+from octavo.core.errors import StorageFailed
 from octavo.storage import Bucket, LinkRefused, open_bucket
 from octavo.storage.presign import AccessKeys
 from octavo.storage.s3 import PART_BYTES, S3Bucket

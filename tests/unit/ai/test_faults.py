@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.ai.faults import RULES, SIGNS, Fault, ProviderFault, read_fault, worth_most
-from octavo.model.errors import ContentBlocked, ModelUnavailable, RateLimited
+from octavo.core.errors import ContentBlocked, ModelUnavailable, RateLimited
 
 
 def test_every_fault_has_a_rule() -> None:

@@ -12,8 +12,8 @@ from octavo.ai.models import line_of
 from octavo.ai.opening import check_models, read_rates
 from octavo.ai.prices import Prices
 from octavo.ai.vectors import cut_windows, pack, pool, unpack
-from octavo.model.errors import BadSetting
-from octavo.model.settings import Settings, load_settings
+from octavo.core.errors import BadSetting
+from octavo.core.settings import Settings, load_settings
 
 
 def settings_of(**more: Any) -> Settings:  # noqa: ANN401

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from octavo.ai.prices import Prices
-from octavo.model.errors import BadModelKey, OverBudget
-from octavo.model.settings import PROVIDERS, Settings, load_settings, variable_name
+from octavo.core.errors import BadModelKey, OverBudget
+from octavo.core.settings import PROVIDERS, Settings, load_settings, variable_name
 
 PAGE = (Path(__file__).parents[3] / "docs/how-to/models.md").read_text()
 EXPORT = re.compile(r"^    export (OCTAVO_\w+)=(\S+)", re.MULTILINE)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.inputs import Passage, Source
 from octavo.ai.prompting import load_prompt
 from octavo.ai.requests import FileReference, Picture, Quoted
 from octavo.ai.tasks import (
@@ -23,6 +22,7 @@ from octavo.ai.tasks import (
     Tasks,
 )
 from octavo.ai.tasks.answer_segment import SegmentToAnswer
+from octavo.language.inputs import Passage, Source
 
 OWNER = UUID(int=1)
 DOCUMENT = Source([Passage("Text.", ("Head",))], filename="a.pdf")

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from octavo.cli.names import match_parts, read_part
-from octavo.model.errors import BadInput, NotFound
+from octavo.core.errors import BadInput, NotFound
 
 FIRST = UUID("0192f0c1-7e11-7d6a-a1c0-6f8f1f0b9a52")
 SECOND = UUID("0192f0c1-7e11-7d6a-a1c0-6f8faaaa9a52")

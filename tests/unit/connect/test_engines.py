@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
-from octavo.ai.local.embedding import NAME
 from octavo.connect.bridge import explain_offline, find_candidates
 from octavo.connect.contract import Engine, Pair, Piece, digest_of
 from octavo.connect.evidence import MOST_QUOTED, Readings
 from octavo.connect.layout import HEIGHT, WIDTH, lay_out
 from octavo.connect.similarity import MOST_KEPT, find_similar
 from octavo.connect.thresholds import UNKNOWN, thresholds_of
+from octavo.language.embedding import NAME
 
 HARBOUR = "Gulls cry. The harbour bridge carries forty thousand vehicles every day. Rain falls."
 STUDY = "We counted for a week. Every day forty thousand vehicles use the bridge in the harbour."

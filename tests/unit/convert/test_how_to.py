@@ -8,7 +8,7 @@ from pathlib import Path
 from octavo.convert.engine import convert
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.shipped import shipped_names
-from octavo.model.settings import Settings, variable_name
+from octavo.core.settings import Settings, variable_name
 from tests.support.sheets import sheet
 
 PAGE = (Path(__file__).parents[3] / "docs/how-to/conversions.md").read_text()

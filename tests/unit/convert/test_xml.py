@@ -11,7 +11,7 @@ from octavo.convert.records import conversion_from_json, conversion_to_json
 from octavo.convert.shipped import load_shipped, shipped_names
 from octavo.convert.xml import PROVENANCE, render, schema_of, validate
 from octavo.convert.xml_reading import NotOfMapping, read_xml
-from octavo.model.errors import Defect
+from octavo.core.errors import Defect
 from tests.support.sheets import INVOICE, sheet
 
 MAPPING = load_shipped("invoice_v1")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from octavo.core.errors import WrongDatabase
 from octavo.database.migrator import Applied, Migration, known_migrations, missing_migrations, why_unfit
-from octavo.model.errors import WrongDatabase
 
 ONE = Migration(1, "one", "SELECT 1")
 TWO = Migration(2, "two", "SELECT 2")

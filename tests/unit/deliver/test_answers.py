@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from octavo.core.errors import RETRY_RULES
 from octavo.deliver.contract import Channels, UnknownChannel
 from octavo.deliver.errors import DeliveryFailed, ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
 from octavo.deliver.http import judge, read_retry_after
 from octavo.deliver.mail import MailChannel
 from octavo.deliver.subscribers import conceal
-from octavo.model.errors import RETRY_RULES
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.model.errors import BadSetting
-from octavo.model.settings import load_settings
+from octavo.core.errors import BadSetting
+from octavo.core.settings import load_settings
 
 
 @pytest.mark.parametrize(

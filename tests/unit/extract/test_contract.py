@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.core.errors import Defect
 from octavo.extract.contract import (
     Block,
     BlockKind,
@@ -24,7 +25,6 @@ from octavo.extract.contract import (
     to_document,
     to_json,
 )
-from octavo.model.errors import Defect
 
 patient = settings(deadline=None)  # machines that run tests are busy
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.core.errors import OctavoError
 from octavo.extract.contract import Quality
 from octavo.extract.formats.eml import PROCESSOR
-from octavo.model.errors import OctavoError
 from tests.support.office import markdown, read
 
 patient = settings(deadline=None, max_examples=100)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from octavo.core.errors import BadInput, Empty, Encrypted
 from octavo.extract.formats.epub import PROCESSOR
-from octavo.model.errors import BadInput, Empty, Encrypted
 from tests.support.office import archive, epub, markdown, page, read
 
 CHAPTERS = {

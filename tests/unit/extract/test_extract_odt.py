@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from octavo.core.errors import BadInput, Empty, Encrypted
 from octavo.extract.formats.odt import PROCESSOR
-from octavo.model.errors import BadInput, Empty, Encrypted
 from tests.support.office import ODF, markdown, odt, read
 
 STYLES = """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from octavo.core.errors import BadInput, Empty
 from octavo.extract.formats.pptx import PROCESSOR
-from octavo.model.errors import BadInput, Empty
 from tests.support.office import OOXML, P, markdown, pptx, read, relations, shape, slide
 
 

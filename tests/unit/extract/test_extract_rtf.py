@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from octavo.core.errors import Empty, OctavoError
 from octavo.extract.formats.rtf import PROCESSOR
-from octavo.model.errors import Empty, OctavoError
 from tests.support.office import markdown, read
 
 

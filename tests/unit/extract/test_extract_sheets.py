@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.core.errors import BadInput, Empty, OctavoError, TooLarge
 from octavo.extract.contract import BlockKind, Quality
 from octavo.extract.decode import clean
 from octavo.extract.formats import csv, xlsx
 from octavo.extract.office import grids
-from octavo.model.errors import BadInput, Empty, OctavoError, TooLarge
 from tests.support.office import cell, core, markdown, read, rows
 from tests.support.office import xlsx as workbook
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.core.errors import Empty
 from octavo.extract.contract import BlockKind
 from octavo.extract.formats import paste
 from octavo.extract.transcript import read_stamps
-from octavo.model.errors import Empty
 
 TRANSCRIPTS = {
     "on the same line": "0:00 Hello there.\n0:05 This is it.\n1:02:03 The end.",

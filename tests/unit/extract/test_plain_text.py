@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from octavo.core.errors import Empty
 from octavo.extract.contract import BlockKind, Extracted
 from octavo.extract.decode import clean
 from octavo.extract.formats.text import from_text
 from octavo.extract.plain_text import groups
-from octavo.model.errors import Empty
 
 patient = settings(deadline=None)  # machines that run tests are busy
 

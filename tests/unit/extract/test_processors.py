@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from octavo.core.errors import NotSupported
 from octavo.extract.contract import READABLE, Extracted, SourceType
 from octavo.extract.formats import known_processors
 from octavo.extract.registry import Hints, Processor, Processors
-from octavo.model.errors import NotSupported
 
 
 def refuse(_path: Path, _hints: Hints) -> Extracted:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.core.errors import Empty
 from octavo.extract.contract import SourceType
 from octavo.extract.formats import transcript
 from octavo.extract.registry import Hints
 from octavo.extract.transcript import Snippet, clean_snippets, raw, write
 from octavo.extract.transcript.paragraphs import ENOUGH_WORDS, MOST_WORDS
 from octavo.extract.words import count_words
-from octavo.model.errors import Empty
 
 SPOKEN = ("so", "well.", "the", "river,", "Rome", "why?", "1999", "don\u2019t", "end!", "a_b", "x*y")
 MARKS = (">>", "#", "-", "*", "1.", ">", "`", "_", "---", "[x]", "\\")

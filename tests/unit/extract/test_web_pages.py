@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from octavo.core.errors import Empty, Paywalled
 from octavo.extract.contract import BlockKind, SourceType
 from octavo.extract.formats import web
 from octavo.extract.registry import Hints
-from octavo.model.errors import Empty, Paywalled
 
 SENTENCE = "The river rises in the hills and goes down to the sea in many turns. "
 ARTICLE = f"""<!doctype html>

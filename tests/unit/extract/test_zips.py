@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.core.errors import BadInput, Encrypted, NotSupported, OctavoError, TooLarge
 from octavo.extract import zips
 from octavo.extract.zips import MEBIBYTE, Archive
-from octavo.model.errors import BadInput, Encrypted, NotSupported, OctavoError, TooLarge
 from tests.support.office import archive
 
 patient = settings(deadline=None, max_examples=60)  # machines that run tests are busy

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from octavo.core.errors import TooLarge
 from octavo.fetch import AnswerBroken
 from octavo.fetch.bodies import Body
-from octavo.model.errors import TooLarge
 
 TEXT = b"Some words that are sent. " * 500
 

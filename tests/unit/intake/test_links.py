@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.core.errors import Empty
 from octavo.fetch import AddressRefused, BadUrl
 from octavo.intake.links import LINK_TYPE, canonical_url, label_of, link_source, paste_source, video_id, video_source
-from octavo.model.errors import Empty
 
 VIDEO = "dQw4w9WgXcQ"
 WATCH = f"https://www.youtube.com/watch?v={VIDEO}"

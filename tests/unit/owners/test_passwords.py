@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from argon2 import PasswordHasher
 
-from octavo.model.errors import WeakPassword
+from octavo.core.errors import WeakPassword
 from octavo.owners import passwords
 from octavo.owners.passwords import MOST_AT_ONCE, NOBODYS_HASH, hash_password, verify_password
 from tests.support.passwords import hash_fast

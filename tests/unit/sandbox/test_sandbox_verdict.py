@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.model import errors
+from octavo.core import errors
 from octavo.sandbox import ChildCrashed, Limits, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.protocol import NOT_STARTED
 from octavo.sandbox.verdict import Ending, Exit, judge

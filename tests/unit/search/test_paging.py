@@ -6,7 +6,7 @@ from base64 import urlsafe_b64encode
 
 import pytest
 
-from octavo.model.errors import BadInput
+from octavo.core.errors import BadInput
 from octavo.search.paging import MOST_SHOWN, make_shown, read_shown
 
 

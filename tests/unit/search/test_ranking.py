@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.model.ids import new_id
+from octavo.core.ids import new_id
 from octavo.search.counting import Count, Remembered
 from octavo.search.ranking import MOST_CANDIDATES, MOST_TERMS, Term, fuse, plan, spread
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.model.errors import TooLarge
+from octavo.core.errors import TooLarge
 from octavo.storage.bodies import Body, Digest, in_blocks
 from octavo.storage.calls import Threads
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.model.errors import BadSetting, StorageFailed
+from octavo.core.errors import BadSetting, StorageFailed
 from octavo.storage import open_bucket
 from octavo.storage.local import LocalBucket
 from octavo.storage.s3 import S3Bucket

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from octavo.model.errors import BadInput, OctavoError, TooLarge
+from octavo.core.errors import BadInput, OctavoError, TooLarge
 from octavo.web.multipart import (
     BESIDE_FILE_BYTES,
     FIELD_BYTES,

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from octavo.model.errors import PageNotDrawn
+from octavo.core.errors import PageNotDrawn
 from octavo.storage import Bucket, ObjectMissing, open_bucket
 from octavo.web.copies import LocalCopies
 from octavo.web.pictures import FAILED_SECONDS, MOST_FAILED, Failures, Wanted

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI, HTTPException, Request, Response
 
-from octavo.model.errors import NotFound, StorageFailed, TooLarge
+from octavo.core.errors import NotFound, StorageFailed, TooLarge
 from octavo.web.problems import MEDIA_TYPE, Failure, handle_problems
 
 AS_JSON = {"content-type": "application/json"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from octavo.model.settings import Settings
+from octavo.core.settings import Settings
 from octavo.web.security import answers_to, bearer_key, is_cross_site, is_same_origin
 
 HERE = "127.0.0.1:8400"

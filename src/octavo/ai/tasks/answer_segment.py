@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from octavo.ai.inputs import Passage
-from octavo.ai.outputs import Output, Share, Text
 from octavo.ai.requests import FileReference, Part, Quoted, Words
 from octavo.ai.tasks.task import Task
+from octavo.language.inputs import Passage
+from octavo.language.outputs import Output, Share, Text
 
 MOST_CITATIONS = 12
 ANSWER_TOKENS = 1500
@@ -84,7 +84,7 @@ def show(segment: SegmentToAnswer) -> list[Part]:
 def answer_here(segment: SegmentToAnswer) -> SegmentAnswer:
     """Sentences of the pages themselves, the best first; a summary has them in the order of the pages."""
     from octavo.ai.here import embedder
-    from octavo.ai.local import answer, asks_summary, digest
+    from octavo.language import answer, asks_summary, digest
 
     numbers = [number for number, _ in segment.texts]
     passages = [Passage(text) for _, text in segment.texts]

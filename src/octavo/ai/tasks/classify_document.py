@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from octavo.ai.inputs import Source
-from octavo.ai.outputs import DocumentInsight
 from octavo.ai.requests import Part, Quoted, Words
 from octavo.ai.tasks.task import Task
+from octavo.language.inputs import Source
+from octavo.language.outputs import DocumentInsight
 
 # What a document is stands at its beginning; its headings say what the rest is about.
 MOST_CHARACTERS = 24_000
@@ -28,7 +28,7 @@ def show(source: Source) -> list[Part]:
 
 
 def classify_here(source: Source) -> DocumentInsight:
-    from octavo.ai.local import describe
+    from octavo.language import describe
 
     return describe(source).document
 

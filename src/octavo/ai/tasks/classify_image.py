@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.ai.inputs import Passage, Source
-from octavo.ai.outputs import DocumentInsight
 from octavo.ai.requests import Part, Picture, Quoted, Words
 from octavo.ai.tasks.classify_document import ANSWER_TOKENS, classify_here
 from octavo.ai.tasks.task import Task
+from octavo.language.inputs import Passage, Source
+from octavo.language.outputs import DocumentInsight
 
 MOST_CHARACTERS = 8000
 

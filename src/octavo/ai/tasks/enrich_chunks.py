@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from octavo.ai.inputs import Passage, Source
-from octavo.ai.outputs import ChunkInsight, Output
 from octavo.ai.requests import Part, Quoted, Words
 from octavo.ai.tasks.task import Task, Unusable
+from octavo.language.inputs import Passage, Source
+from octavo.language.outputs import ChunkInsight, Output
 
 MOST_PASSAGES = 50
 TOKENS_A_PASSAGE = 300
@@ -39,7 +39,7 @@ def in_order(passages: Sequence[Passage], answer: ChunkInsights) -> ChunkInsight
 
 
 def describe_here(passages: Sequence[Passage]) -> ChunkInsights:
-    from octavo.ai.local import describe
+    from octavo.language import describe
 
     found = enumerate(describe(Source(passages)).chunks)
     return ChunkInsights(chunks=[PassageInsight(passage=number, **dict(one)) for number, one in found])

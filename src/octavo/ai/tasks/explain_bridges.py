@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from octavo.ai.inputs import TwoPassages
-from octavo.ai.outputs import Output, Share, Text
 from octavo.ai.requests import Part, Quoted, Words
 from octavo.ai.tasks.task import Task, Unusable
+from octavo.language.inputs import TwoPassages
+from octavo.language.outputs import Output, Share, Text
 
 MOST_PAIRS = 10
 # What a passage is about stands well before its end.

@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from octavo.ai.fitting import clean, fit
-from octavo.ai.outputs import Output
 from octavo.ai.prompting import load_prompt
 from octavo.ai.requests import Part, Request
 from octavo.ai.schemas import Schema, plain_schema, whole_schema
-from octavo.model.json import JSON
+from octavo.core.json import JSON
+from octavo.language.outputs import Output
 
 AI_SECONDS = 90.0
 SPARE_TOKENS = 1000

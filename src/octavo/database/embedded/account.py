@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from octavo.model.errors import BadSetting, NotPossibleHere
+from octavo.core.errors import BadSetting, NotPossibleHere
 
 CANDIDATES = ("octavo", "postgres", "nobody")
 

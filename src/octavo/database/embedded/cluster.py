@@ -12,10 +12,10 @@ from pathlib import Path
 
 import psutil
 
+from octavo.core.errors import NotPossibleHere, StorageFailed, WrongDatabase
 from octavo.database.embedded.account import Account
 from octavo.database.embedded.binaries import NEWEST, Binaries
 from octavo.database.embedded.layout import PRIVATE, DataFolder, explain
-from octavo.model.errors import NotPossibleHere, StorageFailed, WrongDatabase
 
 SUPERUSER = "octavo"
 DATABASE = "octavo"

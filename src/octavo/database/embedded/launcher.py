@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 from psycopg.conninfo import make_conninfo
 
+from octavo.core.errors import DatabaseUnavailable, NotPossibleHere
 from octavo.database.embedded import keeper
 from octavo.database.embedded.account import Account, database_account, first_closed_folder
 from octavo.database.embedded.binaries import Binaries, readable_binaries
@@ -34,7 +35,6 @@ from octavo.database.embedded.cluster import (
 from octavo.database.embedded.layout import PRIVATE, DataFolder, explain
 from octavo.database.embedded.locks import POLL_SECONDS, FileLock, is_locked
 from octavo.database.embedded.postmaster import end_orphan, read_postmaster, remove_stale_files
-from octavo.model.errors import DatabaseUnavailable, NotPossibleHere
 
 # Recovery after a crash replays the log since the last checkpoint, which takes seconds to a few minutes.
 START_SECONDS = 300

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from octavo.model.errors import NotPossibleHere
+from octavo.core.errors import NotPossibleHere
 
 PRIVATE = 0o700
 # Root's database runs under another account, which has to pass through the folder but need not list it.

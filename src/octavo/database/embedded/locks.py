@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from octavo.model.errors import DatabaseUnavailable
+from octavo.core.errors import DatabaseUnavailable
 
 POLL_SECONDS = 0.01
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from octavo.model.errors import TokenLimit
+from octavo.core.errors import TokenLimit
 
 # What a page of print takes as Markdown, where nobody knows more.
 PAGE_TOKENS = 600

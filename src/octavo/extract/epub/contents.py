@@ -6,12 +6,12 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from octavo.core.errors import BadInput
 from octavo.extract.epub.package import Book, Chapter, resolve
 from octavo.extract.office.html import read_page
 from octavo.extract.office.xml import Element, attribute, local_name, parse, text_of
 from octavo.extract.structure.headings import shorten
 from octavo.extract.zips import Archive
-from octavo.model.errors import BadInput
 
 _NCX = "application/x-dtbncx+xml"
 _MOST_ENTRIES = 50_000

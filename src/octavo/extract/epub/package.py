@@ -6,11 +6,11 @@ import posixpath
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from octavo.core.errors import BadInput, Encrypted
 from octavo.extract.contract import Metadata
 from octavo.extract.office import result
 from octavo.extract.office.xml import Element, attribute, local_name, parse, text_of
 from octavo.extract.zips import DAMAGED, Archive
-from octavo.model.errors import BadInput, Encrypted
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from octavo.core.errors import Empty
 from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, SourceType
 from octavo.extract.decode import decode
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.structure import FrontMatter, outline_of, read_blocks, read_front_matter
 from octavo.extract.words import count_words
-from octavo.model.errors import Empty
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:

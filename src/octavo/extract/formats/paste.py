@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from octavo.core.errors import Empty
 from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import decode
 from octavo.extract.formats import markdown, text, transcript, web
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.text_kinds import text_kind
 from octavo.extract.transcript import read_stamps
-from octavo.model.errors import Empty
 
 _HEAD_CHARACTERS = 64 * 1024
 

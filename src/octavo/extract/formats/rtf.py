@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from octavo.core.errors import BadInput
 from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import clean
 from octavo.extract.office import result
@@ -17,7 +18,6 @@ from octavo.extract.plain_text import convert
 from octavo.extract.plain_text.escape import escape_inline
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED
-from octavo.model.errors import BadInput
 
 # A picture as digits, which is most of a file that has one.
 _PICTURE = re.compile(r"(?<=[\s}\d])[0-9a-fA-F]{200,}(?:\s+[0-9a-fA-F]+)*")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from octavo.core.errors import Empty
 from octavo.extract.contract import Block, Extracted, Metadata, Page, SourceType
 from octavo.extract.decode import decode
 from octavo.extract.plain_text import Converted, convert
@@ -14,7 +15,6 @@ from octavo.extract.plain_text.escape import fence
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.structure import outline_of, read_blocks
 from octavo.extract.words import count_words
-from octavo.model.errors import Empty
 
 # The name only chooses how a text is shown, never whether it is one.
 _LANGUAGES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from octavo.core.errors import Empty
 from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import clean
 from octavo.extract.registry import Hints, Processor
@@ -12,7 +13,6 @@ from octavo.extract.structure import read_blocks
 from octavo.extract.transcript import Snippet, clean_snippets, write
 from octavo.extract.transcript import raw as raw_transcript
 from octavo.extract.words import count_words
-from octavo.model.errors import Empty
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from octavo.core.errors import Empty, NotSupported, Paywalled
 from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import clean, decode
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.structure import outline_of, read_blocks
 from octavo.extract.words import count_words
-from octavo.model.errors import Empty, NotSupported, Paywalled
 
 # A page that hides its text shows a beginning of it, rarely more than this.
 TEASER_WORDS = 250

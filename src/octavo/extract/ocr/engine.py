@@ -8,10 +8,10 @@ from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.contract import Box
 from octavo.extract.ocr.languages import has_letter
 from octavo.extract.ocr.lines import Line
-from octavo.model.languages import ANY_LANGUAGE
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from octavo.model.languages import ANY_LANGUAGE, CHINESE, IN_LATIN_LETTERS
+from octavo.core.languages import ANY_LANGUAGE, CHINESE, IN_LATIN_LETTERS
 
 _EAST_ASIAN = re.compile(
     "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.contract import Box
 from octavo.extract.ocr.blocks import blocks_of
 from octavo.extract.ocr.ink import has_ink
 from octavo.extract.ocr.turning import Upright, recognise_upright
 from octavo.extract.pdf.pages import PageBlock, PageText
-from octavo.model.languages import ANY_LANGUAGE
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import structlog
 
+from octavo.core.errors import BadInput
+from octavo.core.json import JSON
+from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.contract import SourceType
-from octavo.model.errors import BadInput
-from octavo.model.json import JSON
-from octavo.model.languages import ANY_LANGUAGE
 from octavo.sandbox import ENDED, Sandbox
 
 log = structlog.get_logger()

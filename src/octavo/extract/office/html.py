@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
+from octavo.core.errors import BadInput
 from octavo.extract.decode import clean, decode
 from octavo.extract.office.runs import safe_link
 from octavo.extract.office.xml import Element, attribute, careful_parser, etree, local_name
 from octavo.extract.plain_text.escape import escape, escape_inline
 from octavo.extract.words import count_words
 from octavo.extract.zips import DAMAGED
-from octavo.model.errors import BadInput
 
 # Where a backslash will be once html-to-markdown, which would double it, has been there.
 _ESCAPE = "\ufdd2"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from octavo.core.errors import Encrypted
 from octavo.extract.contract import Metadata
 from octavo.extract.office import result
 from octavo.extract.office.pieces import (
@@ -22,7 +23,6 @@ from octavo.extract.office.pieces import (
 from octavo.extract.office.runs import MARK, Run, inline, safe_link
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse, text_of
 from octavo.extract.zips import Archive
-from octavo.model.errors import Encrypted
 
 _LEFT_OUT = frozenset(
     {

@@ -6,11 +6,11 @@ import posixpath
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
+from octavo.core.errors import BadInput
 from octavo.extract.contract import Metadata
 from octavo.extract.office import result
 from octavo.extract.office.xml import Element, children, descendants, local_name, name_of, parse, text_of
 from octavo.extract.zips import DAMAGED, Archive
-from octavo.model.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)

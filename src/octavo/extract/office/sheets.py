@@ -8,11 +8,11 @@ from datetime import date, datetime, time, timedelta
 from io import BytesIO
 from typing import NamedTuple
 
+from octavo.core.errors import BadInput, Encrypted, TooLarge
 from octavo.extract.decode import clean
 from octavo.extract.office.grids import Budget, Grid
 from octavo.extract.office.pieces import MOST_REPEATED, Heading, Paragraph, Piece, write
 from octavo.extract.zips import DAMAGED, MEBIBYTE, Archive
-from octavo.model.errors import BadInput, Encrypted, TooLarge
 
 MOST_SHEETS = 200
 MOST_PART = 256 * MEBIBYTE

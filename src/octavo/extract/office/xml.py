@@ -7,8 +7,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol
 
+from octavo.core.errors import BadInput
 from octavo.extract.zips import DAMAGED
-from octavo.model.errors import BadInput
 
 etree: Any = import_module("lxml.etree")  # it has no types; `Element` says which of it is used
 

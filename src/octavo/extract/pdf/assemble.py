@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from octavo.core.errors import BadInput
 from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
 from octavo.extract.pdf.bookmarks import match_bookmarks
 from octavo.extract.pdf.headings import body_size, heading_levels
@@ -16,7 +17,6 @@ from octavo.extract.plain_text.escape import escape_start
 from octavo.extract.structure import outline_of, plain_title
 from octavo.extract.structure.blocks import MOST_BLOCKS
 from octavo.extract.words import count_words
-from octavo.model.errors import BadInput
 
 _BETWEEN = "\n\n"
 _LINE_END = "\n"

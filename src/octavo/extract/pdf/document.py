@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pypdfium2
 from pypdfium2 import raw as pypdfium2_raw
 
+from octavo.core.errors import BadInput, Empty, Encrypted, TooLarge
 from octavo.extract.contract import Box
-from octavo.model.errors import BadInput, Empty, Encrypted, TooLarge
 
 if TYPE_CHECKING:
     from PIL.Image import Image

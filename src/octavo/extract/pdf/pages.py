@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, TypeVar
 
+from octavo.core.errors import Defect
+from octavo.core.json import JSON
 from octavo.extract.contract import BlockKind, Box, Metadata
-from octavo.model.errors import Defect
-from octavo.model.json import JSON
 
 Value = TypeVar("Value")
 

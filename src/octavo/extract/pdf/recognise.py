@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.ocr.pages import recognise_page
 from octavo.extract.pdf.document import PageError, open_document
 from octavo.extract.pdf.pages import PageText
 from octavo.extract.pdf.pictures import fitting_scale, render
 from octavo.extract.pdf.read import DAMAGED, label_of
-from octavo.model.languages import ANY_LANGUAGE
 
 # Pixels for each point, which makes 200 for each inch: letters of the usual size gain nothing by more.
 SCALE = 200 / 72

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from octavo.core.errors import PageNotDrawn
+from octavo.core.json import JSON
 from octavo.extract.contract import SourceType, to_json
 from octavo.extract.pdf.assemble import assemble_pages, merge_pages
 from octavo.extract.pdf.document import PageError, open_document
 from octavo.extract.pdf.facts import open_pdf
 from octavo.extract.pdf.pages import batch_from_json, batch_to_json, facts_from_json, facts_to_json
 from octavo.extract.pdf.read import read_batch
-from octavo.model.errors import PageNotDrawn
-from octavo.model.json import JSON
 
 if TYPE_CHECKING:
     from octavo.sandbox import Task

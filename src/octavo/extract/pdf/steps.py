@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import ClassVar
 
+from octavo.core.json import JSON
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.paged import OnProgress, PagesInSandbox
 from octavo.extract.pdf.pages import PdfFacts, batch_to_json, facts_from_json
 from octavo.extract.pdf.ranges import batch_ranges, unreadable
-from octavo.model.json import JSON
 from octavo.sandbox import ENDED, Limits, OutOfTime, Progress
 
 _MOST_COST = 16  # for which two pages among a hundred are found

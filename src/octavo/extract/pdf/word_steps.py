@@ -6,11 +6,11 @@ import asyncio
 import json
 from typing import Any, NamedTuple
 
+from octavo.core.errors import Defect
+from octavo.core.json import JSON
 from octavo.extract.pdf.pages import batch_from_json
 from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.extract.pdf.words import FEW_WORDS, MOST_PAGES, WordPage, page_as_json, words_of_blocks
-from octavo.model.errors import Defect
-from octavo.model.json import JSON
 
 _MOST_RECOGNISED = 10  # pages of one file; whoever scans more has no form
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from octavo.core.json import JSON
 from octavo.extract.contract import Box
 from octavo.extract.pdf.letters import clean_letters
 from octavo.extract.pdf.pages import PageBlock
-from octavo.model.json import JSON
 
 MOST_PAGES = 50  # of a form; what is longer is read as far as this
 MOST_ATTACHMENT_BYTES = 4 * 1024 * 1024

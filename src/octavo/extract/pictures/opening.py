@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image, ImageFile
 
-from octavo.model.errors import BadInput, TooLarge
+from octavo.core.errors import BadInput, TooLarge
 
 # Only these: Pillow knows formats that start other programs, or that nobody has looked at for years.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF", "AVIF", "BMP")

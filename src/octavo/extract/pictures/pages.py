@@ -9,12 +9,12 @@ from pathlib import Path
 
 from PIL import Image, ImageChops, ImageDraw
 
+from octavo.core.errors import PageMissing, PageNotDrawn
 from octavo.extract.contract import Box, SourceType
 from octavo.extract.pdf.document import OpenPage, PageError, open_document
 from octavo.extract.pdf.pictures import MOST_SIDE, fitting_scale
 from octavo.extract.pictures.fitting import fitted, to_jpeg
 from octavo.extract.pictures.opening import count_sheets, open_picture, turn_to
-from octavo.model.errors import PageMissing, PageNotDrawn
 
 # Measured on pages of books and bills: above it people wait half as long again, and files are not smaller.
 COMPRESSION = 3

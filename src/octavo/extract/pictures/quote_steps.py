@@ -8,8 +8,8 @@ from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 
+from octavo.core.errors import PageNotDrawn
 from octavo.extract.contract import Box, FoundQuote
-from octavo.model.errors import PageNotDrawn
 from octavo.sandbox import ENDED, Limits, Sandbox
 
 PRELOAD = ("octavo.extract.pictures.quote_run",)

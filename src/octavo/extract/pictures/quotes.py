@@ -7,10 +7,10 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
+from octavo.core.errors import PageNotDrawn
 from octavo.extract.contract import Box, FoundQuote
 from octavo.extract.pdf.document import PageError, open_document
 from octavo.extract.pdf.words import PlacedWord, join_letters
-from octavo.model.errors import PageNotDrawn
 
 _LEFT_OUT = re.compile(r"\.\.\.|…")
 _SAME_LINE = 0.5  # of a word's height, by which two words of a line overlap at least

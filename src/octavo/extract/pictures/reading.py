@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from octavo.core.errors import BadInput
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.paged import OnProgress, PagesInSandbox
 from octavo.extract.pdf.pages import Batch, PageText, PdfFacts, batch_to_json, facts_from_json
 from octavo.extract.pictures.steps import JPEG
-from octavo.model.errors import BadInput
 from octavo.sandbox import ENDED
 
 

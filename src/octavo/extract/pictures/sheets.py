@@ -7,14 +7,14 @@ from pathlib import Path
 
 from PIL import Image
 
+from octavo.core.errors import TooLarge
+from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.contract import Metadata
 from octavo.extract.ocr.engine import reading_scale
 from octavo.extract.pdf.letters import one_line
 from octavo.extract.pdf.pages import PageText, PdfFacts
 from octavo.extract.pictures.fitting import fitted
 from octavo.extract.pictures.opening import count_sheets, open_picture, turn_to
-from octavo.model.errors import TooLarge
-from octavo.model.languages import ANY_LANGUAGE
 
 MOST_SHEETS = 2000
 _TAKEN, _CAMERA = 0x9003, 0x0110

@@ -13,9 +13,9 @@ from math import isfinite
 from pathlib import Path
 from typing import BinaryIO
 
+from octavo.core.errors import PageNotDrawn
+from octavo.core.json import JSON
 from octavo.extract.contract import Box, SourceType
-from octavo.model.errors import PageNotDrawn
-from octavo.model.json import JSON
 from octavo.sandbox import ENDED, Limits, Sandbox
 
 PRELOAD = ("octavo.extract.pictures.run",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from octavo.model.errors import BadInput, ErrorClass, NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
+from octavo.core.errors import BadInput, ErrorClass, NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
 
 COPIES = Paywalled.advice
 PASTE_TRANSCRIPT = "If you have a transcript of it, paste that; times at the beginnings of lines are understood."

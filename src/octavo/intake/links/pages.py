@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from octavo.core.errors import NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
 from octavo.fetch import AddressRefused, BadUrl, Fetched, FetchLimits, GuardedClient
 from octavo.intake.links import errors
-from octavo.model.errors import NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
 
 ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.8,*/*;q=0.5"
 MOST_WAIT_SECONDS = 3600.0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from octavo.core.errors import Empty
+from octavo.core.json import JSON
 from octavo.fetch import BadUrl, parse_url, refuse_literal
 from octavo.intake.links.addresses import canonical_url, label_of
 from octavo.intake.links.videos import video_id, watch_url
 from octavo.intake.uploads import NewUpload, Policy
-from octavo.model.errors import Empty
-from octavo.model.json import JSON
 
 LINK_TYPE = "text/uri-list"
 PASTE_TYPE = "text/plain; charset=utf-8"

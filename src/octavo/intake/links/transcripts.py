@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from octavo.core.errors import NetworkFailed, OctavoError, TimedOut, TooLarge
 from octavo.extract.transcript.raw import RawSnippet, RawTranscript
 from octavo.fetch import Fetched, FetchLimits, GuardedClient
 from octavo.intake.links import errors
 from octavo.intake.links.pages import wanted_wait
-from octavo.model.errors import NetworkFailed, OctavoError, TimedOut, TooLarge
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from octavo.core.extraction import Extraction
 from octavo.jobs.views import MOST_LIMIT
-from octavo.model.extraction import Extraction
 
 
 def _no_flag(value: object) -> object:

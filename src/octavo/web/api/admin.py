@@ -8,9 +8,9 @@ from uuid import UUID
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field
 
+from octavo.core.pages import Page
 from octavo.jobs.actions import discard_dead_letters, requeue_dead_letters
 from octavo.jobs.views import DEFAULT_LIMIT, JobView, WorkerView, count_jobs, dead_letters, list_workers, show_job
-from octavo.model.pages import Page
 from octavo.ops.health import Check
 from octavo.web.api import Cursor, Limit, RetryRequest, problems
 from octavo.web.parts import PartsOf, administer

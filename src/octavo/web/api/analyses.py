@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.analyse import analyses, views
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.views import Analysis, ItemView, ResultView, SegmentView
+from octavo.core.pages import Page
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.model.pages import Page
 from octavo.web.api import WHOLE, Cursor, Limit, problems
 from octavo.web.parts import PartsOf, Reading, Writing
 

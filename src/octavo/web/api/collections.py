@@ -8,9 +8,9 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from octavo.core.pages import Page
 from octavo.library import collections
 from octavo.library.collections import Collection, Tag
-from octavo.model.pages import Page
 from octavo.web.api import problems
 from octavo.web.parts import PartsOf, Reading, Writing
 

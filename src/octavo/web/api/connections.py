@@ -15,9 +15,9 @@ from octavo.connect.rebuilding import rebuild
 from octavo.connect.verdicts import Decision, decide
 from octavo.connect.views import Connection, Wanted, list_connections
 from octavo.connect.weights import Weights, read_weights, set_weights
+from octavo.core.pages import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.documents import show_document
-from octavo.model.pages import Page
 from octavo.owners import Caller
 from octavo.web.api import WHOLE, Cursor, Limit, problems
 from octavo.web.parts import Parts, PartsOf, Reading, Writing

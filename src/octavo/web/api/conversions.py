@@ -16,16 +16,16 @@ from octavo.convert.contract import Conversion
 from octavo.convert.corrections import Correction
 from octavo.convert.records import conversion_from_json
 from octavo.convert.xml import render
+from octavo.core.errors import BadInput
+from octavo.core.json import JSON
+from octavo.core.pages import Page
+from octavo.core.states import JobStatus
 from octavo.database import Connection
 from octavo.intake.conversion_results import Corrections
 from octavo.intake.mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library import conversions as library
 from octavo.library.conversions import Found
-from octavo.model.errors import BadInput
-from octavo.model.json import JSON
-from octavo.model.pages import Page
-from octavo.model.states import JobStatus
 from octavo.storage import attachment_header
 from octavo.web.api import Cursor, Limit, problems
 from octavo.web.api.uploads import RAW, read_name

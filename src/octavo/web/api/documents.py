@@ -11,6 +11,9 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from octavo.core.errors import BadInput
+from octavo.core.extraction import Extraction
+from octavo.core.pages import Page
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
 from octavo.library.changes import Edit, Retried
@@ -24,9 +27,6 @@ from octavo.library.documents import (
     show_document,
 )
 from octavo.library.files import count_download, find_file
-from octavo.model.errors import BadInput
-from octavo.model.extraction import Extraction
-from octavo.model.pages import Page
 from octavo.web.api import IF_GIVEN, Cursor, HowToRead, Limit, RetryRequest, problems
 from octavo.web.downloads import attachment, is_known, is_still, names_a_date, read_range
 from octavo.web.parts import Parts, PartsOf, Reading, Writing

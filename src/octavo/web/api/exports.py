@@ -14,12 +14,12 @@ from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from octavo.connect.views import list_connections
+from octavo.core.errors import OctavoError
+from octavo.core.pages import Page
 from octavo.jobs.views import MOST_LIMIT
 from octavo.library.changes import StillProcessed
 from octavo.library.documents import Document, list_chunks, show_document
 from octavo.library.files import NotReady, find_file
-from octavo.model.errors import OctavoError
-from octavo.model.pages import Page
 from octavo.storage import attachment_header
 from octavo.web.api import problems
 from octavo.web.parts import Parts, PartsOf, Reading

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
+from octavo.core.pages import Page
+from octavo.core.states import JobStatus
 from octavo.jobs.actions import cancel_jobs, retry_jobs
 from octavo.jobs.views import DEFAULT_LIMIT, JobView, list_jobs, show_job
-from octavo.model.pages import Page
-from octavo.model.states import JobStatus
 from octavo.web.api import IF_GIVEN, Cursor, Limit, RetryRequest, problems
 from octavo.web.parts import PartsOf, Reading, Writing
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.model.pages import Page
+from octavo.core.pages import Page
 from octavo.owners import Scope, keys
 from octavo.owners.keys import KeyView, NewKey
 from octavo.web.api import WHOLE, problems

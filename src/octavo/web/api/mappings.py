@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.convert.errors import UnknownMapping
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.xml import schema_of
+from octavo.core.errors import NotFound
+from octavo.core.pages import Page
 from octavo.intake.mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.intake.names import clean_filename
-from octavo.model.errors import NotFound
-from octavo.model.pages import Page
 from octavo.owners import Caller
 from octavo.web.api import problems
 from octavo.web.parts import Parts, PartsOf, Reading, Writing

@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
 
-from octavo.model.pages import Page
+from octavo.core.pages import Page
 from octavo.owners import Role, members
 from octavo.owners.members import Member
 from octavo.web.api import Email, problems

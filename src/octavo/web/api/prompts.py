@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.analyse import prompts
 from octavo.analyse.prompts import Prompt, PromptVersion, PromptWords
-from octavo.model.pages import Page
+from octavo.core.pages import Page
 from octavo.web.api import WHOLE, problems
 from octavo.web.parts import PartsOf, Reading, Writing
 

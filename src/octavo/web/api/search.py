@@ -8,9 +8,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from octavo.core.pages import Page
 from octavo.library.documents import show_document
 from octavo.library.embedding import name_of_model
-from octavo.model.pages import Page
 from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Found, Mode, find_page
 from octavo.search.contract import Related, SimilarTag
 from octavo.search.related import MOST_RELATED, related_documents, similar_tags

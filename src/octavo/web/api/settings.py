@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from octavo import __version__
-from octavo.model.extraction import Extraction
+from octavo.core.extraction import Extraction
 from octavo.web.api import problems
 from octavo.web.intake import intake_limits
 from octavo.web.parts import PartsOf, Reading

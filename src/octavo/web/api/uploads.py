@@ -11,10 +11,10 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from octavo.core.errors import BadInput
+from octavo.core.extraction import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.uploads import Policy, Ticket
-from octavo.model.errors import BadInput
-from octavo.model.extraction import Extraction
 from octavo.web.api import HowToRead, problems
 from octavo.web.downloads import attachment
 from octavo.web.given import GIVEN, read_given

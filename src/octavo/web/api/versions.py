@@ -7,8 +7,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
+from octavo.core.pages import Page
 from octavo.library.versions import Comparison, Pick, Version, compare_documents, list_versions
-from octavo.model.pages import Page
 from octavo.web.api import WHOLE, problems
 from octavo.web.parts import PartsOf, Reading
 

@@ -9,12 +9,12 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
+from octavo.core.pages import Page
 from octavo.deliver import subscribers
 from octavo.deliver.channels import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
 from octavo.deliver.subscribers import ChannelName, NewSubscriber, Subscriber, Try
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.model.pages import Page
 from octavo.web.api import Cursor, Limit, problems
 from octavo.web.parts import Known, PartsOf
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.model.errors import AlreadyMember, LastOwner, NotFound, WeakPassword, WrongCredentials
+from octavo.core.errors import AlreadyMember, LastOwner, NotFound, WeakPassword, WrongCredentials
 from octavo.owners import members
 from octavo.owners.passwords import LEAST_CHARACTERS
 from octavo.web import accounts

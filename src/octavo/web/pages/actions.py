@@ -12,6 +12,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.extraction import Extraction
+from octavo.core.states import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.actions import cancel_jobs, discard_dead_letters, retry_jobs
 from octavo.jobs.queue import IllegalTransition
@@ -19,9 +22,6 @@ from octavo.jobs.views import MOST_LIMIT, show_job
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import Filters, list_documents, show_document
-from octavo.model.errors import BadInput, NotFound
-from octavo.model.extraction import Extraction
-from octavo.model.states import JobStatus
 from octavo.web.pages import back_to
 from octavo.web.pages.confirm import Question, ask
 from octavo.web.pages.forms import local_path

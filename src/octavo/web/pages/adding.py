@@ -13,12 +13,12 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from pydantic import SecretStr
 
+from octavo.core.errors import BadInput, Empty
 from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.links import link_source, paste_source
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import show_document
-from octavo.model.errors import BadInput, Empty
 from octavo.web.intake import IntakeOf, LimitsOf
 from octavo.web.multipart import Form as Sent
 from octavo.web.multipart import FormReader

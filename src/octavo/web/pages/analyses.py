@@ -12,9 +12,9 @@ from octavo.analyse import analyses, views
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.prompts import PromptWords, add_prompt, list_prompts
 from octavo.analyse.views import Analysis, Cell, ResultView, SegmentView
+from octavo.core.errors import BadInput
 from octavo.database import Connection
 from octavo.library.documents import Filters, list_documents, show_document
-from octavo.model.errors import BadInput
 from octavo.web.pages import back_to, render
 from octavo.web.pages.actions import done
 from octavo.web.pages.analysis_side import Opened, open_side

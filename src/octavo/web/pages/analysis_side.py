@@ -8,11 +8,11 @@ from uuid import UUID
 
 from octavo.analyse import views
 from octavo.analyse.views import CitationView, ItemView, ResultView
+from octavo.core.errors import NotFound, OctavoError
 from octavo.database import Connection
 from octavo.extract.contract import FoundQuote
 from octavo.library.documents import show_document
 from octavo.library.pictures import is_pictured
-from octavo.model.errors import NotFound, OctavoError
 from octavo.web.parts import Parts
 
 

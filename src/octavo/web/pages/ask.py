@@ -8,8 +8,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.ask import Answer, Citation, find_passages
+from octavo.core.errors import OctavoError
 from octavo.library.documents import Document, find_documents, list_documents
-from octavo.model.errors import OctavoError
 from octavo.web.api.ask import MOST_CHARACTERS, MOST_CHOSEN, answer_in_turn
 from octavo.web.pages import render
 from octavo.web.pages.frame import Frame, FrameFor

@@ -9,9 +9,9 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.ai.budgets import MOST_USD, Budgets, BudgetsInForce
+from octavo.core.errors import BudgetTooHigh
 from octavo.library.budgets import DocumentBudget, read_document_budget
 from octavo.library.documents import show_document
-from octavo.model.errors import BudgetTooHigh
 from octavo.web.api.budgets import BudgetsRequest, DocumentBudgetRequest, budgets_of, change, change_of_document
 from octavo.web.pages import back_to, render
 from octavo.web.pages.forms import read_form

@@ -16,9 +16,9 @@ from octavo.connect.drawing import draw
 from octavo.connect.layout import HEIGHT, WIDTH
 from octavo.connect.map import MOST_NODES, View, draw_map
 from octavo.connect.views import Connection, Wanted, list_connections
+from octavo.core.errors import NotFound
 from octavo.database import Connection as Database
 from octavo.library.documents import Document, show_document
-from octavo.model.errors import NotFound
 from octavo.web.pages import render
 from octavo.web.pages.frame import Frame, FrameFor
 from octavo.web.parts import PartsOf

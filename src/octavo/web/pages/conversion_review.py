@@ -15,6 +15,8 @@ from octavo.convert.corrections import FORMS, Correction
 from octavo.convert.mapping import Mapping
 from octavo.convert.records import conversion_from_json
 from octavo.convert.xml import render as render_xml
+from octavo.core.errors import BadInput, NotFound, OctavoError
+from octavo.core.states import JobStatus
 from octavo.database import Connection
 from octavo.intake.conversion_results import Corrections
 from octavo.intake.mappings import find_mapping
@@ -29,8 +31,6 @@ from octavo.library.conversions import (
     show_model_cost,
     show_sureness,
 )
-from octavo.model.errors import BadInput, NotFound, OctavoError
-from octavo.model.states import JobStatus
 from octavo.web.pages import back_to, render
 from octavo.web.pages.conversion_fields import Laid, changes_between, lay_out, marks_on
 from octavo.web.pages.conversion_model import describe_model

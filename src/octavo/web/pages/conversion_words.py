@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from octavo.core.states import JobStatus
 from octavo.jobs.views import JobView
 from octavo.library.conversions import Found, Sureness
-from octavo.model.states import JobStatus
 from octavo.web.pages.wording import count_of, format_date, format_eta
 from octavo.web.pages.words import Verb, Words, is_retried
 

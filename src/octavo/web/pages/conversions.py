@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
+from octavo.core.errors import OctavoError
 from octavo.database import Connection
 from octavo.intake.mappings import StoredMapping, list_mappings
 from octavo.jobs.views import find_jobs
 from octavo.library.conversions import Found, Sureness, list_conversions, show_sureness
-from octavo.model.errors import OctavoError
 from octavo.web.intake import LimitsOf, conversion_intake
 from octavo.web.multipart import FormReader
 from octavo.web.pages import back_to, render

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request, Response
 
+from octavo.core.errors import BadInput
 from octavo.database import Connection
 from octavo.library import changes
 from octavo.library.collections import Collection, Tag, list_collections, list_tags
 from octavo.library.documents import Document, show_document
-from octavo.model.errors import BadInput
 from octavo.web.api.documents import EditRequest
 from octavo.web.pages import back_to, render
 from octavo.web.pages.forms import read_form

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.model.errors import NotAllowed, NotFound
+from octavo.core.errors import NotAllowed, NotFound
 from octavo.owners import Scope, keys
 from octavo.web.api.keys import KeyWanted
 from octavo.web.pages import back_to

@@ -17,11 +17,11 @@ from octavo.convert.contract import Conversion
 from octavo.convert.errors import UnknownMapping
 from octavo.convert.mapping import Mapping
 from octavo.convert.mapping_text import mapping_from_text
+from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.intake.mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.library.conversions import find_result, list_conversions
-from octavo.model.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.storage import copy_to_file
 from octavo.web.intake import LimitsOf
 from octavo.web.multipart import FormReader

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
+from octavo.core.errors import BadInput, NotFound, Unauthenticated
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.actions import discard_dead_letters, requeue_dead_letters
 from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
 from octavo.jobs.views import JobView, WorkerView, dead_letters, list_workers
-from octavo.model.errors import BadInput, NotFound, Unauthenticated
 from octavo.owners import Caller
 from octavo.web.pages import back_to, render
 from octavo.web.pages.charts import Chart, draw_depth, follow_depth

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
+from octavo.core.pages import Page, make_cursor, read_cursor
+from octavo.core.states import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.actions import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, retry_jobs
 from octavo.jobs.views import JobView, find_jobs, list_events_of_job, show_job
-from octavo.model.pages import Page, make_cursor, read_cursor
-from octavo.model.states import JobStatus
 from octavo.web.pages import back_to, render
 from octavo.web.pages.confirm import Question, ask
 from octavo.web.pages.operations import STAYS, Administrator, OperationsFrame, find_titles

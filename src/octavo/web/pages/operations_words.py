@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from octavo.core.states import JobStatus
 from octavo.jobs.views import JobView, WorkerView
-from octavo.model.states import JobStatus
 from octavo.ops.health import Check
 from octavo.web.pages.wording import count_of, format_span
 from octavo.web.pages.words import STAGES, Tone, stage_of

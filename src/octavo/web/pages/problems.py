@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import psycopg
 from fastapi import Request, Response
 
-from octavo.model.errors import OctavoError, Unauthenticated
+from octavo.core.errors import OctavoError, Unauthenticated
 from octavo.owners import Caller
 from octavo.web.pages import back_to, render
 from octavo.web.pages.frame import Frame, load_frame

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from octavo.analyse import prompts
 from octavo.analyse.errors import BuiltInPrompt
 from octavo.analyse.prompts import DEFAULT_ORDER, Prompt, PromptVersion, PromptWords
-from octavo.model.errors import BadInput, NotFound
+from octavo.core.errors import BadInput, NotFound
 from octavo.web.api.prompts import NewPrompt
 from octavo.web.pages import back_to
 from octavo.web.pages.confirm import Question, ask

@@ -12,12 +12,12 @@ from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.connect.contract import Engine
 from octavo.connect.views import count_by_passage
+from octavo.core.errors import NotFound
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs
 from octavo.library.documents import Document, find_documents, show_document
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
-from octavo.model.errors import NotFound
 from octavo.web.pages import back_to, render
 from octavo.web.pages.connections import show_connections
 from octavo.web.pages.forms import local_path

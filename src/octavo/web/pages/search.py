@@ -11,10 +11,10 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from octavo.core.errors import OctavoError
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.descriptions import whole_date
-from octavo.model.errors import OctavoError
 from octavo.search import Filters, Found, Hit, Mode, find_page
 from octavo.web.pages import render
 from octavo.web.pages.frame import Frame, FrameFor

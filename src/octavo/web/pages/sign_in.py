@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
-from octavo.model.errors import SignInRefused, WrongCredentials
+from octavo.core.errors import SignInRefused, WrongCredentials
 from octavo.owners import use_sign_in_link
 from octavo.web import accounts
 from octavo.web.api.account import Credentials

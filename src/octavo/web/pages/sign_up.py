@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
+from octavo.core.errors import EmailTaken, SignUpClosed, WeakPassword
 from octavo.database import fetch_rows, load_queries
-from octavo.model.errors import EmailTaken, SignUpClosed, WeakPassword
 from octavo.owners import Caller
 from octavo.owners.passwords import LEAST_CHARACTERS
 from octavo.web import accounts

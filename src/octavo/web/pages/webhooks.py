@@ -8,10 +8,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
+from octavo.core.errors import BadInput, NotAllowed
 from octavo.deliver import subscribers
 from octavo.deliver.channels import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
-from octavo.model.errors import BadInput, NotAllowed
 from octavo.web.api.webhooks import WebhookWanted
 from octavo.web.pages import back_to
 from octavo.web.pages.confirm import Question, ask

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from octavo.model import errors
+from octavo.core import errors
 
 if TYPE_CHECKING:
     from octavo.sandbox import JSON, Task

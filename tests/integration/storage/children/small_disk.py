@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from octavo.model.errors import StorageFailed
+from octavo.core.errors import StorageFailed
 from octavo.storage import Bucket, open_bucket
 
 MEBIBYTE = 1 << 20

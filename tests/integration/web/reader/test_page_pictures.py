@@ -12,9 +12,9 @@ import httpx
 import pytest
 from PIL import Image
 
+from octavo.core.errors import BadInput
 from octavo.database import Database
 from octavo.library.pictures import forget_pictures
-from octavo.model.errors import BadInput
 from octavo.sandbox import Outcome
 from octavo.web.app import create_app
 from octavo.web.parts import Parts
@@ -225,7 +225,7 @@ class NoChunks(OpenSandbox):
     """Ends the work where a document can be read already and has no passages yet."""
 
     async def run(self, function: str, *arguments: Any, **more: Any) -> Outcome:  # noqa: ANN401
-        if function.startswith("octavo.enrich"):
+        if function.startswith("octavo.extract.chunks"):
             raise BadInput
         return await super().run(function, *arguments, **more)
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from octavo.model.errors import OverBudget
+from octavo.core.errors import OverBudget
 from octavo.web.models import Models
 from tests.integration.web.reader.conftest import Room
 

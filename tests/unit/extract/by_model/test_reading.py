@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from octavo.core.errors import TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, read_pages
 from octavo.extract.by_model.marks import find_marks, mark
-from octavo.model.errors import TokenLimit
 
 
 class Model:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
+from octavo.core.errors import BadInput, Defect, Empty, Encrypted
 from octavo.extract.contract import BlockKind, Extracted
 from octavo.extract.pdf import reader as pdf
 from octavo.extract.pdf.pages import batch_from_json, batch_to_json, facts_from_json, facts_to_json
-from octavo.model.errors import BadInput, Defect, Empty, Encrypted
 from tests.support.pdf import Bookmark, Part, Pdf, Picture, Words, paragraph, read_pdf
 
 PROSE = [

@@ -10,9 +10,9 @@ from struct import pack
 import pytest
 from PIL import Image
 
+from octavo.core.errors import TooLarge
 from octavo.extract.pictures.fitting import make_jpeg, shrink_jpeg
 from octavo.extract.pictures.opening import PictureDamaged, open_picture
-from octavo.model.errors import TooLarge
 
 
 def saved(folder: Path, picture: Image.Image, kind: str, **more: object) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from octavo.core.errors import TooLarge
 from octavo.extract.contract import Quality, SourceType
 from octavo.extract.formats import known_processors
 from octavo.extract.pictures import sheets
@@ -15,7 +16,6 @@ from octavo.extract.pictures.fitting import make_jpeg
 from octavo.extract.pictures.opening import MOST_HEIF_BYTES, open_picture, turn_to
 from octavo.extract.pictures.sheets import open_sheets
 from octavo.extract.registry import Hints
-from octavo.model.errors import TooLarge
 
 # 29 by 100 grey pixels, from the tests of pillow-heif (BSD-3-Clause): nothing here can write this format.
 HEIC = b64decode(

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from octavo.core.states import JobStatus
 from octavo.jobs.views import WorkerView
-from octavo.model.states import JobStatus
 from octavo.ops.health import Check
 from octavo.web.pages.operations_words import (
     CHIPS,

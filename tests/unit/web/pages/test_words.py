@@ -9,11 +9,11 @@ from uuid import UUID
 
 import pytest
 
+from octavo.core.errors import OverBudget
+from octavo.core.states import JobStatus
 from octavo.jobs.views import Eta, JobError, JobView, Progress
 from octavo.jobs.waiting import waiting_because
 from octavo.library.documents import Document
-from octavo.model.errors import OverBudget
-from octavo.model.states import JobStatus
 from octavo.web.pages.words import Words, describe
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.enrich.chunking import chunk
+from octavo.extract.chunks.chunking import chunk
 from octavo.extract.formats.text import from_text
 from octavo.extract.structure import read_blocks
 from octavo.web.reading import Leaf, Place, Plan, Sheet, arrange, make_plan, plan, render_window

@@ -1,0 +1,127 @@
+"""Cuts a document into chunks of 200 to 500 words, along its headings, with exact offsets.
+
+Every word of the text is in exactly one chunk; only white space lies between chunks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from octavo.extract.chunks.boxes import BoxedLike, BoxFinder, PageBox
+from octavo.extract.chunks.cuts import Cutter
+from octavo.extract.chunks.measure import Measure, count_words
+from octavo.extract.chunks.sections import BlockLike, merge_sections, read_sections
+
+_LONGEST_INDENT = 200
+
+
+class BlockOnPage(BlockLike, BoxedLike, Protocol):
+    """A block with its words and its place."""
+
+
+class PageLike(Protocol):
+    """What is read of a page. `octavo.extract.contract.Page` is one."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+class MomentLike(Protocol):
+    """What is read of a moment. `octavo.extract.contract.Moment` is one."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """`content` is `markdown[start:end]`; pages, seconds and boxes are missing where the document has none."""
+
+    index: int
+    start: int
+    end: int
+    content: str
+    page_from: int | None
+    page_to: int | None
+    heading_path: tuple[str, ...]
+    word_count: int
+    seconds: float | None = None
+    boxes: tuple[PageBox, ...] = ()
+
+
+def chunk(
+    markdown: str,
+    blocks: Iterable[BlockOnPage] = (),
+    pages: Iterable[PageLike] = (),
+    moments: Iterable[MomentLike] = (),
+) -> list[Chunk]:
+    """The chunks in reading order. Blocks tell headings, tables and code; text without blocks is cut as well."""
+    measure = Measure(markdown)
+    in_order = sorted(blocks, key=lambda block: block.start)
+    sections = list(read_sections(measure, in_order))
+    section_starts = [section.start for section in sections]
+    page_finder = _PageFinder(pages)
+    moment_finder = _MomentFinder(moments)
+    box_finder = BoxFinder(in_order)
+    cutter = Cutter(measure, in_order)
+    chunks: list[Chunk] = []
+    for section in merge_sections(sections):
+        for first, last in cutter.cut(section):
+            start, end = _range(markdown, measure.start(first), measure.start(last))
+            content = markdown[start:end]
+            chunks.append(
+                Chunk(
+                    index=len(chunks),
+                    start=start,
+                    end=end,
+                    content=content,
+                    page_from=page_finder.number_at(start),
+                    page_to=page_finder.number_at(end - 1),
+                    heading_path=sections[bisect_right(section_starts, first) - 1].path,
+                    word_count=count_words(content),
+                    seconds=moment_finder.seconds_at(start),
+                    boxes=box_finder.boxes_in(start, end),
+                )
+            )
+    return chunks
+
+
+def _range(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without white space at the ends, but with the indent of the first line, which means something in code."""
+    before = text[max(start - _LONGEST_INDENT, 0) : start]
+    indent = before[before.rfind("\n") + 1 :] if "\n" in before or len(before) == start else ""
+    return start - len(indent) * indent.isspace(), start + len(text[start:end].rstrip())
+
+
+class _PageFinder:
+    def __init__(self, pages: Iterable[PageLike]) -> None:
+        with_text = [page for page in pages if page.end > page.start]
+        self._numbers = [page.number for page in with_text]
+        self._starts: Sequence[int] = [page.start for page in with_text]
+
+    def number_at(self, position: int) -> int | None:
+        """The page that the character is on; what lies between two pages is on the first of them."""
+        if not self._numbers:
+            return None
+        return self._numbers[max(bisect_right(self._starts, position) - 1, 0)]
+
+
+class _MomentFinder:
+    def __init__(self, moments: Iterable[MomentLike]) -> None:
+        in_order = sorted(moments, key=lambda moment: moment.start)
+        self._starts = [moment.start for moment in in_order]
+        self._seconds = [moment.seconds for moment in in_order]
+
+    def seconds_at(self, position: int) -> float | None:
+        """Of the last moment at or before the character."""
+        place = bisect_right(self._starts, position)
+        return self._seconds[place - 1] if place else None

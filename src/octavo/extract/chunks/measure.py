@@ -1,0 +1,42 @@
+"""How long text is, in words, and where words begin; one pass over the text, whatever it holds."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+
+from octavo.core.words import FEW_CHARACTERS, ONE_CHARACTER, count_words
+
+__all__ = ["IDEOGRAPH", "Measure", "count_words"]
+
+_SIGNS = "\u3001-\u303f\uff01-\uff65"  # of scripts without spaces; a chunk may end behind each
+# What fills a chunk: marks count too, and what has no spaces counts by its length, so that no chunk is endless.
+_UNIT = re.compile(
+    f"[{ONE_CHARACTER}{_SIGNS}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\s{ONE_CHARACTER}{FEW_CHARACTERS}{_SIGNS}]{{1,30}}"
+)
+
+IDEOGRAPH = re.compile(f"[{ONE_CHARACTER}{FEW_CHARACTERS}]")
+
+
+class Measure:
+    """A text with its units counted. A unit is a word, or a part of what is too long to be one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts = array("Q", (unit.start() for unit in _UNIT.finditer(text)))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def start(self, unit: int) -> int:
+        """Where the unit begins; behind the last one, where the text ends."""
+        return self._starts[unit] if unit < len(self._starts) else len(self.text)
+
+    def unit_at(self, position: int) -> int:
+        """The first unit that begins at `position` or behind it."""
+        return bisect_left(self._starts, position)
+
+    def begins_word(self, unit: int) -> bool:
+        start = self.start(unit)
+        return start == 0 or self.text[start - 1].isspace()

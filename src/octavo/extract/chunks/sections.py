@@ -1,0 +1,93 @@
+"""Divides a document along its headings into sections that are worth a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from octavo.extract.chunks.measure import Measure
+
+SHORTEST = 200
+LONGEST = 500
+# Less than this is not left alone, even if it has to go on beyond a main heading.
+FRAGMENT = 50
+_MAIN_LEVEL = 2
+_MOST_TITLE = 200
+
+
+class BlockLike(Protocol):
+    """What is read of a block. `octavo.extract.contract.Block` is one."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def level(self) -> int | None: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """From one heading to the next, in units. Level 0 is what comes before the first heading."""
+
+    start: int
+    end: int
+    level: int
+    path: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Section]:
+    """Headings that follow each other without any text between them open one section together."""
+    path: list[tuple[int, str]] = []
+    start, level, headings_end = 0, 0, 0
+    for block in blocks:
+        if block.kind != "heading":
+            continue
+        unit, own_level = measure.unit_at(block.start), block.level or 1
+        if unit > headings_end:
+            yield Section(start, unit, level, tuple(title for _, title in path))
+            start, level = unit, own_level
+        level = min(level, own_level) if path else own_level
+        path = [(above, title) for above, title in path if above < own_level]
+        path.append((own_level, block.text[:_MOST_TITLE]))
+        headings_end = max(measure.unit_at(block.end), unit)
+    if start < len(measure):
+        yield Section(start, len(measure), level, tuple(title for _, title in path))
+
+
+def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
+    """Short sections go together with the next one, as long as both have the same parent."""
+    current: Section | None = None
+    for place, section in enumerate(sections):
+        following = sections[place + 1] if place + 1 < len(sections) else None
+        if current and _belongs(current, section, following):
+            level = section.level if current.size < FRAGMENT else current.level
+            current = Section(current.start, section.end, level, current.path)
+            continue
+        if current:
+            yield current
+        current = section
+    if current:
+        yield current
+
+
+def _belongs(current: Section, section: Section, following: Section | None) -> bool:
+    if current.size < FRAGMENT:
+        return True
+    if section.level <= _MAIN_LEVEL or section.level < current.level or current.size + section.size > LONGEST:
+        return False
+    return current.size < SHORTEST or _is_remnant(section, following)
+
+
+def _is_remnant(section: Section, following: Section | None) -> bool:
+    """Too little to stand alone, and not the introduction of what comes below it."""
+    return section.size < FRAGMENT and (following is None or following.level <= section.level)

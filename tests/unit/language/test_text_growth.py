@@ -1,0 +1,72 @@
+"""Four times the text takes about four times as long, however odd the text is and however it is divided."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from octavo.language import answer, describe
+from octavo.language.inputs import Passage, Source
+
+SIZE = 4_000
+# Linear is 4, quadratic 16; the machine may be busy, so the best of several runs counts.
+MOST = 9
+RUNS = 2
+
+ODD = {
+    "prose": "The old bridge over the river was closed by the council. ",
+    "other words": "Zorble {n} quixed the flarn{n} of Nib{n}. ",
+    "one sentence": "the good bridge and the bad river but ",
+    "closing marks": 'a." ',
+    "joined marks": 'a."',
+    "exclamations": "?!",
+    "empty lines": "\n\n",
+    "headings": "# a\n",
+    "items": "- a\n",
+    "cells": "|a|b|\n",
+    "fences": "```\n",
+    "brackets": "[",
+    "links": "](",
+    "tags": "<a ",
+    "addresses": "a@b.",
+    "dollars": "$a ",
+    "stars": "*",
+    "spaces": " ",
+    "a word": "a",
+    "capitals": "By Anna Bert Carl ",
+    "dates": "1 May 2020 ",
+    "digits": "1",
+    "dots": "1.1.",
+    "ideographs": "東京。",
+    "no words": "=-",
+}
+
+
+def spent(passages: Sequence[Passage]) -> float:
+    def once() -> float:
+        start = time.process_time()
+        describe(Source(passages, kind="pdf"))
+        answer("When was the old bridge of 東京 closed?", passages)
+        return time.process_time() - start
+
+    return min(once() for _ in range(RUNS))
+
+
+def text_of(part: str, size: int) -> str:
+    return "".join(part.replace("{n}", str(n)) for n in range(size // len(part)))
+
+
+@pytest.mark.parametrize("part", ODD.values(), ids=ODD.keys())
+def test_one_passage(part: str) -> None:
+    small, large = (spent([Passage(text_of(part, size))]) for size in (SIZE, 4 * SIZE))
+    # What takes next to no time says nothing about growth.
+    assert large < MOST * max(small, 0.004)
+
+
+@pytest.mark.parametrize("part", [ODD["prose"], ODD["other words"]], ids=["prose", "other words"])
+def test_many_passages(part: str) -> None:
+    text = text_of(part, 32 * SIZE)
+    passages = [Passage(text[start : start + 1000], ("A", "B")) for start in range(0, len(text), 1000)]
+    assert spent(passages) < MOST * max(spent(passages[: len(passages) // 4]), 0.004)
