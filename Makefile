@@ -46,7 +46,6 @@ format: $(VENV)/.dev ## rewrite the sources in the project's style
 
 docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python -m octavo.cli.reference docs/reference
-	$(BIN)/python -m tests.support.schema src/octavo/database/schema.sql
 
 pictures: $(VENV)/.dev $(VENV)/.browser ## make the pictures of the documentation anew
 	$(BIN)/python -m tests.support.pictures docs/images

@@ -21,7 +21,7 @@ from octavo.ai.contract import Caller, FailedModel
 from octavo.ai.faults import Usage
 from octavo.ai.models import Model
 from octavo.core.json import JSON
-from octavo.database import Database, load_queries, patiently
+from octavo.database import Database, load_queries, retry_until_available
 
 QUERIES = load_queries("ai")
 # How long a call waits for its turn at a busy provider before the next model, or the job, is tried later.
@@ -167,7 +167,7 @@ class Ledger:
             async with self._database.connection() as connection:
                 await connection.execute(query, values)
 
-        await patiently(write)
+        await retry_until_available(write)
 
 
 def _tokens(usage: Usage) -> dict[str, int]:

@@ -1,11 +1,9 @@
-"""PostgreSQL, the only coordinator: connections, migrations, named queries, and a server that comes along."""
+"""PostgreSQL, the only coordinator: connections, migrations, named queries, and a bundled server."""
 
-from octavo.database.errors import explain
+from octavo.database.failures import explain, is_cancelled, retry_until_available
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current
-from octavo.database.patience import is_cancelled, patiently
 from octavo.database.pool import Connection, Database, connect
-from octavo.database.queries import Queries, load_queries
-from octavo.database.rows import Row, fetch_rows
+from octavo.database.queries import Queries, Row, fetch_rows, load_queries
 
 __all__ = [
     "Connection",
@@ -19,7 +17,7 @@ __all__ = [
     "is_cancelled",
     "load_queries",
     "migrate",
-    "patiently",
     "read_state",
     "require_current",
+    "retry_until_available",
 ]

@@ -1,4 +1,4 @@
-"""Brings a database to the schema of this version: numbered SQL files, each applied once, in its own transaction."""
+"""Migrates a database to the schema of this version: numbered SQL files, each applied once, in a transaction."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from octavo.database.queries import load_queries
 
 QUERIES = load_queries("migrations")
 EVENTS = load_queries("events")
-# Any constant will do; it only has to be the same in every process that migrates.
+# An arbitrary constant, the same in every process that migrates.
 LOCK_NUMBER = 0x0C7A_0001
+FIRST = 1
 OLDEST_SERVER = 16
 OLDEST_VECTOR = (0, 8)
 NAME = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
@@ -45,7 +46,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """How far a database is; `missing` are the names still to be applied."""
+    """How many migrations are applied; `missing` names the others."""
 
     applied: int
     missing: tuple[str, ...]
@@ -53,7 +54,7 @@ class MigrationState:
 
 @cache
 def known_migrations() -> tuple[Migration, ...]:
-    """The files of this version, without gaps or doubled numbers."""
+    """The migration files of this version, in order; gaps and duplicate numbers are a defect."""
     folder = files("octavo.database").joinpath("migrations")
     named = [(NAME.fullmatch(file.name), file) for file in folder.iterdir()]
     found = [Migration(int(match["number"]), match["name"], file.read_text()) for match, file in named if match]
@@ -64,20 +65,20 @@ def known_migrations() -> tuple[Migration, ...]:
 
 
 async def migrate(connection_info: str) -> MigrationState:
-    """Apply what is missing. Any number of processes may call it at once; they take turns."""
+    """Apply the missing migrations. Any number of processes may call it at the same time; they take turns."""
     async with await connect(connection_info) as connection:
         await refuse_unfit_server(connection)
-        # Held by the connection, so a killed process lets go of it.
+        # The lock belongs to the connection, so it is released when the process is killed.
         await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
         try:
             return await _apply_missing(connection)
         except psycopg.errors.InsufficientPrivilege as error:
             reason = str(error).strip().splitlines()[0]
-            raise WrongDatabase(f"Its user may not set up the schema: {reason}. Grant it that.") from None
+            raise WrongDatabase(f"Its user may not create the schema: {reason}. Grant the privilege.") from None
 
 
 async def read_state(connection: Connection) -> MigrationState:
-    """Compare a database with this version, changing nothing."""
+    """Compare a database with this version, without changing it."""
     if not await _exists(connection):
         return MigrationState(0, tuple(migration.name for migration in known_migrations()))
     applied = await _applied(connection)
@@ -86,33 +87,39 @@ async def read_state(connection: Connection) -> MigrationState:
 
 
 async def require_current(connection: Connection) -> MigrationState:
-    """Refuse to work on a schema that is not this version's."""
+    """Raise `WrongDatabase` unless the schema is the one of this version."""
     state = await read_state(connection)
     if state.missing:
-        raise WrongDatabase(f"The schema is not up to date; `octavo migrate` adds {', '.join(state.missing)}.")
+        raise WrongDatabase(f"The schema is out of date. Run `octavo migrate` to add {', '.join(state.missing)}.")
     return state
 
 
 def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied]) -> list[Migration]:
-    """What is still to be done, or why this version and this database do not belong together."""
+    """The migrations still to apply; raises `WrongDatabase` for a database of another version."""
+    first = applied.get(FIRST)
+    if first and first.name != known[0].name:
+        raise WrongDatabase(
+            "It was created by a development version from before the first release, which cannot be upgraded. "
+            "Use an empty database or another data folder, and add your documents again."
+        )
     newer = sorted(set(applied) - {migration.number for migration in known})
     if newer:
         raise WrongDatabase(
-            f"It was set up by a newer Octavo (migration {newer[-1]}; this one knows {len(known)}). "
+            f"It was created by a newer Octavo (migration {newer[-1]}; this version has {len(known)}). "
             "Install that version, or use another database."
         )
     for migration in known:
         row = applied.get(migration.number)
         if row and row.digest != migration.digest:
             raise WrongDatabase(
-                f"Migration {migration.number} ({row.name}) was applied in another form than this version has. "
-                "Use the version that set it up, or another database."
+                f"Migration {migration.number} ({row.name}) was applied with a different content. "
+                "Use the Octavo version that created the database, or another database."
             )
     return [migration for migration in known if migration.number not in applied]
 
 
 async def refuse_unfit_server(connection: Connection) -> None:
-    """Look at the server before anything is written to it."""
+    """Check the version of the server and of pgvector before writing anything."""
     row = await (await connection.execute(QUERIES.vector_version)).fetchone()
     reason = why_unfit(connection.info.server_version // 10000, row[0] if row else None)
     if reason:
@@ -120,11 +127,11 @@ async def refuse_unfit_server(connection: Connection) -> None:
 
 
 def why_unfit(major: int, vector: str | None) -> str | None:
-    """The oldest server and pgvector that everything was tested with."""
+    """The reason to refuse a server, or None; older versions than these are not tested."""
     if major < OLDEST_SERVER:
         return f"It is PostgreSQL {major}; Octavo needs {OLDEST_SERVER} or newer."
     if vector is None:
-        return "The server has no pgvector; install pgvector 0.8 or newer on it."
+        return "The server has no pgvector. Install pgvector 0.8 or newer."
     if tuple(int(part) for part in vector.split(".")[:2]) < OLDEST_VECTOR:
         return f"The server has pgvector {vector}; Octavo needs 0.8 or newer."
     return None

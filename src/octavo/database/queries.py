@@ -1,19 +1,26 @@
-"""Named queries from .sql files, so that no SQL is written inside Python."""
+"""Named queries from .sql files, so that Python contains no SQL, and rows as dictionaries."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib.resources import files
+from typing import Any
 
 import aiosql
+from psycopg.rows import dict_row
 
 from octavo.core.errors import Defect
+from octavo.database.pool import Connection
+
+Row = dict[str, Any]
 
 
 class Queries:
-    """The queries of one file as attributes, read with the first; an unknown name is an error that lists what there is.
+    """The queries of one file as attributes, loaded with the first use; an unknown name lists the known ones.
 
-    aiosql refuses doubled names and turns `:name` into psycopg's form.
+    aiosql refuses duplicate names and turns `:name` into psycopg's placeholders.
     """
 
     def __init__(self, file: str) -> None:
@@ -24,7 +31,7 @@ class Queries:
             return self._statements[name]
         except KeyError:
             known = ", ".join(sorted(self._statements))
-            raise Defect(f"There is no query {name} in {self._file}; it has {known}.") from None
+            raise Defect(f"{self._file}.sql has no query {name}. It has {known}.") from None
 
     @cached_property
     def _statements(self) -> dict[str, bytes]:
@@ -35,5 +42,21 @@ class Queries:
 
 @cache
 def load_queries(file: str) -> Queries:
-    """Of `queries/<file>.sql`."""
+    """The queries of `queries/<file>.sql`."""
     return Queries(file)
+
+
+async def fetch_rows(
+    connection: Connection, query: bytes, values: Mapping[str, Any], *, prepare: bool | None = None
+) -> list[Row]:
+    """All rows, with times in UTC whichever zone the connection uses.
+
+    `prepare=False` plans the query for these values each time, instead of reusing a prepared plan.
+    """
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query, values, prepare=prepare)
+        return [{name: _in_utc(value) for name, value in row.items()} for row in await cursor.fetchall()]
+
+
+def _in_utc(value: object) -> object:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value

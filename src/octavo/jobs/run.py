@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import OctavoError
 from octavo.core.json import JSON
-from octavo.database import Connection, Database, load_queries, patiently
+from octavo.database import Connection, Database, load_queries, retry_until_available
 from octavo.jobs.faults import FaultPlan
 
 log = structlog.get_logger()
@@ -114,7 +114,7 @@ class Run(Generic[Tools]):
         if self._finished is None:
             # A job that was never in a stage has nothing behind it, so nothing is asked.
             new = self.job.stage is None
-            self._finished = {} if new else await patiently(self._load_stages)
+            self._finished = {} if new else await retry_until_available(self._load_stages)
         return self._finished
 
     async def _load_stages(self) -> dict[tuple[str, str], JSON]:
@@ -138,7 +138,7 @@ class Run(Generic[Tools]):
                     await save(connection, stage.output)
                     await self._write_stage(connection, stage)
 
-        await patiently(commit)
+        await retry_until_available(commit)
 
     async def _write_stage(self, connection: Connection, stage: FinishedStage) -> None:
         values = {"stage": stage.name, "part": stage.part, "output": Jsonb(stage.output), "seconds": stage.seconds}
@@ -156,7 +156,7 @@ class Run(Generic[Tools]):
             async with self.database.connection() as connection:
                 return await _flag(connection, query, self._lease() | values)
 
-        return await patiently(write)
+        return await retry_until_available(write)
 
     def _lease(self) -> dict[str, Any]:
         return {"job": self.job.id, "token": self.job.lease_token}

@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
 from octavo.core.ids import new_id
 from octavo.core.json import JSON
-from octavo.database import Connection, Database, explain, load_queries, patiently
+from octavo.database import Connection, Database, explain, load_queries, retry_until_available
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.marks import Marks
@@ -228,12 +228,12 @@ class Worker(Generic[Tools]):
             "retry_after": error.retry_after_seconds,
         }
         self._faults.reach("fail.before")
-        await patiently(lambda: self._execute(QUERIES.fail, values))
+        await retry_until_available(lambda: self._execute(QUERIES.fail, values))
         self._faults.reach("fail.after")
 
     async def _pause(self, job: ClaimedJob, paused: OverBudget) -> None:
         values = {"job": job.id, "token": job.lease_token, "code": paused.code, "message": paused.line}
-        await patiently(lambda: self._execute(QUERIES.pause, values))
+        await retry_until_available(lambda: self._execute(QUERIES.pause, values))
 
     # Keeping it --------------------------------------------------------------------------------------------------
 
@@ -308,7 +308,7 @@ class Worker(Generic[Tools]):
 
     async def _registered(self, stopping: asyncio.Event) -> bool:
         """Wait for the database to know us; false when we were asked to stop before it did."""
-        registering = asyncio.create_task(patiently(self._register))
+        registering = asyncio.create_task(retry_until_available(self._register))
         asked = asyncio.create_task(stopping.wait())
         await asyncio.wait([registering, asked], return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()

@@ -9,19 +9,31 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from octavo.core.errors import DatabaseUnavailable, WrongDatabase
-from octavo.database import connect, migrate, read_state
+from octavo.database import connect, load_queries, migrate, read_state
 from octavo.database.migrator import Migration, known_migrations
 from tests.support.postgres import Server
-from tests.support.schema import dump_schema
-from tests.support.tree import SOURCE
+from tests.support.schema import FUNCTION, SCHEMA, dump_schema, fixed_rows, read_schema, schema_files
 
 
 async def test_the_schema_is_the_sum_of_the_migrations(any_server: Server) -> None:
-    """On every server that we bring; the newest one's program writes both."""
-    written = (SOURCE / "octavo/database/schema.sql").read_text()
-    with any_server.database(migrated=False) as info:
-        await migrate(info)
-        assert dump_schema(info) == written
+    """On every server that we bring; the newest one's program dumps both."""
+    with any_server.database(migrated=False) as migrated, any_server.database(migrated=False) as created:
+        await migrate(migrated)
+        async with await connect(created) as connection:
+            await connection.execute(load_queries("migrations").create_table)
+            await connection.execute(read_schema().encode())
+        assert dump_schema(created) == dump_schema(migrated)
+        assert await fixed_rows(created) == await fixed_rows(migrated)
+
+
+def test_each_schema_file_is_part_of_the_schema() -> None:
+    assert {*schema_files(), SCHEMA / "all.sql"} == set(SCHEMA.iterdir())
+
+
+def test_each_function_is_defined_once() -> None:
+    defined = FUNCTION.findall(read_schema())
+    assert len(defined) > 50
+    assert sorted(defined) == sorted(set(defined))
 
 
 async def test_an_empty_database_is_migrated_and_then_left_alone(any_server: Server) -> None:
@@ -72,7 +84,7 @@ async def test_a_user_who_may_not_make_tables_is_told_so(newest_server: Server) 
         async with await connect(info) as connection:
             await connection.execute(b"CREATE ROLE weak LOGIN PASSWORD 'weak'")
         try:
-            with pytest.raises(WrongDatabase, match="may not set up the schema"):
+            with pytest.raises(WrongDatabase, match="may not create the schema"):
                 await migrate(make_conninfo(info, user="weak", password="weak"))
         finally:
             async with await connect(info) as connection:

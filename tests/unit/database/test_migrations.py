@@ -29,8 +29,14 @@ def test_a_database_of_a_newer_version_is_refused() -> None:
 
 
 def test_a_migration_that_was_changed_after_it_was_applied_is_refused() -> None:
-    with pytest.raises(WrongDatabase, match="another form"):
+    with pytest.raises(WrongDatabase, match="different content"):
         missing_migrations([replace(ONE, statements="SELECT 9")], applied(ONE))
+
+
+def test_a_database_from_before_the_first_release_is_refused() -> None:
+    """The numbers began again at the first release, so a number alone says nothing."""
+    with pytest.raises(WrongDatabase, match="before the first release"):
+        missing_migrations([ONE], applied(replace(ONE, name="owners", statements="SELECT 0"), TWO))
 
 
 def test_the_files_of_this_version_are_numbered_without_gaps() -> None:

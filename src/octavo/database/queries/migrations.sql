@@ -1,9 +1,9 @@
 -- name: lock(number)
--- Wait until no other process migrates; freed when the connection ends.
+-- Waits until no other process migrates; released when the connection ends.
 SELECT pg_advisory_lock(:number);
 
 -- name: create_table()!
--- What was applied, and in which form.
+-- The applied migrations with a digest of their content.
 CREATE TABLE IF NOT EXISTS schema_migrations (
     number     integer PRIMARY KEY,
     name       text NOT NULL,
@@ -21,5 +21,5 @@ SELECT number, name, digest FROM schema_migrations ORDER BY number;
 INSERT INTO schema_migrations (number, name, digest) VALUES (:number, :name, :digest);
 
 -- name: vector_version()
--- The installed pgvector, or the one that could be installed.
+-- The installed version of pgvector, or the one that can be installed.
 SELECT coalesce(installed_version, default_version) FROM pg_available_extensions WHERE name = 'vector';

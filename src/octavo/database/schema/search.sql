@@ -1,4 +1,4 @@
--- Search: the words of passages as PostgreSQL reads their language, and what ranking has to know of an owner's texts.
+-- search
 
 -- How a language is read. What nobody has told yet is read as English, because most of it is, and again once it is told;
 -- a language without rules of its own has its words taken as they are.
@@ -77,11 +77,13 @@ CREATE TABLE chunk_words (
     length      integer NOT NULL,
     words       tsvector NOT NULL
 ) WITH (toast_tuple_target = 128);
-ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE EXTERNAL;
+
+COMMENT ON COLUMN chunk_words.length IS 'How many words it has, without those that say nothing in its language.';
+
 CREATE INDEX chunk_words_document ON chunk_words (document_id);
 CREATE INDEX chunk_words_words ON chunk_words USING gin (words);
 
-COMMENT ON COLUMN chunk_words.length IS 'How many words it has, without those that say nothing in its language.';
+ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE EXTERNAL;
 
 -- How much text a revision is. Owners' sums are made of these when somebody searches: nobody has to wait for a counter.
 CREATE TABLE document_passages (
@@ -141,11 +143,14 @@ CREATE TRIGGER words_follow AFTER UPDATE OF language ON documents FOR EACH ROW
 CREATE INDEX documents_title_words ON documents
     USING gin (to_tsvector(search_config(language), search_text(coalesce(nullif(title, ''), filename))));
 
--- The documents that somebody searches in: their own, those that are not in the trash, and only what they chose.
+-- As before. Of versions only the newest that can be read is searched, unless others are chosen or asked for.
 CREATE FUNCTION searched_documents(of_owner uuid, chosen jsonb)
 RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE AS $$
     SELECT d.id, d.revision, search_config(d.language) FROM documents d
     WHERE d.owner_id = of_owner AND d.deleted_at IS NULL
+      AND (NOT d.superseded OR chosen ?| '{documents,versions}' OR NOT EXISTS (
+          SELECT FROM documents newer WHERE newer.family_id = d.family_id AND newer.version > d.version
+              AND newer.deleted_at IS NULL AND newer.text_ready))
       AND (chosen -> 'documents' IS NULL OR d.id = ANY (ARRAY(SELECT jsonb_array_elements_text(chosen -> 'documents')::uuid)))
       AND (chosen -> 'without' IS NULL OR d.id <> (chosen ->> 'without')::uuid)
       AND (chosen -> 'tags' IS NULL OR EXISTS (
@@ -158,18 +163,6 @@ RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE 
       AND (chosen -> 'since' IS NULL OR coalesce(d.document_date, d.created_at::date) >= (chosen ->> 'since')::date)
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
 $$;
-
--- In how many of an owner's passages something is, by how they are read. It is looked up in the index first and only then
--- whose it is; and planned when it is known what is counted.
-CREATE FUNCTION count_matches(of_owner uuid, wanted tsquery) RETURNS TABLE (config regconfig, passages integer)
-LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN QUERY EXECUTE '
-        SELECT search_config(d.language), sum(found.passages)::integer
-        FROM (SELECT document_id, revision, count(*) AS passages FROM chunk_words WHERE words @@ $2 GROUP BY 1, 2) AS found
-        JOIN documents d ON d.id = found.document_id AND d.revision = found.revision
-        WHERE d.owner_id = $1 AND d.deleted_at IS NULL GROUP BY 1' USING of_owner, wanted;
-END $$;
 
 -- The passages nearest to a vector. By an index only where there are many: comparing all is exact, and fast enough for
 -- some ten thousand. Model and length stand in the statement itself, because that is how its partial index is found.
@@ -196,6 +189,3 @@ BEGIN
             ELSE '' END)
     USING given, of_owner, chosen, most, required, excluded;
 END $$;
-
--- What was there before.
-SELECT index_passages(ARRAY(SELECT id FROM chunks));

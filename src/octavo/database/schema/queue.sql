@@ -1,58 +1,4 @@
--- What can be done with jobs. Each function is one step of the engine and leaves all invariants true.
-
--- Transitions -----------------------------------------------------------------------------------------------------
-
--- Every change of state is checked and becomes an event in the same transaction, whoever makes it.
-CREATE FUNCTION refuse_broken(job uuid, invariant text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'job % breaks %', job, invariant USING ERRCODE = 'check_violation', CONSTRAINT = invariant;
-END $$;
-
-CREATE FUNCTION refuse_step(job uuid, before text, after text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'job % cannot go from % to %', job, before, after
-        USING ERRCODE = 'check_violation', CONSTRAINT = 'job_transitions';
-END $$;
-
-CREATE FUNCTION record_created_jobs() RETURNS trigger LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-    moment timestamptz := engine_now();
-BEGIN
-    PERFORM refuse_broken(n.id, broken_invariant(n)) FROM created n WHERE broken_invariant(n) IS NOT NULL;
-    INSERT INTO events (at, process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT moment, id, 'created', status, owner_id, document_id, jsonb_build_object('kind', kind) || note FROM created;
-    IF EXISTS (SELECT FROM created WHERE status = 'queued') THEN
-        NOTIFY octavo_jobs;
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION record_changed_jobs() RETURNS trigger LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-    moment timestamptz := engine_now();
-BEGIN
-    PERFORM CASE WHEN broken_invariant(n) IS NOT NULL THEN refuse_broken(n.id, broken_invariant(n))
-                 ELSE refuse_step(n.id, o.status, n.status) END
-    FROM changed_to n JOIN changed_from o USING (id)
-    WHERE broken_invariant(n) IS NOT NULL
-       OR n.status <> o.status
-          AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status);
-    INSERT INTO events (xid, at, process_id, kind, state_after, owner_id, document_id, detail)
-    SELECT greatest(n.event_xid, pg_current_xact_id()), moment, n.id,
-           coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
-           n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
-    FROM changed_to n JOIN changed_from o USING (id)
-    WHERE n.status <> o.status
-    ORDER BY n.status = 'processing'; -- who ends comes before who gets its slot
-    RETURN NULL;
-END $$;
-
-CREATE TRIGGER jobs_created AFTER INSERT ON jobs REFERENCING NEW TABLE AS created
-    FOR EACH STATEMENT EXECUTE FUNCTION record_created_jobs();
-CREATE TRIGGER jobs_changed AFTER UPDATE ON jobs REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
-    FOR EACH STATEMENT EXECUTE FUNCTION record_changed_jobs();
-
--- The line --------------------------------------------------------------------------------------------------------
+-- queue
 
 -- How far the line of each priority has come. Sequences, because they are neither locked nor rolled back.
 DO $$ BEGIN
@@ -70,8 +16,6 @@ CREATE FUNCTION next_virtual_time(owner uuid, wanted smallint) RETURNS bigint LA
         coalesce((SELECT max(virtual_time) FROM jobs
                   WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
 $$;
-
--- Caps ------------------------------------------------------------------------------------------------------------
 
 -- Give free slots of these caps to the next in line. The cap's row lock makes it race-free over any number of workers.
 CREATE FUNCTION admit_waiting(keys text[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -114,8 +58,6 @@ BEGIN
     ON CONFLICT (key) DO UPDATE SET most = excluded.most;
     PERFORM admit_waiting(ARRAY[wanted_key]);
 END $$;
-
--- Enqueue ---------------------------------------------------------------------------------------------------------
 
 -- Put jobs in line, in the caller's transaction. One that is there already under its key is answered, not made again.
 CREATE FUNCTION enqueue_jobs(wanted jsonb) RETURNS TABLE (id uuid, made boolean) LANGUAGE plpgsql AS $$
@@ -181,8 +123,6 @@ BEGIN
     LEFT JOIN jobs twin ON twin.owner_id = w.owner_id AND twin.kind = w.kind AND twin.key = w.key AND same.id IS NULL
     ORDER BY w.place;
 END $$;
-
--- Time passes -----------------------------------------------------------------------------------------------------
 
 -- What waited for its time and is due goes back in line.
 CREATE FUNCTION promote_due(at timestamptz, most integer) RETURNS integer LANGUAGE plpgsql AS $$
@@ -252,8 +192,6 @@ BEGIN
     END IF;
     RETURN taken + promote_due(at, 1000);
 END $$;
-
--- Claim -----------------------------------------------------------------------------------------------------------
 
 -- Hold back what would start faster than its kind may: it is due again when its turn comes.
 CREATE FUNCTION hold_to_rate(candidates uuid[], at timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
@@ -367,17 +305,18 @@ DECLARE
 BEGIN
     -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
     PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
-    -- Slots are passed on first, so that who gets one can be claimed at once.
+    -- What is held, what is claimed, and caps last: SKIP LOCKED still waits for a row that was updated and locked again in
+    -- the same moment, and who has that row may be waiting for a cap. Nobody who has a cap waits for a job that runs.
     IF cardinality(held) > 0 THEN
         SELECT array_agg(mine.cap_key) INTO returned FROM (
             SELECT cap_key FROM jobs JOIN unnest(held, tokens) AS h (job, token) ON jobs.id = h.job
             WHERE lease_token = h.token AND status = 'processing' AND cap_key IS NOT NULL FOR UPDATE OF jobs) AS mine;
-        IF returned IS NOT NULL THEN
-            PERFORM return_slots(returned);
-        END IF;
     END IF;
     IF slots > 0 THEN
         chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
+    END IF;
+    IF returned IS NOT NULL THEN
+        PERFORM return_slots(returned);
     END IF;
     IF cardinality(held) + cardinality(chosen) = 0 THEN
         RETURN;
@@ -413,8 +352,6 @@ BEGIN
     FROM stepped s WHERE s.status = 'processing';
 END $$;
 
--- Leases ----------------------------------------------------------------------------------------------------------
-
 -- Renew what this worker still holds. A lease that ran out and was taken by nobody is good again; the time limit is not.
 CREATE FUNCTION renew_leases(worker uuid, held uuid[], tokens bigint[], lease interval) RETURNS SETOF uuid LANGUAGE sql AS $$
     UPDATE jobs SET lease_expires_at = t.at + lease
@@ -433,8 +370,6 @@ $$;
 CREATE FUNCTION hold_lease(job uuid, token bigint) RETURNS boolean LANGUAGE sql AS $$
     SELECT EXISTS (SELECT FROM jobs WHERE id = job AND lease_token = token AND status = 'processing' FOR UPDATE)
 $$;
-
--- Checkpoints -----------------------------------------------------------------------------------------------------
 
 -- Store what a stage made. From here on it is never done again, and earlier failures are forgiven.
 CREATE FUNCTION finish_stage(job uuid, token bigint, finished text, of_part text, made jsonb, took interval)
@@ -462,18 +397,30 @@ BEGIN
     RETURN true;
 END $$;
 
--- How far a job is; only finished things count.
+-- How far a job is; only finished things count. Told as an event when something else is counted, at the end, and
+-- between these every other second at most: nobody looks more often, and events are kept.
 CREATE FUNCTION report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text)
 RETURNS boolean LANGUAGE sql AS $$
-    WITH held AS (
-        UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, stage),
-                        progressed_at = engine_now()
+    WITH before AS (
+        SELECT id, progressed_at, total, unit, stage, t.at FROM jobs, (SELECT engine_now() AS at) AS t
         WHERE id = job AND lease_token = token AND status = 'processing'
-        RETURNING id)
+        FOR UPDATE OF jobs
+    ), held AS (
+        UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, jobs.stage),
+                        progressed_at = before.at, event_xid = greatest(jobs.event_xid, pg_current_xact_id())
+        FROM before WHERE jobs.id = before.id
+        RETURNING jobs.*
+    ), told AS (
+        INSERT INTO events (xid, at, process_id, kind, owner_id, document_id, detail)
+        SELECT held.event_xid, before.at, held.id, 'progress', held.owner_id, held.document_id,
+               jsonb_strip_nulls(jsonb_build_object('stage', held.stage, 'done', now_done, 'total', of_total, 'unit', counted))
+        FROM held JOIN before USING (id)
+        WHERE now_done = of_total OR before.progressed_at IS NULL
+           OR (before.total, before.unit, before.stage) IS DISTINCT FROM (held.total, held.unit, held.stage)
+           OR floor(extract(epoch FROM before.progressed_at) / 2) < floor(extract(epoch FROM before.at) / 2)
+    )
     SELECT EXISTS (SELECT FROM held)
 $$;
-
--- Ends ------------------------------------------------------------------------------------------------------------
 
 -- An attempt ended with an error. `first_delay` is NULL for what another attempt would not change.
 -- `charged`: whether it counts against the limit; waits for somebody else's recovery end after a day instead.

@@ -1,11 +1,4 @@
--- Large documents: prompts that are asked of all of their pages, segment by segment, and answers put together.
-
--- Known before the first worker of this version started, so that an analysis can be asked for.
-INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage)
-VALUES ('analyse_document', 3, interval '10 minutes', true), ('answer_segment', 3, interval '15 minutes', false),
-       ('consolidate_answers', 3, interval '15 minutes', true);
-
--- Prompts ----------------------------------------------------------------------------------------------------------
+-- analyses
 
 CREATE TABLE prompts (
     id              uuid PRIMARY KEY,
@@ -66,8 +59,6 @@ INSERT INTO prompts (id, title, execution_order, content) VALUES
      'Which amounts of money are named, for what, who pays them and to whom?'),
     ('00000000-0000-7000-8000-00000000a005', 'Obligations and risks', 50,
      'Who has to do what? Which duties, conditions, penalties and risks are there?');
-
--- Analyses ---------------------------------------------------------------------------------------------------------
 
 CREATE TABLE analyses (
     id            uuid PRIMARY KEY,
@@ -180,8 +171,6 @@ COMMENT ON COLUMN analysis_items.status IS 'split: its segment was too long, and
 
 CREATE INDEX analysis_items_of_prompt ON analysis_items (analysis_id, prompt_id, status);
 
--- States -----------------------------------------------------------------------------------------------------------
-
 -- The state machine of analyses, as that of jobs: a row for each step that is allowed.
 CREATE TABLE analysis_transitions (
     before text NOT NULL,
@@ -189,6 +178,7 @@ CREATE TABLE analysis_transitions (
     why    text NOT NULL,
     PRIMARY KEY (before, after)
 );
+
 INSERT INTO analysis_transitions (before, after, why) VALUES
     ('created',   'queued',    'its job is in line'),
     ('queued',    'analyzing', 'its segments are planned'),
@@ -244,8 +234,6 @@ BEGIN
 END $$;
 CREATE TRIGGER results_tell AFTER UPDATE ON analysis_results REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
     FOR EACH STATEMENT EXECUTE FUNCTION tell_results();
-
--- Steps ------------------------------------------------------------------------------------------------------------
 
 -- Put in line what can be asked now and is not: by execution order, then by page. In sequence, a prompt's next segment
 -- waits for the one before it. Everybody who changes an analysis holds its row.
@@ -380,8 +368,6 @@ CREATE TRIGGER analysis_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
           AND (NEW.status IN ('failed', 'dead_letter', 'cancelled')
                OR NEW.status = 'queued' AND OLD.status IN ('failed', 'dead_letter', 'cancelled')))
     EXECUTE FUNCTION follow_analysis_job();
-
--- People -----------------------------------------------------------------------------------------------------------
 
 -- Jobs of an analysis that are neither over nor given up; in the order in which their caps can be locked.
 CREATE FUNCTION open_jobs_of(wanted uuid) RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
@@ -521,8 +507,6 @@ BEGIN
     RETURN NEXT;
 END $$;
 
--- Whose ------------------------------------------------------------------------------------------------------------
-
 CREATE FUNCTION analyses_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE analyses SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
@@ -530,15 +514,3 @@ BEGIN
 END $$;
 CREATE TRIGGER analyses_follow AFTER UPDATE OF owner_id ON documents
     FOR EACH ROW WHEN (OLD.owner_id <> NEW.owner_id) EXECUTE FUNCTION analyses_follow_document();
-
--- As before, with analyses: they tell of themselves, and what their many jobs go through is nobody's news but theirs.
-CREATE OR REPLACE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE
-        WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
-        WHEN starts_with(event_kind, 'analysis.') THEN event_kind
-        WHEN event_kind = 'dead_letter' THEN 'job.dead_letter'
-        WHEN job_kind IN ('analyse_document', 'answer_segment', 'consolidate_answers', 'recover_analyses') THEN NULL
-        ELSE CASE coalesce(job_kind, 'process_document') WHEN 'process_document' THEN 'document.' ELSE 'job.' END
-             || CASE WHEN state_after = 'complete' THEN 'completed' ELSE event_kind END
-    END
-$$;

@@ -1,8 +1,4 @@
--- Events reach people and programs: who wants to know, what is still to be sent, what was tried, and what owners are told.
-
--- Known before the first worker of this version started, so that a test delivery can be asked for.
-INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage)
-VALUES ('deliver', 12, interval '1 minute', false);
+-- deliveries
 
 CREATE TABLE subscribers (
     id              uuid PRIMARY KEY,
@@ -107,15 +103,16 @@ CREATE TABLE relay (
     xid      xid8 NOT NULL,
     id       bigint NOT NULL
 );
+
 INSERT INTO relay (xid, id) SELECT pg_snapshot_xmin(pg_current_snapshot()), 0;
 
--- The name under which an event is told outside; nothing for what is told to nobody. Deliveries are not delivered.
--- Only documents have events without a job: refused before there was one, or deleted for good. A twin that shares what was
--- made before is complete as soon as it is created.
+-- As before, with analyses: they tell of themselves, and what their many jobs go through is nobody's news but theirs.
 CREATE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
+        WHEN starts_with(event_kind, 'analysis.') THEN event_kind
         WHEN event_kind = 'dead_letter' THEN 'job.dead_letter'
+        WHEN job_kind IN ('analyse_document', 'answer_segment', 'consolidate_answers', 'recover_analyses') THEN NULL
         ELSE CASE coalesce(job_kind, 'process_document') WHEN 'process_document' THEN 'document.' ELSE 'job.' END
              || CASE WHEN state_after = 'complete' THEN 'completed' ELSE event_kind END
     END

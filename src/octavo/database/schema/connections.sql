@@ -1,4 +1,4 @@
--- What passages of different documents have to do with each other.
+-- connections
 
 -- A connection has no direction, so each pair is kept once, in one order. A quote is a place in its passage and is read
 -- from there: it cannot say what the passage does not. What goes with a passage, a revision or a document goes by itself.
@@ -60,9 +60,6 @@ CREATE TABLE connection_weights (
     thematic_bridge         smallint NOT NULL CHECK (thematic_bridge BETWEEN 0 AND 100)
 );
 
-INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage)
-VALUES ('detect_connections', 3, interval '10 minutes', true), ('index_vectors', 3, interval '2 hours', false);
-
 -- Have documents compared with all others of their owner. A document's revision is put in line once; whoever has it
 -- compared again says why, and that only once, too. What lies in the trash or has no vectors is left out.
 CREATE FUNCTION connect_documents(of_documents uuid[], because text) RETURNS integer LANGUAGE sql AS $$
@@ -98,14 +95,3 @@ END $$;
 CREATE TRIGGER connect_when_described AFTER UPDATE OF status ON documents FOR EACH ROW
     WHEN (NEW.status = 'completed' AND OLD.status <> 'completed' AND NEW.embeddings_ready AND NOT NEW.needs_classification)
     EXECUTE FUNCTION connect_when_described();
-
-CREATE INDEX chunk_concepts_concept ON chunk_concepts (lower(concept));
-
--- As before; connections stay with their documents.
-CREATE OR REPLACE FUNCTION vectors_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE chunk_embeddings SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
-    UPDATE connections SET owner_id = NEW.owner_id
-    WHERE NEW.id IN (source_document, target_document) AND owner_id <> NEW.owner_id;
-    RETURN NULL;
-END $$;

@@ -1,4 +1,4 @@
--- What models are asked: every call that may cost money, what was spent, and how busy and how well each provider is.
+-- ai
 
 -- One row for each call. It is reserved before anything is sent, so that a call nobody knows the end of is still paid for here.
 CREATE TABLE ai_calls (
@@ -52,6 +52,7 @@ CREATE TABLE ai_reuses (
     saved_usd   numeric(14, 8) NOT NULL,
     at          timestamptz NOT NULL
 );
+
 CREATE INDEX ai_reuses_call ON ai_reuses (call_id);
 CREATE INDEX ai_reuses_owner ON ai_reuses (owner_id, at);
 
@@ -88,12 +89,24 @@ CREATE TABLE provider_files (
     expires_at timestamptz NOT NULL,
     PRIMARY KEY (provider, account, owner_id, sha256)
 );
-CREATE INDEX provider_files_owner ON provider_files (owner_id);
-CREATE INDEX provider_files_expiry ON provider_files (expires_at);
 
 COMMENT ON COLUMN provider_files.account IS 'A mark of the key and address that it was sent with; no other can see it.';
 
--- Turns ------------------------------------------------------------------------------------------------------------
+CREATE INDEX provider_files_owner ON provider_files (owner_id);
+CREATE INDEX provider_files_expiry ON provider_files (expires_at);
+
+-- Most US dollars: of any document, of any owner in a month and of everybody in a month, set by an administrator; or of one
+-- document, set by its owner. What has no row is as the settings say.
+CREATE TABLE budgets (
+    scope       text NOT NULL CHECK (scope IN ('document', 'owner', 'month')),
+    document_id uuid REFERENCES documents ON DELETE CASCADE,
+    most_usd    numeric(16, 8) NOT NULL CHECK (most_usd BETWEEN 0 AND 1000000),
+    set_at      timestamptz NOT NULL DEFAULT engine_now(),
+    UNIQUE NULLS NOT DISTINCT (scope, document_id),
+    CONSTRAINT only_documents_have_their_own CHECK (document_id IS NULL OR scope = 'document')
+);
+
+CREATE INDEX budgets_document ON budgets (document_id);
 
 -- Whoever changes the ledger takes a turn, from the first statement to the end of its transaction. A turn takes a
 -- millisecond and a model some seconds, so nobody waits; and no two can spend the same money, or lock rows crosswise.
@@ -106,11 +119,8 @@ BEGIN
     PERFORM take_ledger_turn();
     RETURN NULL;
 END $$;
-
 CREATE TRIGGER a_turn_each BEFORE INSERT OR UPDATE OR DELETE ON ai_calls
     FOR EACH STATEMENT EXECUTE FUNCTION take_turn();
-
--- Sums -------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION spending_keys(owner uuid, document uuid, at timestamptz) RETURNS text[] LANGUAGE sql STABLE AS $$
     SELECT array_remove(ARRAY[
@@ -135,7 +145,6 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-
 CREATE TRIGGER money_is_counted AFTER INSERT OR DELETE OR UPDATE OF state, cost_usd, owner_id, document_id ON ai_calls
     FOR EACH ROW EXECUTE FUNCTION count_money();
 
@@ -146,7 +155,6 @@ BEGIN
     NEW.response := NULL;
     RETURN NEW;
 END $$;
-
 CREATE TRIGGER answers_go_with_their_owner BEFORE UPDATE OF owner_id, document_id ON ai_calls FOR EACH ROW
     WHEN (NEW.owner_id IS NULL OR NEW.document_id IS NULL AND OLD.document_id IS NOT NULL)
     EXECUTE FUNCTION forget_answer();
@@ -164,11 +172,8 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-
 CREATE TRIGGER calls_follow AFTER DELETE OR UPDATE OF owner_id ON documents
     FOR EACH ROW EXECUTE FUNCTION calls_follow_document();
-
--- Asking -----------------------------------------------------------------------------------------------------------
 
 -- Whether somebody may still wait for the answer: its attempt runs, and its time is not over.
 CREATE FUNCTION is_awaited(call ai_calls, at timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
@@ -187,8 +192,19 @@ BEGIN
     RETURN number;
 END $$;
 
--- The first sum that would pass its limit, as `document`, `owner` or `month`, and how much of it is taken.
-CREATE FUNCTION budget_passed(owner uuid, document uuid, at timestamptz, needed numeric, limits numeric[])
+-- What holds for a document, for its owner and for everybody. `usual` is what the settings say, in the same order.
+CREATE FUNCTION budgets_in_force(document uuid, usual numeric[]) RETURNS numeric[] LANGUAGE sql STABLE AS $$
+    SELECT ARRAY[
+        coalesce(max(most_usd) FILTER (WHERE document_id = document),
+                 max(most_usd) FILTER (WHERE scope = 'document' AND document_id IS NULL), usual[1]),
+        coalesce(max(most_usd) FILTER (WHERE scope = 'owner'), usual[2]),
+        coalesce(max(most_usd) FILTER (WHERE scope = 'month'), usual[3])]
+    FROM budgets WHERE document_id IS NULL OR document_id = document
+$$;
+
+-- The first sum that would pass its limit, as `document`, `owner` or `month`, and how much of it is taken. A limit of NULL
+-- is none.
+CREATE FUNCTION limit_passed(owner uuid, document uuid, at timestamptz, needed numeric, limits numeric[])
 RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql STABLE AS $$
     SELECT b.scope, coalesce(s.reserved_usd + s.spent_usd, 0), b.most
     FROM unnest(ARRAY['document', 'owner', 'month'], limits) WITH ORDINALITY AS b (scope, most, place)
@@ -196,6 +212,12 @@ RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql ST
     LEFT JOIN ai_spending s USING (key)
     WHERE needed > 0 AND coalesce(s.reserved_usd + s.spent_usd, 0) + needed > b.most
     ORDER BY b.place LIMIT 1
+$$;
+
+-- The same with the budgets that are in force. `limits` are those of the settings.
+CREATE FUNCTION budget_passed(owner uuid, document uuid, at timestamptz, needed numeric, limits numeric[])
+RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql STABLE AS $$
+    SELECT * FROM limit_passed(owner, document, at, needed, budgets_in_force(document, limits))
 $$;
 
 -- How long a provider's circuit stays open; 0 lets a call through. Of those that come after its time one tries, and the
@@ -360,8 +382,6 @@ BEGIN
     END IF;
 END $$;
 
--- Tending ----------------------------------------------------------------------------------------------------------
-
 -- Calls whose attempts are gone, answers that are old, and files that the provider no longer has.
 CREATE FUNCTION tend_calls(kept interval) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -375,57 +395,3 @@ BEGIN
     DELETE FROM provider_files WHERE expires_at < at;
     RETURN given_up;
 END $$;
-
--- Jobs that paused for money go on when there is room for the call that was refused.
-CREATE FUNCTION resume_within_budget(limits numeric[]) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-    paused uuid;
-    number integer := 0;
-BEGIN
-    FOR paused IN
-        SELECT j.id FROM jobs j CROSS JOIN LATERAL (
-            SELECT estimate_usd FROM ai_calls c WHERE c.job_id = j.id AND c.fault = 'over_budget'
-            ORDER BY created_at DESC LIMIT 1) AS refused
-        WHERE j.status = 'paused' AND j.note #>> '{error,code}' = 'OVER_BUDGET'
-          AND NOT EXISTS (SELECT FROM budget_passed(j.owner_id, j.document_id, engine_now(), refused.estimate_usd, limits))
-        FOR UPDATE OF j SKIP LOCKED
-    LOOP
-        PERFORM requeue_job(paused, NULL);
-        number := number + 1;
-    END LOOP;
-    RETURN number;
-END $$;
-
--- Why each unfinished job does not run: as before, and now also a provider that takes no requests.
-CREATE OR REPLACE VIEW job_waiting AS
-SELECT j.id AS job_id, because.reason,
-    CASE
-        WHEN because.reason = 'paused' THEN coalesce(j.note -> 'error', '{}')
-        WHEN because.reason = 'no_worker' THEN jsonb_build_object(
-            'live_workers', (SELECT count(*) FROM workers w WHERE w.expires_at > engine_now()))
-        WHEN because.reason IN ('backing_off', 'provider') THEN jsonb_strip_nulls(jsonb_build_object(
-            'run_after', j.run_after, 'attempt', j.attempt, 'failures', j.failures, 'max_attempts', j.max_attempts,
-            'error', j.note -> 'error'))
-        WHEN because.reason = 'cap' THEN (
-            SELECT jsonb_build_object('cap_key', c.key, 'most', c.most, 'taken', c.taken) FROM caps c WHERE c.key = j.cap_key)
-        -- Counted backwards from the job and not beyond 1000, so that it costs the same in a line of a million.
-        WHEN because.reason IN ('alone', 'behind') THEN jsonb_build_object('position', 1 + (
-            SELECT count(*) FROM (
-                SELECT FROM jobs b
-                WHERE b.status = 'queued' AND b.admitted AND (b.priority, b.virtual_time, b.id) < (j.priority, j.virtual_time, j.id)
-                ORDER BY b.priority DESC, b.virtual_time DESC, b.id DESC LIMIT 1000) AS before))
-        ELSE '{}'
-    END AS detail
-FROM jobs j
-CROSS JOIN LATERAL (SELECT
-    CASE
-        WHEN j.status = 'uploaded' THEN 'upload'
-        WHEN j.status = 'paused' THEN 'paused'
-        WHEN NOT EXISTS (SELECT FROM workers w WHERE w.expires_at > engine_now() AND j.kind = ANY (w.kinds)) THEN 'no_worker'
-        WHEN j.run_after > engine_now() AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE' THEN 'provider'
-        WHEN j.run_after > engine_now() THEN 'backing_off'
-        WHEN j.run_after IS NULL AND NOT j.admitted THEN 'cap'
-        WHEN j.alone THEN 'alone'
-        ELSE 'behind'
-    END AS reason) AS because
-WHERE j.status IN ('uploaded', 'queued', 'paused');

@@ -1,10 +1,11 @@
--- The job engine: leased, fenced, checkpointed units of work, and the events that tell all that happened to them.
+-- jobs
 
 -- The clock of the engine. Tests shift it; everything that waits, waits by this clock.
 CREATE TABLE engine_clock (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     shift    interval NOT NULL DEFAULT '0'
 );
+
 INSERT INTO engine_clock DEFAULT VALUES;
 
 CREATE FUNCTION engine_now() RETURNS timestamptz LANGUAGE sql VOLATILE
@@ -19,6 +20,19 @@ CREATE TABLE job_kinds (
     cap                    integer CHECK (cap > 0),
     starts_per_second      double precision CHECK (starts_per_second > 0)
 );
+
+-- Known before the first worker ever started, so that documents can come in; workers write here what they know.
+INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage) VALUES
+    ('process_document',    3,  interval '10 minutes', true),
+    ('deliver',             12, interval '1 minute',   false),
+    ('embed_document',      3,  interval '10 minutes', true),
+    ('embed_tags',          3,  interval '90 seconds', false),
+    ('detect_connections',  3,  interval '10 minutes', true),
+    ('index_vectors',       3,  interval '2 hours',    false),
+    ('convert',             3,  interval '10 minutes', true),
+    ('analyse_document',    3,  interval '10 minutes', true),
+    ('answer_segment',      3,  interval '15 minutes', false),
+    ('consolidate_answers', 3,  interval '15 minutes', true);
 
 CREATE TABLE caps (
     key   text PRIMARY KEY,
@@ -47,6 +61,7 @@ CREATE TABLE job_transitions (
     why    text NOT NULL,
     PRIMARY KEY (before, after)
 );
+
 INSERT INTO job_transitions (before, after, why) VALUES
     ('uploaded',    'queued',      'its bytes are there'),
     ('uploaded',    'failed',      'its bytes cannot be used'),
@@ -112,6 +127,28 @@ CREATE TABLE jobs (
     event_xid        xid8 NOT NULL DEFAULT pg_current_xact_id()
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
+COMMENT ON COLUMN jobs.virtual_time IS 'Place in line: owners take turns, because each job of an owner stands one further back.';
+COMMENT ON COLUMN jobs.admitted IS 'May be claimed: it is due, and holds a slot of its cap if it has one.';
+COMMENT ON COLUMN jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
+COMMENT ON COLUMN jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
+COMMENT ON COLUMN jobs.event_xid IS 'Where its last event stands in the order of all; a later one never stands before it.';
+COMMENT ON COLUMN jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
+
+-- The one index that claiming walks along; a job leaves it when it is claimed.
+CREATE INDEX jobs_ready ON jobs (priority, virtual_time, id) WHERE status = 'queued' AND admitted;
+CREATE INDEX jobs_due ON jobs (run_after) WHERE status = 'queued' AND run_after IS NOT NULL;
+CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
+    WHERE status = 'queued' AND NOT admitted AND run_after IS NULL;
+CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
+
+-- Only what rests: every job passes through the other states, and an index they were in would grow twice for each.
+CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused', 'cancelled');
+CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
+CREATE INDEX jobs_owner_queued ON jobs (owner_id, priority, virtual_time) WHERE status = 'queued';
+CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
+CREATE INDEX jobs_parent ON jobs (parent_id) WHERE parent_id IS NOT NULL;
+CREATE UNIQUE INDEX jobs_key ON jobs (owner_id, kind, key) WHERE key IS NOT NULL;
+
 -- The name of the first invariant that a job breaks, or NULL. Triggers refuse such a row: the same as CHECK constraints,
 -- which PostgreSQL would prepare anew for every statement, and the doctor asks the same function.
 CREATE FUNCTION broken_invariant(job jobs) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -135,26 +172,8 @@ CREATE FUNCTION broken_invariant(job jobs) RETURNS text LANGUAGE sql IMMUTABLE A
     END
 $$;
 
-COMMENT ON COLUMN jobs.virtual_time IS 'Place in line: owners take turns, because each job of an owner stands one further back.';
-COMMENT ON COLUMN jobs.admitted IS 'May be claimed: it is due, and holds a slot of its cap if it has one.';
-COMMENT ON COLUMN jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
-COMMENT ON COLUMN jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
-COMMENT ON COLUMN jobs.event_xid IS 'Where its last event stands in the order of all; a later one never stands before it.';
-COMMENT ON COLUMN jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
-
--- The one index that claiming walks along; a job leaves it when it is claimed.
-CREATE INDEX jobs_ready ON jobs (priority, virtual_time, id) WHERE status = 'queued' AND admitted;
-CREATE INDEX jobs_due ON jobs (run_after) WHERE status = 'queued' AND run_after IS NOT NULL;
-CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
-    WHERE status = 'queued' AND NOT admitted AND run_after IS NULL;
-CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
--- Only what rests: every job passes through the other states, and an index they were in would grow twice for each.
-CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused', 'cancelled');
-CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
-CREATE INDEX jobs_owner_queued ON jobs (owner_id, priority, virtual_time) WHERE status = 'queued';
-CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
-CREATE INDEX jobs_parent ON jobs (parent_id) WHERE parent_id IS NOT NULL;
-CREATE UNIQUE INDEX jobs_key ON jobs (owner_id, kind, key) WHERE key IS NOT NULL;
+-- What the last jobs of a kind took is asked for every running job, also for a kind that is rare among many.
+CREATE INDEX jobs_kind_completed ON jobs (kind, completed_at) WHERE status = 'complete';
 
 CREATE TABLE job_stages (
     job_id      uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,
@@ -169,56 +188,10 @@ CREATE TABLE job_stages (
 
 COMMENT ON TABLE job_stages IS 'Checkpoints: what is here is never done again.';
 
--- Everything that happened; nothing here is ever changed.
-CREATE TABLE events (
-    id          bigint GENERATED ALWAYS AS IDENTITY,
-    xid         xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    at          timestamptz NOT NULL DEFAULT engine_now(),
-    process_id  uuid NOT NULL,
-    kind        text NOT NULL,
-    state_after text,
-    owner_id    uuid NOT NULL,
-    document_id uuid,
-    detail      jsonb NOT NULL DEFAULT '{}'
-) PARTITION BY RANGE (at);
-
-COMMENT ON COLUMN events.xid IS 'The transaction, or a later one that its process was in before. Readers follow (xid, id) below the oldest open transaction: a late commit is never skipped, and one process is read in order.';
-COMMENT ON COLUMN events.state_after IS 'Set on transitions only; the latest one of a process is its state.';
-
-CREATE INDEX events_order ON events (xid, id);
-CREATE INDEX events_process ON events (process_id, id);
-
-CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'events are append-only' USING ERRCODE = 'restrict_violation';
-END $$;
-
-CREATE TRIGGER events_are_append_only BEFORE UPDATE OR DELETE ON events
-    FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON events
-    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-
--- One partition a month, some months ahead; what falls outside goes to the default one instead of getting lost.
-CREATE TABLE events_default PARTITION OF events DEFAULT;
-CREATE TRIGGER not_truncated BEFORE TRUNCATE ON events_default
-    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-
-CREATE FUNCTION ensure_event_partitions(months integer) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    first date := date_trunc('month', engine_now() AT TIME ZONE 'UTC');
-    month date;
-BEGIN
-    FOR ahead IN 0..months LOOP
-        month := first + make_interval(months => ahead);
-        IF to_regclass(format('events_%s', to_char(month, 'YYYY_MM'))) IS NULL THEN
-            EXECUTE format('CREATE TABLE %I PARTITION OF events FOR VALUES FROM (%L) TO (%L)',
-                'events_' || to_char(month, 'YYYY_MM'),
-                month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
-            EXECUTE format('CREATE TRIGGER not_truncated BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()',
-                'events_' || to_char(month, 'YYYY_MM'));
-        END IF;
-    END LOOP;
-END $$;
+CREATE TABLE start_rates (
+    kind    text PRIMARY KEY REFERENCES job_kinds,
+    next_at timestamptz NOT NULL
+);
 
 -- What is due at a time, once across all workers.
 CREATE TABLE schedules (
@@ -230,9 +203,4 @@ CREATE TABLE schedules (
     next_run_at timestamptz NOT NULL,
     last_run_at timestamptz,
     last_job_id uuid REFERENCES jobs ON DELETE SET NULL
-);
-
-CREATE TABLE start_rates (
-    kind    text PRIMARY KEY REFERENCES job_kinds,
-    next_at timestamptz NOT NULL
 );

@@ -1,4 +1,4 @@
--- Conversions: business documents to XML by a mapping. A conversion is a job; here is what it is about.
+-- conversions
 
 -- Mappings of an owner. One that was added never changes: what is different has another version in its name.
 CREATE TABLE mappings (
@@ -58,13 +58,10 @@ CREATE TABLE conversion_files (
     key           text NOT NULL REFERENCES objects,
     PRIMARY KEY (conversion_id, kind)
 );
+
 CREATE INDEX conversion_files_key ON conversion_files (key);
 CREATE TRIGGER conversion_files_refer AFTER INSERT OR DELETE ON conversion_files
     FOR EACH ROW EXECUTE FUNCTION count_references();
-
--- Known before the first worker ever started, so that files can come in.
-INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage)
-VALUES ('convert', 3, interval '10 minutes', true);
 
 -- What failed stands for nothing: the same file may be tried anew. When it is retried it stands for itself again, unless
 -- another one does by then.

@@ -1,17 +1,13 @@
--- What people are told about jobs: why one waits, and how long one may still take.
+-- job_views
 
--- What the last jobs of a kind took is asked for every running job, also for a kind that is rare among many.
-CREATE INDEX jobs_kind_completed ON jobs (kind, completed_at) WHERE status = 'complete';
-
--- Why each unfinished job does not run. Of several reasons the one that has to end first is given, so that a person
--- who removes it sees the next. (Later: a provider's open circuit, as one more branch of each CASE.)
+-- Why each unfinished job does not run: as before, and now also a provider that takes no requests.
 CREATE VIEW job_waiting AS
 SELECT j.id AS job_id, because.reason,
     CASE
         WHEN because.reason = 'paused' THEN coalesce(j.note -> 'error', '{}')
         WHEN because.reason = 'no_worker' THEN jsonb_build_object(
             'live_workers', (SELECT count(*) FROM workers w WHERE w.expires_at > engine_now()))
-        WHEN because.reason = 'backing_off' THEN jsonb_strip_nulls(jsonb_build_object(
+        WHEN because.reason IN ('backing_off', 'provider') THEN jsonb_strip_nulls(jsonb_build_object(
             'run_after', j.run_after, 'attempt', j.attempt, 'failures', j.failures, 'max_attempts', j.max_attempts,
             'error', j.note -> 'error'))
         WHEN because.reason = 'cap' THEN (
@@ -30,6 +26,7 @@ CROSS JOIN LATERAL (SELECT
         WHEN j.status = 'uploaded' THEN 'upload'
         WHEN j.status = 'paused' THEN 'paused'
         WHEN NOT EXISTS (SELECT FROM workers w WHERE w.expires_at > engine_now() AND j.kind = ANY (w.kinds)) THEN 'no_worker'
+        WHEN j.run_after > engine_now() AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE' THEN 'provider'
         WHEN j.run_after > engine_now() THEN 'backing_off'
         WHEN j.run_after IS NULL AND NOT j.admitted THEN 'cap'
         WHEN j.alone THEN 'alone'

@@ -1,0 +1,17 @@
+-- The schema of Octavo, one file for each topic, in the order in which they can be created: `psql -f all.sql`.
+-- This is the source. A change edits a file here and adds a numbered migration that does the same to an existing
+-- database; a test builds one database from these files and one from the migrations, and compares them.
+\ir owners.sql
+\ir jobs.sql
+\ir events.sql
+\ir queue.sql
+\ir job_views.sql
+\ir documents.sql
+\ir uploads.sql
+\ir embeddings.sql
+\ir search.sql
+\ir connections.sql
+\ir ai.sql
+\ir deliveries.sql
+\ir conversions.sql
+\ir analyses.sql

@@ -1,0 +1,52 @@
+-- embeddings
+
+-- Vectors of several models stand side by side; only those of one model can be compared.
+CREATE TABLE embedding_models (
+    id         integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name       text NOT NULL UNIQUE,
+    dimensions integer NOT NULL CHECK (dimensions BETWEEN 1 AND 16000),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE TABLE chunk_embeddings (
+    model_id    integer NOT NULL REFERENCES embedding_models,
+    chunk_id    uuid NOT NULL REFERENCES chunks ON DELETE CASCADE,
+    owner_id    uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    vector      vector NOT NULL,
+    PRIMARY KEY (chunk_id, model_id)
+);
+
+CREATE INDEX chunk_embeddings_owner ON chunk_embeddings (owner_id, model_id);
+CREATE INDEX chunk_embeddings_document ON chunk_embeddings (document_id);
+
+CREATE TABLE tag_embeddings (
+    model_id integer NOT NULL REFERENCES embedding_models,
+    tag_id   uuid NOT NULL REFERENCES tags ON DELETE CASCADE,
+    vector   vector NOT NULL,
+    PRIMARY KEY (tag_id, model_id)
+);
+
+-- The number of a model, which is made when it is first used. Nothing where its vectors had another length before.
+CREATE FUNCTION embedding_model(of_name text, of_dimensions integer) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    found embedding_models;
+BEGIN
+    SELECT * INTO found FROM embedding_models WHERE name = of_name;
+    IF found.id IS NULL THEN
+        INSERT INTO embedding_models (name, dimensions) VALUES (of_name, of_dimensions) ON CONFLICT DO NOTHING;
+        SELECT * INTO found FROM embedding_models WHERE name = of_name;
+    END IF;
+    RETURN CASE WHEN found.dimensions = of_dimensions THEN found.id END;
+END $$;
+
+-- As before; connections stay with their documents.
+CREATE FUNCTION vectors_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE chunk_embeddings SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    UPDATE connections SET owner_id = NEW.owner_id
+    WHERE NEW.id IN (source_document, target_document) AND owner_id <> NEW.owner_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER vectors_follow AFTER UPDATE OF owner_id ON documents
+    FOR EACH ROW WHEN (OLD.owner_id <> NEW.owner_id) EXECUTE FUNCTION vectors_follow_document();

@@ -1,0 +1,207 @@
+-- uploads
+
+-- One attempt to bring bytes in. Its document exists only after it was finalized.
+CREATE TABLE uploads (
+    id             uuid PRIMARY KEY,
+    owner_id       uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    document_id    uuid NOT NULL,
+    process_id     uuid NOT NULL,
+    state          text NOT NULL DEFAULT 'pending'
+                   CHECK (state IN ('pending', 'uploaded', 'deduplicated', 'rejected', 'failed', 'deleted')),
+    is_canonical   boolean NOT NULL DEFAULT false,
+    duplicates     text NOT NULL CHECK (duplicates IN ('reuse', 'new', 'reject')),
+    filename       text NOT NULL,
+    content_type   text NOT NULL,
+    source_type    text NOT NULL,
+    source_url     text,
+    given          jsonb NOT NULL DEFAULT '{}',
+    claimed_bytes  bigint CHECK (claimed_bytes >= 0),
+    claimed_sha256 bytea CHECK (length(claimed_sha256) = 32),
+    incoming_key   text,
+    object_key     text,
+    bytes          bigint CHECK (bytes >= 0),
+    sha256         bytea CHECK (length(sha256) = 32),
+    error_code     text,
+    error_message  text,
+    created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    received_at    timestamptz,
+    finalized_at   timestamptz,
+    version_of     uuid,
+    CONSTRAINT canonical_is_uploaded CHECK (NOT is_canonical OR state = 'uploaded'),
+    CONSTRAINT error_when_refused CHECK ((error_code IS NOT NULL) = (state IN ('rejected', 'failed'))),
+    CONSTRAINT bytes_when_kept CHECK (state NOT IN ('uploaded', 'deduplicated') OR (sha256 IS NOT NULL AND bytes > 0))
+);
+
+COMMENT ON COLUMN uploads.incoming_key IS 'Where a presigned link lets the client write; never read after finalize.';
+COMMENT ON COLUMN uploads.object_key IS 'Where the received bytes are, written by the server alone.';
+COMMENT ON COLUMN uploads.given IS 'What came with it: title, attribution, tags.';
+COMMENT ON COLUMN uploads.version_of IS 'Any version of the document that this is to be a new version of.';
+
+-- Exactly one canonical upload for each content of an owner; a pending one claims nothing.
+CREATE UNIQUE INDEX uploads_canonical ON uploads (owner_id, sha256) WHERE is_canonical;
+CREATE INDEX uploads_pending ON uploads (owner_id, created_at) WHERE state = 'pending';
+CREATE INDEX uploads_document ON uploads (document_id);
+
+-- Give a document all that was made of its finished twin: the objects are shared, the rows are its own.
+CREATE FUNCTION copy_results(twin uuid, copy uuid, process uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := engine_now();
+    from_revision integer;
+BEGIN
+    UPDATE documents d SET
+        quality = t.quality, revision = 1, text_ready = t.text_ready, embeddings_ready = t.embeddings_ready,
+        needs_classification = t.needs_classification, page_count = t.page_count, word_count = t.word_count,
+        author = coalesce(d.author, t.author), language = t.language, document_date = t.document_date,
+        summary = t.summary, metadata = t.metadata || d.metadata, title = coalesce(d.title, t.title),
+        described = ARRAY(SELECT name FROM unnest(t.described) AS name
+                          WHERE NOT (name = 'title' AND d.title IS NOT NULL OR name = 'author' AND d.author IS NOT NULL)),
+        described_by = t.described_by, source_type = t.source_type, status = 'completed'
+    FROM documents t WHERE d.id = copy AND t.id = twin;
+    SELECT revision INTO from_revision FROM documents WHERE id = twin;
+    INSERT INTO document_tags (document_id, tag_id, made_by)
+    SELECT copy, tag_id, made_by FROM document_tags WHERE document_id = twin AND made_by IS NOT NULL;
+    INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type)
+    SELECT gen_random_uuid(), copy, process, kind, name, 1, key, content_type
+    FROM artifacts WHERE document_id = twin AND revision = from_revision AND revision > 0;
+    INSERT INTO pages (document_id, revision, number, label, char_start, char_end, width, height, bookmarks)
+    SELECT copy, 1, number, label, char_start, char_end, width, height, bookmarks
+    FROM pages WHERE document_id = twin AND revision = from_revision;
+    INSERT INTO chunks (id, document_id, revision, index, content, char_start, char_end, page_from, page_to,
+                        heading_path, word_count, themes, tone, importance, summary, made_by, seconds, boxes)
+    SELECT gen_random_uuid(), copy, 1, index, content, char_start, char_end, page_from, page_to,
+           heading_path, word_count, themes, tone, importance, summary, made_by, seconds, boxes
+    FROM chunks WHERE document_id = twin AND revision = from_revision;
+    INSERT INTO chunk_concepts (chunk_id, concept, importance)
+    SELECT mine.id, k.concept, k.importance
+    FROM chunks theirs JOIN chunks mine ON mine.document_id = copy AND mine.index = theirs.index
+    JOIN chunk_concepts k ON k.chunk_id = theirs.id
+    WHERE theirs.document_id = twin AND theirs.revision = from_revision;
+    INSERT INTO chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector)
+    SELECT e.model_id, mine.id, e.owner_id, copy, e.vector
+    FROM chunks theirs JOIN chunks mine ON mine.document_id = copy AND mine.index = theirs.index
+    JOIN chunk_embeddings e ON e.chunk_id = theirs.id
+    WHERE theirs.document_id = twin AND theirs.revision = from_revision;
+    INSERT INTO jobs (id, kind, owner_id, document_id, key, virtual_time, status, max_attempts, admitted, output,
+                      created_at, queued_at, completed_at)
+    SELECT process, k.name, d.owner_id, d.id, format('process:%s:1', d.id), 0, 'complete', k.max_attempts, false,
+           jsonb_build_object('reused', twin), at, at, at
+    FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
+END $$;
+
+-- What a person put right on a version is right on the next one, too. Its date is its own.
+CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE sql AS $$
+    UPDATE documents SET
+        collection_id = before.collection_id,
+        title = CASE WHEN title IS NULL AND 'title' = ANY (before.edited) THEN before.title ELSE title END,
+        author = CASE WHEN author IS NULL AND 'author' = ANY (before.edited) THEN before.author ELSE author END,
+        edited = ARRAY(SELECT name FROM unnest(before.edited) AS name
+                       WHERE name = 'tags' OR name = 'title' AND title IS NULL OR name = 'author' AND author IS NULL)
+    WHERE id = next;
+$$;
+
+-- Whoever brings something in may want a model to write its text: `given.extraction` goes to the job. Or it is a new version
+-- of a document that is there: what has the bytes of the newest version then changes nothing, so that it can be asked for
+-- twice; what has those of any other document is a version all the same, and shares its files. All else is as before.
+CREATE FUNCTION place_upload(upload uuid, of_owner uuid, content text, expected_key text, detected text, quota bigint)
+RETURNS TABLE (state text, document_id uuid, process_id uuid, duplicate_of uuid) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    u uploads;
+    newest documents;
+    twin record;
+    expired uuid;
+BEGIN
+    -- Nobody merges this owner into another meanwhile, and one at a time decides whose a content is.
+    PERFORM FROM owners WHERE id = of_owner FOR KEY SHARE;
+    PERFORM pg_advisory_xact_lock(hashtextextended(of_owner::text || content, 0));
+    SELECT * INTO u FROM uploads WHERE id = upload AND owner_id = of_owner FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no upload %', upload USING ERRCODE = 'no_data_found';
+    END IF;
+    IF u.state <> 'pending' OR u.object_key IS DISTINCT FROM expected_key THEN
+        RETURN;
+    END IF;
+
+    IF u.version_of IS NOT NULL THEN
+        -- The family and the twins in one turn and in order, as everybody takes them who changes several documents.
+        PERFORM FROM documents d
+        WHERE d.owner_id = of_owner AND (d.sha256 = u.sha256 OR d.family_id = (
+            SELECT family_id FROM documents WHERE id = u.version_of AND owner_id = of_owner AND deleted_at IS NULL))
+        ORDER BY d.id FOR NO KEY UPDATE;
+        SELECT n.* INTO newest FROM documents n JOIN documents named ON named.family_id = n.family_id
+        WHERE named.id = u.version_of AND named.owner_id = of_owner AND named.deleted_at IS NULL
+          AND n.owner_id = of_owner AND n.deleted_at IS NULL
+        ORDER BY n.version DESC LIMIT 1;
+        IF newest.id IS NULL THEN
+            RAISE EXCEPTION 'there is no document %', u.version_of USING ERRCODE = 'no_data_found';
+        END IF;
+    END IF;
+
+    SELECT d.id, d.process_id AS process, d.status, a.key INTO twin
+    FROM uploads c
+    JOIN documents d ON d.id = c.document_id
+    JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
+    WHERE c.owner_id = of_owner AND c.sha256 = u.sha256 AND c.is_canonical
+    FOR SHARE OF c, d, a;
+
+    IF twin.id IS NOT NULL AND u.duplicates = 'reject' THEN
+        RAISE EXCEPTION 'this content is document %', twin.id
+            USING ERRCODE = 'unique_violation', CONSTRAINT = 'uploads_canonical', DETAIL = twin.id::text;
+    END IF;
+    IF twin.id IS NOT NULL AND u.duplicates = 'reuse' AND (newest.id IS NULL OR newest.sha256 = u.sha256) THEN
+        UPDATE uploads SET state = 'deduplicated', document_id = coalesce(newest.id, twin.id),
+                           process_id = coalesce(newest.process_id, twin.process), object_key = NULL,
+                           finalized_at = clock_timestamp()
+        WHERE id = upload RETURNING * INTO u;
+        INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+        VALUES (u.process_id, 'deduplicated', of_owner, u.document_id, jsonb_build_object('upload', upload));
+        RETURN QUERY SELECT 'deduplicated', u.document_id, u.process_id, u.document_id;
+        RETURN;
+    END IF;
+
+    IF twin.id IS NULL THEN
+        -- Whoever held this content has nothing left of it, and is a twin from now on.
+        UPDATE uploads SET is_canonical = false WHERE owner_id = of_owner AND sha256 = u.sha256 AND is_canonical
+        RETURNING document_id INTO expired;
+        INSERT INTO objects (key, bytes, sha256) VALUES (u.object_key, u.bytes, u.sha256);
+    END IF;
+    INSERT INTO documents (id, owner_id, process_id, title, author, filename, content_type, source_type, source_url, sha256,
+                           bytes, metadata, duplicate_of, last_revision, family_id, version)
+    VALUES (u.document_id, of_owner, u.process_id, u.given ->> 'title', u.given ->> 'author', u.filename, u.content_type,
+            detected, u.source_url, u.sha256, u.bytes, u.given - '{title,author,extraction}'::text[], twin.id, 1, newest.family_id,
+            coalesce((SELECT max(version) + 1 FROM documents WHERE family_id = newest.family_id), 1));
+    IF quota < (SELECT bytes FROM owner_usage WHERE owner_id = of_owner) THEN
+        RAISE EXCEPTION 'more than % bytes', quota USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    INSERT INTO artifacts (id, document_id, kind, key, content_type)
+    VALUES (gen_random_uuid(), u.document_id, 'source', coalesce(twin.key, u.object_key), u.content_type);
+    UPDATE uploads SET state = 'uploaded', is_canonical = twin.id IS NULL, finalized_at = clock_timestamp(),
+                       object_key = CASE WHEN twin.id IS NULL THEN object_key END
+    WHERE id = upload;
+    IF expired IS NOT NULL THEN
+        UPDATE documents SET duplicate_of = u.document_id, updated_at = clock_timestamp() WHERE id = expired;
+    END IF;
+    IF newest.id IS NOT NULL THEN
+        PERFORM inherit_corrections(newest, u.document_id);
+    END IF;
+
+    -- What a model should write is not what the twin has.
+    IF twin.status = 'completed' AND NOT u.given ? 'extraction' THEN
+        PERFORM copy_results(twin.id, u.document_id, u.process_id);
+    ELSE
+        PERFORM enqueue_jobs(jsonb_build_array(jsonb_build_object(
+            'id', u.process_id, 'kind', 'process_document', 'owner_id', of_owner, 'document_id', u.document_id,
+            'key', format('process:%s:1', u.document_id), 'input',
+            jsonb_strip_nulls(jsonb_build_object('revision', 1, 'extraction', u.given ->> 'extraction')))));
+    END IF;
+    IF newest.id IS NOT NULL THEN
+        -- After the results of a twin: a tag that was found there may be one that a person gave here.
+        INSERT INTO document_tags (document_id, tag_id)
+        SELECT u.document_id, tag_id FROM document_tags WHERE document_id = newest.id AND made_by IS NULL
+        ON CONFLICT (document_id, tag_id) DO UPDATE SET made_by = NULL;
+        INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+        SELECT newest.process_id, 'superseded', of_owner, newest.id,
+               jsonb_build_object('document', id, 'version', version) FROM documents WHERE id = u.document_id;
+    END IF;
+    RETURN QUERY SELECT 'uploaded', u.document_id, u.process_id, twin.id;
+END $$;
