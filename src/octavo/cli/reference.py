@@ -43,7 +43,7 @@ ERRORS = (
     "octavo.library.changes",
     "octavo.library.collections",
     "octavo.library.conversions",
-    "octavo.library.embedding",
+    "octavo.describe.embedding",
     "octavo.library.files",
     "octavo.library.versions",
     "octavo.storage.errors",

@@ -14,9 +14,9 @@ from octavo.connect.neighbours import needs_index
 from octavo.core.errors import RETRY_RULES, OctavoError
 from octavo.core.json import JSON
 from octavo.database import Connection
+from octavo.describe.embedding import embedding_model
 from octavo.jobs.queue import NewJob, enqueue
 from octavo.jobs.run import LeaseLost, Run
-from octavo.library.embedding import name_of_model
 from octavo.pipeline.index_vectors import KIND as INDEX
 from octavo.pipeline.tools import Tools
 
@@ -36,7 +36,7 @@ class Connecting:
         outcome, model = steps.Outcome(), ""
         async with self._tools.database.connection() as connection:
             chunks = await steps.passages_of(connection, self._document)
-            chosen = await steps.find_model(connection, self._document, name_of_model(self._tools.settings))
+            chosen = await steps.find_model(connection, self._document, embedding_model(self._tools.settings))
             owner = self._run.job.owner_id
             among = await steps.open_field(connection, owner, self._document, chosen) if chosen else None
             if among and await needs_index(connection, among):

@@ -1,36 +1,26 @@
-"""Gives the tags of a document their vectors, so that tags like them can be found. No document waits for it."""
+"""Job kind that embeds the tags of a document, so that similar tags can be found. No document waits for it."""
 
 from __future__ import annotations
 
-from octavo.ai.contract import Caller
 from octavo.core.json import JSON
-from octavo.database import Connection, fetch_rows, load_queries
+from octavo.database import Connection
+from octavo.describe.embedding import embed_new_tags
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
-from octavo.library.embedding import name_of_model
-from octavo.pipeline.embedding import save_tag_vectors
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.run import ClaimedJob, Run
 from octavo.pipeline.tools import Tools
 
-QUERIES = load_queries("enriching")
+EMBED_TAGS = "embed_tags"
 
 
 async def embed_tags(run: Run[Tools]) -> JSON:
-    job, tools = run.job, run.tools
-    values = {"document": job.document_id, "model": name_of_model(tools.settings)}
-    async with tools.database.connection() as connection:
-        tags = await fetch_rows(connection, QUERIES.unembedded_tags, values)
-    if not tags:
-        return {"tags": 0}
-    caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token)
-    answered = await tools.gateway.embed([tag["name"] for tag in tags], caller)
-
-    async def work() -> JSON:
-        return {"tags": len(tags)}
-
-    async def save(connection: Connection, _made: JSON) -> None:
-        await save_tag_vectors(connection, [tag["id"] for tag in tags], answered.output)
-
-    return await run.stage("embedded", work, save=save)
+    return await embed_new_tags(run, run.tools)
 
 
-KIND = JobKind("embed_tags", embed_tags, time_limit_seconds=90)
+async def enqueue_embed_tags(connection: Connection, job: ClaimedJob) -> None:
+    """Enqueue one job for each attempt of the job that tagged the document."""
+    key = f"tags:{job.id}:{job.lease_token}"
+    await enqueue(connection, [NewJob(EMBED_TAGS, job.owner_id, key=key, document_id=job.document_id)])
+
+
+KIND = JobKind(EMBED_TAGS, embed_tags, time_limit_seconds=90)

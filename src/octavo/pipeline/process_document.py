@@ -30,6 +30,8 @@ from octavo.core.extraction import Extraction
 from octavo.core.ids import new_id
 from octavo.core.json import JSON
 from octavo.database import Connection, load_queries
+from octavo.describe.saving import whole_date
+from octavo.describe.stages import STAGES, DocumentDescriber, DocumentText
 from octavo.extract.bookmarks import bookmarks_by_page
 from octavo.extract.chunks.chunking import Chunk
 from octavo.extract.chunks.steps import chunk_in_sandbox
@@ -41,9 +43,8 @@ from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import LeaseLost, Run, Save
 from octavo.library.changes import CHUNKED, FETCHED, SourceGone
 from octavo.library.changes import KIND as NAME
-from octavo.library.descriptions import whole_date
 from octavo.library.pictures import PICTURED
-from octavo.pipeline.describing import STAGES, Describing
+from octavo.pipeline.embed_tags import enqueue_embed_tags
 from octavo.pipeline.fetching import Given, as_given, fetch_source
 from octavo.pipeline.pdf_pages import read_pdf
 from octavo.pipeline.picture_sheets import UNREADABLE, fit_picture, read_picture, unreadable_picture
@@ -126,7 +127,9 @@ async def process_document(run: Run[Tools]) -> JSON:
             failure = error
     chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
     await analyse_unasked(run, source.id)
-    await Describing(run, source.id, wanted.revision, wanted.generation, work.picture).describe(failure)
+    text = DocumentText(source.id, wanted.revision, wanted.generation, work.picture)
+    describer = DocumentDescriber(run, run.tools, text, partial(enqueue_embed_tags, job=run.job))
+    await describer.describe(failure)
     return {"chunks": chunks}
 
 

@@ -342,7 +342,7 @@ def test_what_is_cancelled_fails_and_a_retry_goes_on(console: Console) -> None:
 def test_vectors_that_nothing_lacks_are_not_made_and_unknown_models_are_refused(console: Console) -> None:
     console.add(write("a.md"))  # nobody has read it yet, so there is nothing to make vectors of
     assert console.read("reembed", "--model", "local") == {"queued": 0}
-    assert "There is no such model" in console.refuse("reembed", "--model", "nobody:nothing")
+    assert "Unknown model" in console.refuse("reembed", "--model", "nobody:nothing")
 
 
 def test_a_locked_pdf_is_retried_with_its_password(console: Console) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.library.embedding import reembed
+from octavo.describe.embedding import reembed
 from octavo.web.api import problems
 from octavo.web.parts import PartsOf, Writing
 

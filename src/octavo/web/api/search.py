@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from octavo.core.pages import Page
+from octavo.describe.embedding import embedding_model
 from octavo.library.documents import show_document
-from octavo.library.embedding import name_of_model
 from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Found, Mode, find_page
 from octavo.search.contract import Related, SimilarTag
 from octavo.search.related import MOST_RELATED, related_documents, similar_tags
@@ -55,7 +55,7 @@ async def search(  # noqa: PLR0917 - query parameters
 @router.get("/documents/{document}/related", responses=problems(401, 404, 422))
 async def related(parts: PartsOf, caller: Reading, document: UUID, limit: Few = MOST_RELATED) -> Page[Related]:
     """Your documents that are about the same things, the most similar first."""
-    model = name_of_model(parts.settings)
+    model = embedding_model(parts.settings)
     async with parts.database.transaction() as connection:
         await show_document(connection, caller.owner_id, document)
         return Page(await related_documents(connection, caller.owner_id, document, model, limit), None)
@@ -64,6 +64,6 @@ async def related(parts: PartsOf, caller: Reading, document: UUID, limit: Few = 
 @router.get("/tags/similar", responses=problems(401, 422))
 async def similar(parts: PartsOf, caller: Reading, name: Word, limit: Few = MOST_RELATED) -> Page[SimilarTag]:
     """Your tags that mean nearly the same as this one."""
-    model = name_of_model(parts.settings)
+    model = embedding_model(parts.settings)
     async with parts.database.connection() as connection:
         return Page(await similar_tags(connection, caller.owner_id, name, model, limit), None)

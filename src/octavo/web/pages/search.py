@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from octavo.core.errors import OctavoError
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.describe.saving import whole_date
 from octavo.library.collections import list_collections, list_tags
-from octavo.library.descriptions import whole_date
 from octavo.search import Filters, Found, Hit, Mode, find_page
 from octavo.web.pages import render
 from octavo.web.pages.frame import Frame, FrameFor

@@ -11,9 +11,9 @@ from typing import Literal
 
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget
 from octavo.core.states import JobStatus
+from octavo.describe.embedding import EMBED_DOCUMENT as EMBEDDING
 from octavo.jobs.views import JobView
 from octavo.library.documents import Document
-from octavo.library.embedding import KIND as EMBEDDING
 from octavo.web.pages.wording import count_of, format_date, format_eta, format_span
 
 Tone = Literal["", "run", "ok", "warn", "bad"]

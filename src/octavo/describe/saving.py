@@ -1,4 +1,4 @@
-"""What was found out about a document: it fills in what neither a person nor the file said, and never more."""
+"""Saves the description of a document. It only fills fields that neither a person nor the file itself has set."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from octavo.library.collections import clean_label
 QUERIES = load_queries("documents")
 
 
-async def describe_document(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
-    """In the caller's transaction; answers whether the document got tags."""
+async def save_description(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
+    """Write in the caller's transaction. Returns whether the document got tags."""
     values: dict[str, Any] = {
         "document": document,
         "title": insight.title,
@@ -33,25 +33,25 @@ async def describe_document(connection: Connection, document: UUID, insight: Doc
     row = await (await connection.execute(QUERIES.describe, values)).fetchone()
     if row is None or not row[1]:
         return False
-    return await _tag(connection, row[0], document, insight.tags, made_by)
+    return await _add_tags(connection, row[0], document, insight.tags, made_by)
 
 
-async def _tag(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:
-    """Tags of the owner that are there already are used again, whoever made them and however they were spelt."""
+async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:
+    """Reuse the owner's existing tags, regardless of who made them and of differences in spelling."""
     await connection.execute(QUERIES.forget_described_tags, {"document": document})
     if not names:
         return False
-    wanted = [clean_label(name, "tag") for name in names]
-    values = {"owner": owner, "ids": [new_id() for _ in wanted], "names": wanted}
+    labels = [clean_label(name, "tag") for name in names]
+    values = {"owner": owner, "ids": [new_id() for _ in labels], "names": labels}
     tags = [row[0] for row in await (await connection.execute(QUERIES.ensure_tags, values)).fetchall()]
     await connection.execute(QUERIES.add_described_tags, {"document": document, "tags": tags, "made_by": made_by})
     return True
 
 
-def whole_date(given: str | None) -> date | None:
-    """A day as the database keeps it; a year or a month alone is not one, and neither is 30 February."""
-    if not given or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", given):
+def whole_date(text: str | None) -> date | None:
+    """A full ISO date. Returns None for a year or a month alone, and for impossible dates such as 30 February."""
+    if not text or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
         return None
     with suppress(ValueError):
-        return date.fromisoformat(given)
+        return date.fromisoformat(text)
     return None

@@ -1,4 +1,4 @@
--- name: passages(document, revision)
+-- name: chunks(document, revision)
 -- The text of a document in pieces, in order.
 SELECT id, content, heading_path FROM chunks WHERE document_id = :document AND revision = :revision ORDER BY index;
 

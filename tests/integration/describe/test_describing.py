@@ -18,11 +18,11 @@ from PIL import Image
 from octavo.ai.gateway import Gateway
 from octavo.ai.opening import open_gateway
 from octavo.core.settings import Settings
+from octavo.describe import stages
+from octavo.describe.embedding import reembed
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import Chunk, list_chunks
-from octavo.library.embedding import reembed
-from octavo.pipeline import describing
 from tests.support.fake_ai import FakeAnthropic, FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble
 from tests.support.library import Desk
@@ -110,8 +110,8 @@ async def test_without_a_key_a_document_is_described_here(
 async def test_long_texts_are_described_in_parts_and_only_what_is_missing_is_made(
     desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(describing, "PASSAGES_AT_ONCE", 2)
-    monkeypatch.setattr(describing, "VECTORS_AT_ONCE", 3)
+    monkeypatch.setattr(stages, "CHUNKS_PER_DESCRIPTION", 2)
+    monkeypatch.setattr(stages, "CHUNKS_PER_EMBEDDING", 3)
     document = await add(desk, owner, "book.md", BOOK.encode())
     async with working(desk, sandbox, folder):
         await finished(desk, owner, document)

@@ -1,0 +1,124 @@
+"""Adds missing vectors to documents that are already described, for any model, without extracting the file again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+from uuid import UUID
+
+from octavo.ai.contract import LOCAL, Caller
+from octavo.ai.gateway import Gateway
+from octavo.ai.models import Model, line_of, read_model
+from octavo.ai.vectors import Vectors
+from octavo.core.errors import BadInput
+from octavo.core.json import JSON
+from octavo.core.settings import Settings
+from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors, save_tag_vectors
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.run import Run
+
+QUERIES = load_queries("describe")
+EMBED_DOCUMENT = "embed_document"
+# One call, and one part that is committed on its own.
+CHUNKS_PER_CALL = 100
+
+Finish: TypeAlias = Callable[[Connection, str], Awaitable[None]]
+Write: TypeAlias = Callable[[Connection], Awaitable[None]]
+
+
+class EmbeddingTools(Protocol):
+    """The part of a worker's tools that embedding needs."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def database(self) -> Database: ...
+    @property
+    def gateway(self) -> Gateway: ...
+
+
+class UnknownModel(BadInput):
+    """Unknown model. Use provider:model with one of OCTAVO_PROVIDERS, or local."""
+
+    code = "UNKNOWN_MODEL"
+    status = 404
+
+
+def embedding_model(settings: Settings, requested: str | None = None) -> str:
+    """The label under which vectors of the requested model, or of the configured one, are stored."""
+    from octavo.language import NAME
+
+    model = _resolve(settings, requested)
+    return NAME if model.provider == LOCAL else str(model)
+
+
+def _resolve(settings: Settings, requested: str | None) -> Model:
+    if requested is None:
+        return line_of(settings).embedding
+    model = read_model(requested)
+    is_local = model.provider == LOCAL
+    if is_local is bool(model.name) or (not is_local and model.provider not in settings.providers):
+        raise UnknownModel
+    return model
+
+
+async def reembed(connection: Connection, owner: UUID, settings: Settings, requested: str | None = None) -> int:
+    """Enqueue a job for each document that lacks vectors of the model. Returns the number of documents."""
+    values = {"owner": owner, "model": embedding_model(settings, requested), "kind": EMBED_DOCUMENT}
+    rows = await (await connection.execute(QUERIES.documents_to_embed, values)).fetchall()
+    job_input: dict[str, JSON] = {"model": requested} if requested else {}
+    await enqueue(connection, [NewJob(EMBED_DOCUMENT, owner, {**job_input}, document_id=row[0]) for row in rows])
+    return len(rows)
+
+
+async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: str | None, finish: Finish) -> JSON:
+    """Embed the chunks of the job's document that have no vector of the model yet.
+
+    `finish` gets the model's label and runs in the transaction that stores the last vectors.
+    """
+    job, model = run.job, embedding_model(tools.settings, requested)
+    chunks = await load_chunks(tools.database, QUERIES.unembedded, document=job.document_id, model=model)
+    caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token)
+    for start in range(0, len(chunks), CHUNKS_PER_CALL):
+        part = chunks[start : start + CHUNKS_PER_CALL]
+        answer = await tools.gateway.embed([chunk.content for chunk in part], caller, requested)
+        is_last = start + len(part) == len(chunks)
+        await _store_part(run, part, answer.output, (lambda connection: finish(connection, model)) if is_last else None)
+        await run.progress(start + len(part), len(chunks), "passages", "embedding")
+    return {"passages": len(chunks), "model": model}
+
+
+async def _store_part(run: Run[Any], chunks: Sequence[StoredChunk], vectors: Vectors, finish: Write | None) -> None:
+    """Chunks with a vector are not selected again, so the id of the first chunk is a safe name for the part."""
+
+    async def work() -> JSON:
+        return len(chunks)
+
+    async def save(connection: Connection, _made: JSON) -> None:
+        await save_chunk_vectors(connection, [chunk.id for chunk in chunks], vectors)
+        await connection.execute(QUERIES.set_embeddings_ready_if_whole, {"document": run.job.document_id})
+        if finish:
+            await finish(connection)
+
+    await run.stage("embedding", work, part=str(chunks[0].id), save=save)
+
+
+async def embed_new_tags(run: Run[Any], tools: EmbeddingTools) -> JSON:
+    """Embed the tags of the job's document that have no vector of the configured model yet."""
+    job = run.job
+    values = {"document": job.document_id, "model": embedding_model(tools.settings)}
+    async with tools.database.connection() as connection:
+        tags = await fetch_rows(connection, QUERIES.unembedded_tags, values)
+    if not tags:
+        return {"tags": 0}
+    caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token)
+    answer = await tools.gateway.embed([tag["name"] for tag in tags], caller)
+
+    async def work() -> JSON:
+        return {"tags": len(tags)}
+
+    async def save(connection: Connection, _made: JSON) -> None:
+        await save_tag_vectors(connection, [tag["id"] for tag in tags], answer.output)
+
+    return await run.stage("embedded", work, save=save)
