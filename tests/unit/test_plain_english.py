@@ -1,0 +1,147 @@
+"""Everything a person reads is plain English: no phrase that docs/glossary.md replaces by an ordinary word."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.tree import ROOT, SOURCE
+
+BANNED = re.compile(
+    r"""
+    \b(?:anew|whoever|whatever|whichever|stands)\b
+    | \bin\ line\b(?!\ (?:with|comments?|break)|s)
+    | (?<!there\ )\b(?:is|are|was|were)\ no\ (?!longer\b|more\b|later\b|earlier\b|less\b|worse\b|better\b)\w+
+    | \bby\ (?:itself|themselves)\b
+    | \b(?:is|are|was|were|been|being)\ (?:told|said)\b
+    | \bmay\ not\ be\b
+    | \bcomes?\ along\b
+    | \bof\ (?:one['’]s|its|their|his|your|our)\ own\b
+    | \bat\ once\b
+    | \b(?:say|says|tell|tells|ask|asks)\ of\b
+    | (?:^|(?<=[.:;!]\ ))(?:Who|What\ (?:is|was|are|were))\ (?=[^?]*[.;:](?:\s|$))
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+SOURCES = SOURCE / "octavo"
+PROSE = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+# The glossary and the rule itself have to name the phrases.
+EXEMPT = {ROOT / "docs" / "glossary.md"}
+# Prompts are sent to models and have versions of their own; samples are documents.
+NOT_OURS = {"prompts", "samples"}
+FEWEST_WORDS = 3
+
+
+def python_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """All docstrings, and all other string constants long enough to be read by a person."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) >= FEWEST_WORDS:
+            yield node.lineno, node.value
+
+
+def markdown_text(text: str) -> str:
+    """The prose alone: code, addresses and indented blocks are blanked, so that line numbers stay right."""
+    code = r"```.*?```|`[^`\n]*`|\]\([^)\n]*\)|^ {4}[^\n]*$"
+    return re.sub(code, _blank, text, flags=re.DOTALL | re.MULTILINE)
+
+
+def template_text(text: str) -> str:
+    """The words of a page: what Jinja computes, comments in the markup and style sheets are blanked."""
+    code = r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->|<(script|style)\b.*?</\1>"
+    return re.sub(code, _blank, text, flags=re.DOTALL)
+
+
+def comments_of_sql(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        _, dashes, comment = line.partition("--")
+        if dashes and not comment.strip().startswith("name:"):
+            yield number, comment.strip()
+
+
+def _blank(found: re.Match[str]) -> str:
+    return "".join("\n" if letter == "\n" else " " for letter in found[0])
+
+
+def _files(pattern: str) -> list[Path]:
+    return sorted(path for path in SOURCES.rglob(pattern) if not NOT_OURS & set(path.parts))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    yield from enumerate(text.splitlines(), 1)
+
+
+def texts() -> Iterator[tuple[Path, int, str]]:
+    """Every text that somebody reads, with its file and line."""
+    for path in _files("*.py"):
+        yield from ((path, *text) for text in python_texts(path))
+    for path in _files("*.html"):
+        yield from ((path, *text) for text in _lines(template_text(path.read_text())))
+    for path in _files("*.js"):
+        yield from ((path, *text) for text in _lines(path.read_text()))
+    for path in _files("*.sql"):
+        yield from ((path, *text) for text in comments_of_sql(path))
+    for path in PROSE:
+        if path not in EXEMPT:
+            yield from ((path, *text) for text in _lines(markdown_text(path.read_text())))
+
+
+def banned_phrases() -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{line}: {found[0]!r} in {' '.join(text.split())[:100]!r}"
+        for path, line, text in texts()
+        for found in BANNED.finditer(text)
+    ]
+
+
+def test_what_people_read_has_no_banned_phrase() -> None:
+    found = banned_phrases()
+    assert not found, f"{len(found)} banned phrases; docs/glossary.md has the plain words:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The text is written anew.",
+        "Whoever comes later waits.",
+        "The job stands in the table.",
+        "51st in line",
+        "This is no whole number",
+        "It is tried again by itself.",
+        "The owner is told.",
+        "A name may not be empty.",
+        "Who asks pays for it.",
+        "All of it at once.",
+        "A process of its own.",
+        "What is large belongs in the input.",
+    ],
+)
+def test_the_old_phrases_are_found(text: str) -> None:
+    assert BANNED.search(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There is no document with this id.",
+        "The job is no longer in the queue.",
+        "This is in line with RFC 9457.",
+        "Who can read it?",
+        "A name must not be empty.",
+    ],
+)
+def test_ordinary_sentences_pass(text: str) -> None:
+    assert not BANNED.search(text)
+
+
+if __name__ == "__main__":
+    sys.stdout.write("".join(f"{line}\n" for line in banned_phrases()))
