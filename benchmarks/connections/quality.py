@@ -16,10 +16,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from benchmarks.connections.passages import written_pairs
-from octavo.connect.contract import Pair, Piece
 from octavo.connect.contradiction import find_contradictions
-from octavo.connect.evidence import Readings
-from octavo.connect.steps import MOST_COMPARED
+from octavo.connect.detection import MOST_COMPARED
+from octavo.connect.engine_types import ChunkPair, ComparableChunk
+from octavo.connect.evidence import ClaimCache
 from octavo.language import describe
 from octavo.language.inputs import Passage, Source
 
@@ -48,7 +48,7 @@ Case = tuple[str, str, bool, str]
 def judge(cases: Iterable[Case]) -> Score:
     score = Score()
     for first, second, contradicts, name in cases:
-        found = find_contradictions([Pair(as_piece(first), as_piece(second), 1.0)], Readings())
+        found = find_contradictions([ChunkPair(as_piece(first), as_piece(second), 1.0)], ClaimCache())
         if found and contradicts:
             score.right += 1
         elif found:
@@ -58,11 +58,11 @@ def judge(cases: Iterable[Case]) -> Score:
     return score
 
 
-def as_piece(text: str) -> Piece:
+def as_piece(text: str) -> ComparableChunk:
     """With its concepts and tone, as a document has them."""
     (insight,) = describe(Source([Passage(text)])).chunks
     concepts = {concept.text: concept.importance for concept in insight.concepts}
-    return Piece(uuid4(), uuid4(), text, concepts, polarity=insight.tone.polarity)
+    return ComparableChunk(uuid4(), uuid4(), text, concepts, polarity=insight.tone.polarity)
 
 
 def sick(folder: Path) -> Iterator[Case]:
@@ -83,16 +83,16 @@ def seconds_for_a_document() -> float:
     """A hundred passages of 300 words, each with as many others as the job looks at; all of them are read anew."""
     texts = [f"{one.first} {one.second}" for one in written_pairs()]
     long = [" ".join(texts[(number + step) % len(texts)] for step in range(3)) for number in range(len(texts))]
-    sources = [Piece(uuid4(), uuid4(), long[number % len(long)]) for number in range(PASSAGES)]
-    others = [Piece(uuid4(), uuid4(), long[(7 * number) % len(long)]) for number in range(3 * PASSAGES)]
+    sources = [ComparableChunk(uuid4(), uuid4(), long[number % len(long)]) for number in range(PASSAGES)]
+    others = [ComparableChunk(uuid4(), uuid4(), long[(7 * number) % len(long)]) for number in range(3 * PASSAGES)]
     pairs = [
-        Pair(source, others[(place * MOST_COMPARED + step) % len(others)], 0.6)
+        ChunkPair(source, others[(place * MOST_COMPARED + step) % len(others)], 0.6)
         for place, source in enumerate(sources)
         for step in range(MOST_COMPARED)
     ]
-    find_contradictions(pairs[:20], Readings())  # loads what is loaded once
+    find_contradictions(pairs[:20], ClaimCache())  # loads what is loaded once
     began = time.process_time()
-    find_contradictions(pairs, Readings())
+    find_contradictions(pairs, ClaimCache())
     return time.process_time() - began
 
 

@@ -19,9 +19,17 @@ import numpy as np
 import psycopg
 
 from benchmarks.search.library import empty_database, new_owner
-from octavo.connect.indexing import build_index
-from octavo.connect.neighbours import Field, Model, Neighbour, find_exactly, find_neighbours, is_small, needs_index
-from octavo.connect.steps import MOST_NEIGHBOURS
+from octavo.connect.detection import MOST_NEIGHBOURS
+from octavo.connect.neighbours import (
+    EmbeddingModel,
+    Neighbour,
+    SearchScope,
+    build_index,
+    find_exactly,
+    find_neighbours,
+    is_small,
+    needs_index,
+)
 from octavo.database import Connection, Database
 
 SIZES = (1_000, 10_000, 100_000, 200_000)
@@ -80,11 +88,11 @@ def passages(documents: list[UUID], count: int) -> Iterator[tuple[UUID, UUID, in
         yield uuid5(document, str(number)), document, number % PASSAGES_A_DOCUMENT
 
 
-async def measure(info: str, owner: UUID, model: Model) -> tuple[float, float, float, str]:
+async def measure(info: str, owner: UUID, model: EmbeddingModel) -> tuple[float, float, float, str]:
     """Seconds of processors and of the clock, share of the true neighbours that was found, and how it was done."""
     document = uuid5(owner, "document 0")
     chunks = [uuid5(document, str(number)) for number in range(PASSAGES_A_DOCUMENT)]
-    field = Field(owner, model, [document])
+    field = SearchScope(owner, model, [document])
     async with Database(info) as database:
         async with database.connection() as connection:
             indexed = await needs_index(connection, field)
@@ -121,7 +129,7 @@ def processor_seconds(info: str) -> float:
     return time.process_time() + used / os.sysconf("SC_CLK_TCK")
 
 
-async def _is_large(connection: Connection, field: Field) -> bool:
+async def _is_large(connection: Connection, field: SearchScope) -> bool:
     return not await is_small(connection, field)
 
 
@@ -132,7 +140,7 @@ def main(*sizes: int) -> int:
             owners: dict[float, UUID] = {}
             with psycopg.connect(info, autocommit=True) as connection:
                 row = connection.execute("SELECT embedding_model(%s, %s)", (NAME, DIMENSIONS)).fetchone()
-                model = Model(row[0] if row else 0, NAME, DIMENSIONS)
+                model = EmbeddingModel(row[0] if row else 0, NAME, DIMENSIONS)
                 vectors = Vectors()
                 for share in (*SHARES, 1 - sum(SHARES)):
                     owners[share] = new_owner(connection)

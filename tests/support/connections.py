@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
-from octavo.connect.contract import Engine, digest_of
+from octavo.connect.engine_types import Engine, digest_of
 from octavo.core.ids import new_id
 
 Execute = Callable[..., Awaitable[object]]

@@ -1,1 +1,1 @@
-"""What passages of an owner's documents have to do with each other: engines (pure), candidates, what is kept."""
+"""Connections between chunks of an owner's documents: candidate search, three pure engines, and storage."""

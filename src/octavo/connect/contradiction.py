@@ -1,7 +1,8 @@
-"""What cannot both be true: clauses of two passages that speak of the same, and deny, oppose, count or date it.
+"""The contradiction engine: clauses of two chunks about the same thing that cannot both be true.
 
-Rules find it, so it is only possible until a model or a person confirms it. They would rather miss one than cry wolf:
-what is doubted, asked, planned, said of a part, of another time or of somebody else is passed over.
+They differ in a negation, an antonym, a number, a date or their tone. Rules only find possible contradictions; a model
+or a person confirms them. Precision matters more than recall: statements that are doubted, asked, planned, or about a
+part, another time or somebody else are skipped.
 """
 
 from __future__ import annotations
@@ -12,65 +13,66 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from octavo.connect.claims import Claim
-from octavo.connect.contract import Engine, Found, Pair, Status
-from octavo.connect.evidence import Readings, quote_of
-from octavo.connect.roots import as_root, weigh
+from octavo.connect.engine_types import ChunkPair, DetectedConnection, Engine, Status
+from octavo.connect.english_words import ANTONYMS, NOT_NEGATED, PREFIXES, SCOPES, SIBLINGS, as_root, weigh
+from octavo.connect.evidence import ClaimCache, quote_of
 from octavo.connect.similarity import shared_concepts
-from octavo.connect.wording import ANTONYMS, NO_DENIALS, PREFIXES, SCOPES, SIBLINGS
 from octavo.language.tone import polarity_of
 from octavo.language.words import root
 
-# Share of the words' weight that two clauses must have in common, of the shorter and of the longer one.
+# Minimum share of word weight that two clauses have in common, relative to the lighter and to the heavier one.
 LEAST_OF_SHORTER, LEAST_OF_LONGER = 0.6, 0.4
 SAME_CLAIM = 0.85
 LEAST_SHARED = 2
-# Of a word that another one may be the denial of.
+# Minimum length of a word that a prefix can negate.
 LEAST_LETTERS = 3
-# Share of what is denied that the other side need not speak of.
-MOST_DENIED_BESIDE = 0.2
-# How far passages and clauses must lean to either side.
+# Maximum share of the denied words that the other chunk does not mention.
+MOST_DENIED_ELSEWHERE = 0.2
+# Minimum absolute polarity of chunks and of clauses.
 LEAST_TONE, LEAST_CLAUSE_TONE = 0.2, 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class Conflict:
+    """Two claims that cannot both be true."""
+
     kind: str
     strength: float
     mine: Claim
     theirs: Claim
-    words: str
+    explanation: str
 
 
-def find_contradictions(pairs: Iterable[Pair], readings: Readings) -> list[Found]:
-    """The strongest of each pair of passages."""
+def find_contradictions(pairs: Iterable[ChunkPair], claim_cache: ClaimCache) -> list[DetectedConnection]:
+    """The strongest contradiction of each pair of chunks."""
     found = (
-        contradict(pair, readings)
+        contradict(pair, claim_cache)
         for pair in pairs
-        if readings.is_understood(pair.source) and readings.is_understood(pair.target)
+        if claim_cache.is_supported(pair.source) and claim_cache.is_supported(pair.target)
     )
     return [one for one in found if one]
 
 
-def contradict(pair: Pair, readings: Readings) -> Found | None:
-    mine, theirs = readings.claims(pair.source), readings.claims(pair.target)
-    clashes = [
-        clash
-        for clash in (*_clashes(pair, readings), *_opposite_tones(pair, mine, theirs))
-        if not _said_on_both_sides(clash, mine, theirs)
+def contradict(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection | None:
+    mine, theirs = claim_cache.claims(pair.source), claim_cache.claims(pair.target)
+    conflicts = [
+        conflict
+        for conflict in (*_conflicts(pair, claim_cache), *_opposite_tones(pair, mine, theirs))
+        if not _is_claimed_by_both(conflict, mine, theirs)
     ]
-    if not clashes:
+    if not conflicts:
         return None
-    best = max(clashes, key=lambda clash: clash.strength)
+    best = max(conflicts, key=lambda conflict: conflict.strength)
     spans = quote_of(pair.source, best.mine), quote_of(pair.target, best.theirs)
     detail = {"kind": best.kind}
-    return Found(
-        Engine.CONTRADICTION, pair, round(best.strength, 3), *spans, best.words, Status.POSSIBLE, detail=detail
+    return DetectedConnection(
+        Engine.CONTRADICTION, pair, round(best.strength, 3), *spans, best.explanation, Status.POSSIBLE, detail=detail
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """Two clauses of two passages that share words. `known` is what both passages speak of, anywhere."""
+class ClausePair:
+    """Two clauses about the same thing. `known` are the words that occur anywhere in both chunks."""
 
     one: Claim
     other: Claim
@@ -80,28 +82,31 @@ class Meeting:
     known: frozenset[str]
 
     @property
-    def spoken_of(self) -> frozenset[str]:
-        """Words that both passages know."""
-        return self.shared | self.known | _flat(self.opposed)
+    def common_words(self) -> frozenset[str]:
+        """Words that both chunks contain, or contain the antonym of."""
+        return self.shared | self.known | _words_of(self.opposed)
 
 
-def _clashes(pair: Pair, readings: Readings) -> Iterator[Clash]:
-    """Only clauses that share a word are looked at; which do is known before."""
-    mine, theirs = readings.claims(pair.source), readings.claims(pair.target)
-    my_places, their_places = readings.places(pair.source), readings.places(pair.target)
+def _conflicts(pair: ChunkPair, claim_cache: ClaimCache) -> Iterator[Conflict]:
+    """Compare clauses that share a word; an index of words avoids comparing all with all."""
+    mine, theirs = claim_cache.claims(pair.source), claim_cache.claims(pair.target)
+    my_places, their_places = claim_cache.places(pair.source), claim_cache.places(pair.target)
     known = frozenset(my_places.keys() & their_places.keys())
-    meeting = dict[int, set[int]]()
+    candidates = dict[int, set[int]]()
     for word in known:
         for place in my_places[word]:
-            meeting.setdefault(place, set()).update(their_places[word])
-    for place in sorted(meeting):
-        for other in sorted(meeting[place]):
-            if met := _meet(mine[place], theirs[other], known):
-                yield from _clash_of(met)
+            candidates.setdefault(place, set()).update(their_places[word])
+    for place in sorted(candidates):
+        for other in sorted(candidates[place]):
+            if clauses := _match_clauses(mine[place], theirs[other], known):
+                yield from _conflict_of(clauses)
 
 
-def _meet(one: Claim, other: Claim, known: frozenset[str]) -> Meeting | None:
-    """If they speak of the same. What a clause says more, but the other passage says elsewhere, does not part them."""
+def _match_clauses(one: Claim, other: Claim, known: frozenset[str]) -> ClausePair | None:
+    """Pair two clauses if they are about the same thing.
+
+    Words that only one clause has do not count against it if the other chunk contains them elsewhere.
+    """
     if one.hedged or other.hedged:
         return None
     shared = one.roots & other.roots
@@ -109,49 +114,53 @@ def _meet(one: Claim, other: Claim, known: frozenset[str]) -> Meeting | None:
     if len(shared) + len(opposed) < LEAST_SHARED or _other_scope(one, other):
         return None
     weight = sum(map(weigh, shared)) + sum(weigh(word) + weigh(against) for word, against in opposed) / 2
-    weights = [weight + sum(map(weigh, claim.roots - shared - known - _flat(opposed))) for claim in (one, other)]
+    weights = [weight + sum(map(weigh, claim.roots - shared - known - _words_of(opposed))) for claim in (one, other)]
     shorter, longer = sorted(weights)
     if weight < LEAST_OF_SHORTER * shorter or weight < LEAST_OF_LONGER * longer:
         return None
-    return Meeting(one, other, shared, opposed, min((weight / shorter + weight / longer) / 2, 1.0), known)
+    return ClausePair(one, other, shared, opposed, min((weight / shorter + weight / longer) / 2, 1.0), known)
 
 
-def _clash_of(meeting: Meeting) -> Iterator[Clash]:
-    clash = next((clash for check in (_dates, _numbers, _negation_or_antonym) if (clash := check(meeting))), None)
-    if clash:
-        yield clash
+def _conflict_of(clauses: ClausePair) -> Iterator[Conflict]:
+    conflict = next(
+        (conflict for check in (_dates, _numbers, _negation_or_antonym) if (conflict := check(clauses))), None
+    )
+    if conflict:
+        yield conflict
 
 
-# What clashes --------------------------------------------------------------------------------------------------------
+# Types of conflict ---------------------------------------------------------------------------------------------------
 
 
-def _negation_or_antonym(meeting: Meeting) -> Clash | None:
-    """One denial more on one side, or a word against its opposite; both together agree again."""
-    one, other, opposed = meeting.one, meeting.other, meeting.opposed
+def _negation_or_antonym(clauses: ClausePair) -> Conflict | None:
+    """One side has a negation more, or a word meets its antonym; both together cancel out."""
+    one, other, opposed = clauses.one, clauses.other, clauses.opposed
     if one.formerly is not other.formerly or (one.negated is other.negated) is (len(opposed) % 2 == 0):
         return None
     if opposed and one.negated is other.negated:
         (word, against), *_ = opposed
-        if one.negated or one.partial or other.partial or _about_another(meeting, word, against):
+        if one.negated or one.partial or other.partial or _about_another(clauses, word, against):
             return None
         word, against = _as_written(one, other, frozenset({word}))[0], _as_written(other, one, frozenset({against}))[0]
-        return Clash("antonym", 0.55 + 0.35 * meeting.overlap, one, other, f"One says “{word}”, the other “{against}”.")
+        return Conflict(
+            "antonym", 0.55 + 0.35 * clauses.overlap, one, other, f"One says “{word}”, the other “{against}”."
+        )
     denier = one if one.negated else other
     if (one.partial or other.partial) and not denier.denies_all:
         return None
-    reached = denier.denied & meeting.spoken_of
-    # Who denies that somebody dances on the road does not deny that he dances.
-    if denier.first_denied not in meeting.shared | _flat(opposed) or _weight(
+    reached = denier.denied & clauses.common_words
+    # Denying that a man dances on the road does not deny that he dances.
+    if denier.first_denied not in clauses.shared | _words_of(opposed) or _weight(
         denier.denied - reached
-    ) > MOST_DENIED_BESIDE * _weight(denier.denied):
+    ) > MOST_DENIED_ELSEWHERE * _weight(denier.denied):
         return None
-    about = ", ".join(_as_written(one, other, denier.denied & meeting.shared))
-    return Clash("negation", 0.6 + 0.35 * meeting.overlap, one, other, f"One denies what the other says: {about}.")
+    about = ", ".join(_as_written(one, other, denier.denied & clauses.shared))
+    return Conflict("negation", 0.6 + 0.35 * clauses.overlap, one, other, f"One denies what the other says: {about}.")
 
 
-def _numbers(meeting: Meeting) -> Clash | None:
-    one, other = meeting.one, meeting.other
-    if meeting.opposed or one.negated is not other.negated or one.formerly is not other.formerly:
+def _numbers(clauses: ClausePair) -> Conflict | None:
+    one, other = clauses.one, clauses.other
+    if clauses.opposed or one.negated is not other.negated or one.formerly is not other.formerly:
         return None
     for mine in one.quantities:
         rivals = [theirs for theirs in other.quantities if theirs.of == mine.of]
@@ -159,25 +168,25 @@ def _numbers(meeting: Meeting) -> Clash | None:
             continue
         theirs = rivals[0]
         agrees = any(theirs.of == again.of and not theirs.conflicts(again) for again in one.quantities)
-        if not agrees and not _about_another(meeting, mine.place, theirs.place):
-            said = f"{_words_at(one, mine.place, mine.last)} or {_words_at(other, theirs.place, theirs.last)}"
-            return Clash("number", 0.6 + 0.35 * meeting.overlap, one, other, f"The numbers differ: {said}.")
+        if not agrees and not _about_another(clauses, mine.place, theirs.place):
+            values = f"{_words_at(one, mine.place, mine.last)} or {_words_at(other, theirs.place, theirs.last)}"
+            return Conflict("number", 0.6 + 0.35 * clauses.overlap, one, other, f"The numbers differ: {values}.")
     return None
 
 
-def _dates(meeting: Meeting) -> Clash | None:
-    one, other = meeting.one, meeting.other
-    if meeting.opposed or one.negated is not other.negated or not one.moments or not other.moments:
+def _dates(clauses: ClausePair) -> Conflict | None:
+    one, other = clauses.one, clauses.other
+    if clauses.opposed or one.negated is not other.negated or not one.dates or not other.dates:
         return None
-    if not all(mine.conflicts(theirs) for mine in one.moments for theirs in other.moments):
+    if not all(mine.conflicts(theirs) for mine in one.dates for theirs in other.dates):
         return None
-    if _about_another(meeting, one.moments[0].place, other.moments[0].place):
+    if _about_another(clauses, one.dates[0].place, other.dates[0].place):
         return None
-    return Clash("date", 0.6 + 0.35 * meeting.overlap, one, other, "The dates differ.")
+    return Conflict("date", 0.6 + 0.35 * clauses.overlap, one, other, "The dates differ.")
 
 
-def _opposite_tones(pair: Pair, mine: Sequence[Claim], theirs: Sequence[Claim]) -> Iterator[Clash]:
-    """Both speak of a concept, one well and the other ill, as passages and in the clauses that name it."""
+def _opposite_tones(pair: ChunkPair, mine: Sequence[Claim], theirs: Sequence[Claim]) -> Iterator[Conflict]:
+    """Both chunks and their clauses name a concept, one with a positive and one with a negative tone."""
     if not _opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0, LEAST_TONE):
         return
     concepts = {concept: frozenset(map(as_root, concept.lower().split())) for concept in shared_concepts(pair)}
@@ -185,7 +194,7 @@ def _opposite_tones(pair: Pair, mine: Sequence[Claim], theirs: Sequence[Claim]) 
         for one in (claim for claim in mine if roots <= claim.roots):
             for other in (claim for claim in theirs if roots <= claim.roots):
                 if _judge_oppositely(one, other):
-                    yield Clash("polarity", 0.5, one, other, f"One speaks well of {concept}, the other does not.")
+                    yield Conflict("polarity", 0.5, one, other, f"One speaks well of {concept}, the other does not.")
 
 
 def _judge_oppositely(one: Claim, other: Claim) -> bool:
@@ -200,40 +209,40 @@ def _opposed(one: float, other: float, least: float) -> bool:
     return min(abs(one), abs(other)) >= least and one * other < 0
 
 
-# What only seems to ---------------------------------------------------------------------------------------------------
+# False alarms ---------------------------------------------------------------------------------------------------------
 
 
 def _other_scope(one: Claim, other: Claim) -> bool:
-    """They speak of different things, or of the same thing at different times."""
+    """They are about different things, or about one thing at different times."""
     only_mine, only_theirs = one.names - other.names, other.names - one.names
     if only_mine and only_theirs:
         return True
     mine, theirs = one.roots - other.roots, other.roots - one.roots
-    if any(not _apart_from(word).isdisjoint(theirs) for word in mine):
+    if any(not _distinct_from(word).isdisjoint(theirs) for word in mine):
         return True
-    opens = [claim.moments[0] for claim in (one, other) if claim.moments and claim.moments[0].place <= OPENING]
+    opens = [claim.dates[0] for claim in (one, other) if claim.dates and claim.dates[0].place <= OPENING]
     return len(opens) == 1
 
 
-# A date among the first words says when all of it was so.
+# A date among the first words applies to the whole clause.
 OPENING = 2
 
 
-def _about_another(meeting: Meeting, mine: int | str, theirs: int | str) -> bool:
-    """Before what they disagree about, one of them names something that the other passage never speaks of."""
-    sides = ((meeting.one, mine), (meeting.other, theirs))
-    return any(claim.before(place) - meeting.known - _flat(meeting.opposed) for claim, place in sides)
+def _about_another(clauses: ClausePair, mine: int | str, theirs: int | str) -> bool:
+    """Before the point of conflict, one clause names something that the other chunk never mentions."""
+    sides = ((clauses.one, mine), (clauses.other, theirs))
+    return any(claim.before(place) - clauses.known - _words_of(clauses.opposed) for claim, place in sides)
 
 
-def _said_on_both_sides(clash: Clash, mine: Sequence[Claim], theirs: Sequence[Claim]) -> bool:
-    """The other passage says it too, elsewhere, so the two do not disagree about it."""
-    return any(_same(clash.mine, one) for one in theirs) or any(_same(clash.theirs, one) for one in mine)
+def _is_claimed_by_both(conflict: Conflict, mine: Sequence[Claim], theirs: Sequence[Claim]) -> bool:
+    """One chunk also makes the other's claim elsewhere, so the two do not disagree about it."""
+    return any(_same(conflict.mine, one) for one in theirs) or any(_same(conflict.theirs, one) for one in mine)
 
 
 def _same(one: Claim, other: Claim) -> bool:
     if one.negated is not other.negated or one.denied != other.denied:
         return False
-    if any(mine.conflicts(theirs) for mine in one.moments for theirs in other.moments):
+    if any(mine.conflicts(theirs) for mine in one.dates for theirs in other.dates):
         return False
     numbers = {(q.low, q.of) for q in one.quantities} == {(q.low, q.of) for q in other.quantities}
     shared = one.roots & other.roots
@@ -244,7 +253,7 @@ def _same(one: Claim, other: Claim) -> bool:
 
 
 def _both_ways(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
-    """By its root, what each word is paired with."""
+    """For the root of each word, the roots it is paired with."""
     paired = defaultdict[str, set[str]](set)
     for one, other in pairs:
         paired[as_root(one)].add(as_root(other))
@@ -274,20 +283,20 @@ def _opposites(mine: frozenset[str], theirs: frozenset[str]) -> Iterator[tuple[s
 
 @lru_cache(maxsize=50_000)
 def _opposites_of(word: str) -> frozenset[str]:
-    """Its antonyms, and what it denies or is denied by with a syllable before it."""
-    longer = {prefix + word for prefix in PREFIXES} - _no_denials() if len(word) >= LEAST_LETTERS else set[str]()
+    """Its antonyms, and the words that a negating prefix turns it into or makes of it."""
+    longer = {prefix + word for prefix in PREFIXES} - _not_negated() if len(word) >= LEAST_LETTERS else set[str]()
     denied = {word.removeprefix(prefix) for prefix in PREFIXES if word.startswith(prefix)}
-    shorter = set[str]() if word in _no_denials() else {one for one in denied if len(one) >= LEAST_LETTERS}
+    shorter = set[str]() if word in _not_negated() else {one for one in denied if len(one) >= LEAST_LETTERS}
     return _antonyms().get(word, frozenset()) | longer | shorter
 
 
 @lru_cache(maxsize=1)
-def _no_denials() -> frozenset[str]:
-    return frozenset(root(word) for word in NO_DENIALS)
+def _not_negated() -> frozenset[str]:
+    return frozenset(root(word) for word in NOT_NEGATED)
 
 
 @lru_cache(maxsize=50_000)
-def _apart_from(word: str) -> frozenset[str]:
+def _distinct_from(word: str) -> frozenset[str]:
     siblings = frozenset[str]().union(*(kind for kind in SIBLINGS if word in kind))
     return _scopes().get(word, frozenset()) | siblings
 
@@ -296,7 +305,7 @@ def _weight(roots: Iterable[str]) -> float:
     return sum(map(weigh, roots))
 
 
-def _flat(pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
+def _words_of(pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
     return frozenset(word for pair in pairs for word in pair)
 
 

@@ -1,4 +1,4 @@
-"""What is quoted of two passages that have to do with each other: the sentences that have most in common."""
+"""Choose the quotes of a connection: the two sentences that have most in common."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from octavo.connect.claims import Claim, read_claims
-from octavo.connect.contract import Piece, Span
-from octavo.connect.roots import weigh
+from octavo.connect.engine_types import ComparableChunk, Span
+from octavo.connect.english_words import weigh
 from octavo.language.languages import ENGLISH
 from octavo.language.sentences import split
 
@@ -15,36 +15,36 @@ MOST_QUOTED = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
-    """Passages are read once, however many pairs they are part of."""
+class ClaimCache:
+    """Parses each chunk into claims once, no matter how many pairs it is part of."""
 
     _claims: dict[UUID, list[Claim]] = field(default_factory=dict[UUID, list[Claim]])
     _places: dict[UUID, dict[str, list[int]]] = field(default_factory=dict[UUID, dict[str, list[int]]])
 
-    def claims(self, piece: Piece) -> list[Claim]:
-        if piece.id not in self._claims:
-            self._claims[piece.id] = read_claims(piece.content)
-        return self._claims[piece.id]
+    def claims(self, chunk: ComparableChunk) -> list[Claim]:
+        if chunk.id not in self._claims:
+            self._claims[chunk.id] = read_claims(chunk.content)
+        return self._claims[chunk.id]
 
-    def places(self, piece: Piece) -> dict[str, list[int]]:
-        """All roots of a passage, and which of its claims have each."""
-        if piece.id not in self._places:
-            places = self._places[piece.id] = {}
-            for place, claim in enumerate(self.claims(piece)):
+    def places(self, chunk: ComparableChunk) -> dict[str, list[int]]:
+        """Every root of a chunk, with the indexes of the claims that contain it."""
+        if chunk.id not in self._places:
+            places = self._places[chunk.id] = {}
+            for place, claim in enumerate(self.claims(chunk)):
                 for one in claim.roots:
                     places.setdefault(one, []).append(place)
-        return self._places[piece.id]
+        return self._places[chunk.id]
 
-    def is_understood(self, piece: Piece) -> bool:
-        """Rules for what contradicts what are those of English."""
-        return piece.language in {None, ENGLISH}
+    def is_supported(self, chunk: ComparableChunk) -> bool:
+        """The contradiction rules only cover English; an unknown language is tried anyway."""
+        return chunk.language in {None, ENGLISH}
 
 
-def shared_quotes(source: Piece, target: Piece, readings: Readings) -> tuple[Span, Span]:
-    """The two sentences that have most words in common, or the first of each."""
+def shared_quotes(source: ComparableChunk, target: ComparableChunk, claim_cache: ClaimCache) -> tuple[Span, Span]:
+    """The two sentences that share most words, or the first sentence of each chunk."""
     best, most = (None, None), 0.0
-    for mine in readings.claims(source):
-        for theirs in readings.claims(target):
+    for mine in claim_cache.claims(source):
+        for theirs in claim_cache.claims(target):
             shared = mine.roots & theirs.roots
             if not shared:
                 continue
@@ -56,9 +56,9 @@ def shared_quotes(source: Piece, target: Piece, readings: Readings) -> tuple[Spa
     return quote_of(source, mine), quote_of(target, theirs)
 
 
-def quote_of(piece: Piece, claim: Claim | None) -> Span:
-    """A sentence, cut at the end of a word where it is very long."""
-    text = piece.content
+def quote_of(chunk: ComparableChunk, claim: Claim | None) -> Span:
+    """The sentence of a claim, cut at a word boundary if it is very long."""
+    text = chunk.content
     start, end = (claim.start, claim.end) if claim else next(split(text), (0, len(text)))
     if end - start > MOST_QUOTED:
         space = text.rfind(" ", start + 1, start + MOST_QUOTED)

@@ -1,23 +1,31 @@
-"""The map of an owner's connections: documents as nodes with their places, and what connects them."""
+"""The map of an owner's connections: documents as nodes with positions, connections as edges.
+
+Positions are computed, not stored; the same connections always give the same map.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from octavo.connect.contract import Engine
-from octavo.connect.layout import lay_out
+from octavo.connect.engine_types import Engine
 from octavo.database import Connection, fetch_rows, load_queries
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 QUERIES = load_queries("connection_views")
 MOST_NODES = 60
-# More than sixty documents can have between them, so that the strongest sixty are known.
+# The most edges that 60 documents can have (three engines), so that no node among the strongest is missed.
 MOST_EDGES = 3 * MOST_NODES * (MOST_NODES - 1) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`x` and `y` on a field of 1000 by 700."""
+    """`x` and `y` lie on a canvas of 1000 by 700."""
 
     document_id: UUID
     title: str
@@ -27,7 +35,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`strength` is that of the strongest of these connections."""
+    """All connections of one engine between two documents; `strength` is that of the strongest."""
 
     source: UUID
     target: UUID
@@ -37,22 +45,28 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class ConnectionMap:
     nodes: list[Node]
     edges: list[Edge]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """Only around one document, only of one engine, only from a strength on."""
+class MapFilter:
+    """Limits the map to one document's connections, to one engine, and to a minimum strength."""
 
     focus: UUID | None = None
     engine: Engine | None = None
     least: float = 0.0
 
 
-async def draw_map(connection: Connection, owner: UUID, view: View) -> Map:
-    values = {"owner": owner, "focus": view.focus, "engine": view.engine, "least": view.least, "most": MOST_EDGES}
+async def load_map(connection: Connection, owner: UUID, filters: MapFilter) -> ConnectionMap:
+    values = {
+        "owner": owner,
+        "focus": filters.focus,
+        "engine": filters.engine,
+        "least": filters.least,
+        "most": MOST_EDGES,
+    }
     rows = await fetch_rows(connection, QUERIES.edges, values)
     shown: dict[UUID, None] = {}
     for row in rows:
@@ -67,5 +81,50 @@ async def draw_map(connection: Connection, owner: UUID, view: View) -> Map:
     found = await fetch_rows(connection, QUERIES.titles, {"owner": owner, "documents": list(shown)})
     titles = {row["id"]: row["title"] for row in found}
     order = {ident: place for place, ident in enumerate(sorted(titles))}
-    spots = lay_out(len(order), [(order[e.source], order[e.target], e.strength) for e in edges])
-    return Map([Node(ident, titles[ident], spots[at].x, spots[at].y) for ident, at in order.items()], edges)
+    positions = lay_out(len(order), [(order[e.source], order[e.target], e.strength) for e in edges])
+    return ConnectionMap(
+        [Node(ident, titles[ident], positions[at].x, positions[at].y) for ident, at in order.items()], edges
+    )
+
+
+SEED = 8
+ROUNDS = 200
+WIDTH, HEIGHT = 1000.0, 700.0
+MARGIN = 60.0
+LEAST_DISTANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    x: float
+    y: float
+
+
+def lay_out(nodes: int, edges: Sequence[tuple[int, int, float]]) -> list[Position]:
+    """Force-directed layout (Fruchterman and Reingold): connected nodes attract, all nodes repel, steps shrink."""
+    import numpy as np
+
+    if nodes <= 1:
+        return [Position(WIDTH / 2, HEIGHT / 2)] * nodes
+    places = np.random.default_rng(SEED).uniform(-1, 1, (nodes, 2))
+    pull = np.zeros((nodes, nodes))
+    for one, other, strength in edges:
+        pull[one, other] = pull[other, one] = max(pull[one, other], strength)
+    ideal = 2.0 / np.sqrt(nodes)
+    for step in np.linspace(0.2, 0.002, ROUNDS):
+        apart = places[:, None, :] - places[None, :, :]
+        distance = np.maximum(np.linalg.norm(apart, axis=2), LEAST_DISTANCE)
+        force = ideal**2 / distance**2 - pull * distance / ideal - 0.02 * distance
+        moved = (apart * force[:, :, None]).sum(axis=1)
+        length = np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), LEAST_DISTANCE)
+        places = places + moved / length * np.minimum(length, step)
+    return _fit(places)
+
+
+def _fit(places: NDArray[np.float64]) -> list[Position]:
+    import numpy as np
+
+    low, high = places.min(axis=0), places.max(axis=0)
+    available = np.array([WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN])
+    fitted = MARGIN + (places - low) / np.maximum(high - low, LEAST_DISTANCE) * available
+    return [Position(round(x, 1), round(y, 1)) for x, y in fitted.tolist()]

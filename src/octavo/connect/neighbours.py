@@ -1,4 +1,4 @@
-"""The nearest passages of many at once: all compared for those who have few, by an index for those who have many."""
+"""Nearest-neighbour search over chunk vectors: exact for small owners, by an HNSW index for large ones."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+from psycopg.rows import class_row
 
+from octavo.core.errors import NotFound
 from octavo.database import Connection, Database, load_queries
 
 QUERIES = load_queries("connections")
-# Up to so many vectors an owner's are all fetched and multiplied; measured in docs/decisions/0018-connections.md.
+# Up to this many vectors the search is exact. Measured in docs/decisions/0018-connections.md.
 MOST_EXACT = 20_000
 BLOCK = 20_000
 MOST_COUNTED = 1 << 30
-# How far a walk through the index looks around, and how far where it did not even find the passage it was sent for.
-EF_SEARCH, EF_AGAIN = 120, 400
-AT_ONCE = 2
-# What pgvector indexes as numbers of four bytes.
-MOST_WHOLE_DIMENSIONS = 2000
+# hnsw.ef_search of the first search, and of the retry for chunks that did not find themselves.
+EF_SEARCH, EF_RETRY = 120, 400
+PARALLEL_SEARCHES = 2
+# pgvector indexes `vector` only up to this many dimensions; longer ones are indexed as `halfvec`.
+MOST_VECTOR_DIMENSIONS = 2000
 ID = np.dtype("V16")
-# Before its numbers, a vector says in four bytes how many there are.
-HEAD = 4
+# vector_send puts four bytes (dimensions and padding) before the numbers.
+HEADER = 4
 
 Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """An embedding model, as the database knows it."""
+class EmbeddingModel:
+    """An embedding model as stored in the database."""
 
     id: int
     name: str
@@ -41,7 +43,7 @@ class Model:
 
     @property
     def type(self) -> str:
-        kind = "vector" if self.dimensions <= MOST_WHOLE_DIMENSIONS else "halfvec"
+        kind = "vector" if self.dimensions <= MOST_VECTOR_DIMENSIONS else "halfvec"
         return f"{kind}({self.dimensions})"
 
     @property
@@ -56,80 +58,83 @@ class Neighbour(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """Among whom neighbours are looked for."""
+class SearchScope:
+    """The vectors to search: those of one owner and model, without the excluded documents."""
 
     owner: UUID
-    model: Model
-    left_out: list[UUID]
+    model: EmbeddingModel
+    excluded: list[UUID]
 
     def values(self) -> dict[str, Any]:
-        return {"owner": self.owner, "model": self.model.id, "left_out": self.left_out}
+        return {"owner": self.owner, "model": self.model.id, "excluded": self.excluded}
 
 
 async def find_neighbours(
-    database: Database, field: Field, chunks: Sequence[UUID], most: int, least: float
+    database: Database, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Up to `most` for each passage, from a similarity on, in no order."""
+    """Up to `most` neighbours of each chunk with a similarity of at least `least`, in no order."""
     async with database.transaction() as connection:
-        if await is_small(connection, field) or not await has_index(connection, field.model):
-            return await find_exactly(connection, field, chunks, most, least)
+        if await is_small(connection, scope) or not await has_index(connection, scope.model):
+            return await find_exactly(connection, scope, chunks, most, least)
 
-    async def walk(part: Sequence[UUID]) -> list[Neighbour]:
+    async def search(part: Sequence[UUID]) -> list[Neighbour]:
         async with database.transaction() as connection:
-            return await find_by_index(connection, field, part, most, least)
+            return await find_by_index(connection, scope, part, most, least)
 
-    # Each walk through the index keeps one processor of the server busy.
-    walks = await asyncio.gather(*(walk(chunks[number::AT_ONCE]) for number in range(AT_ONCE)))
-    return [one for found in walks for one in found]
-
-
-async def needs_index(connection: Connection, field: Field) -> bool:
-    return not await is_small(connection, field) and not await has_index(connection, field.model)
+    # Each index search keeps one core of the database server busy.
+    results = await asyncio.gather(*(search(chunks[number::PARALLEL_SEARCHES]) for number in range(PARALLEL_SEARCHES)))
+    return [one for found in results for one in found]
 
 
-async def is_small(connection: Connection, field: Field) -> bool:
-    return await _count(connection, field, MOST_EXACT + 1) <= MOST_EXACT
+async def needs_index(connection: Connection, scope: SearchScope) -> bool:
+    return not await is_small(connection, scope) and not await has_index(connection, scope.model)
 
 
-async def _count(connection: Connection, field: Field, most: int) -> int:
-    values = {"owner": field.owner, "model": field.model.id, "most": most}
+async def is_small(connection: Connection, scope: SearchScope) -> bool:
+    return await _count(connection, scope, MOST_EXACT + 1) <= MOST_EXACT
+
+
+async def _count(connection: Connection, scope: SearchScope, most: int) -> int:
+    values = {"owner": scope.owner, "model": scope.model.id, "most": most}
     row = await (await connection.execute(QUERIES.owner_vectors, values)).fetchone()
     return int(row[0]) if row else 0
 
 
-async def has_index(connection: Connection, model: Model) -> bool:
+async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
     row = await (await connection.execute(QUERIES.has_index, {"name": model.index})).fetchone()
     return row is not None and bool(row[0])
 
 
 async def find_by_index(
-    connection: Connection, field: Field, chunks: Sequence[UUID], most: int, least: float
+    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Where texts lie in clouds a walk may end in the wrong one, and then it does not meet the passage itself."""
-    found = await _walk(connection, field, chunks, most, EF_SEARCH)
-    arrived = {one.source for one in found if one.source == one.target}
-    if astray := [chunk for chunk in chunks if chunk not in arrived]:
-        found = [one for one in found if one.source in arrived]
-        found += await _walk(connection, field, astray, most, EF_AGAIN)
-    return without_themselves(found, most, least)
+    """Search the index; retry more widely for chunks that did not find themselves.
+
+    Vectors form clusters, and a search that ends in the wrong one does not even find the chunk it started from.
+    """
+    found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
+    reliable = {one.source for one in found if one.source == one.target}
+    if missed := [chunk for chunk in chunks if chunk not in reliable]:
+        found = [one for one in found if one.source in reliable]
+        found += await _search_index(connection, scope, missed, most, EF_RETRY)
+    return best_neighbours(found, most, least)
 
 
-async def _walk(
-    connection: Connection, field: Field, chunks: Sequence[UUID], most: int, ef_search: int
+async def _search_index(
+    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, ef_search: int
 ) -> list[Neighbour]:
-    await connection.execute(QUERIES.look_far, {"ef": str(ef_search)})
-    named = {b"{type}": field.model.type, b"{model}": str(field.model.id)}
+    await connection.execute(QUERIES.set_index_search_width, {"ef": str(ef_search)})
+    placeholders = {b"{type}": scope.model.type, b"{model}": str(scope.model.id)}
     query = QUERIES.nearest
-    for mark, text in named.items():
+    for mark, text in placeholders.items():
         query = query.replace(mark, text.encode())
-    values = {"chunks": list(chunks), "owner": field.owner, "left_out": field.left_out, "most": most}
+    values = {"chunks": list(chunks), "owner": scope.owner, "excluded": scope.excluded, "most": most}
     cursor = await connection.execute(query, values, prepare=False)
     return [Neighbour(*row) for row in await cursor.fetchall()]
 
 
-def without_themselves(found: Sequence[Neighbour], most: int, least: float) -> list[Neighbour]:
-    """The best `most` of each."""
+def best_neighbours(found: Sequence[Neighbour], most: int, least: float) -> list[Neighbour]:
+    """The `most` nearest of each chunk, without the chunk itself."""
     taken = Counter[UUID]()
     kept: list[Neighbour] = []
     for one in sorted(found, key=lambda one: -one.similarity):
@@ -141,42 +146,42 @@ def without_themselves(found: Sequence[Neighbour], most: int, least: float) -> l
 
 
 async def find_exactly(
-    connection: Connection, field: Field, chunks: Sequence[UUID], most: int, least: float
+    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Vectors come in blocks, so that nobody's number of passages decides how much memory it takes."""
-    values = {"chunks": list(chunks), "model": field.model.id}
-    sources, wanted = await _fetch(connection, QUERIES.vectors_of, values)
-    best = Best(len(sources), most)
-    blocks = -(-await _count(connection, field, MOST_COUNTED) // BLOCK)
+    """Compare with every vector. They are fetched in blocks, so memory does not grow with the owner's chunks."""
+    values = {"chunks": list(chunks), "model": scope.model.id}
+    sources, source_vectors = await _fetch(connection, QUERIES.vectors_of, values)
+    best = TopNeighbours(len(sources), most)
+    blocks = -(-await _count(connection, scope, MOST_COUNTED) // BLOCK)
     for block in range(blocks):
-        among = field.values() | {"blocks": blocks, "block": block}
+        among = scope.values() | {"blocks": blocks, "block": block}
         targets, vectors = await _fetch(connection, QUERIES.vectors_to_compare, among)
-        await asyncio.to_thread(best.take, wanted, vectors, targets)
+        await asyncio.to_thread(best.add, source_vectors, vectors, targets)
     return best.as_neighbours(sources, least)
 
 
 async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -> tuple[NDArray[np.void], Matrix]:
-    """Ids and vectors, which are of length one: each all in one value, because a row costs more than what is in it."""
+    """Ids and unit vectors, each packed into one value, because a row costs more than its content."""
     rows = await (await connection.execute(query, values, binary=True)).fetchall()
     count, ids, vectors = rows[0]
     if not count:
         return np.empty(0, dtype=ID), np.empty((0, 1), dtype=np.float32)
     sent: NDArray[np.uint8] = np.frombuffer(vectors, dtype=np.uint8).reshape(count, -1)
-    return np.frombuffer(ids, dtype=ID), np.ascontiguousarray(sent[:, HEAD:]).view(">f4").astype(np.float32)
+    return np.frombuffer(ids, dtype=ID), np.ascontiguousarray(sent[:, HEADER:]).view(">f4").astype(np.float32)
 
 
-class Best:
-    """The best of each passage, over all blocks that were taken."""
+class TopNeighbours:
+    """The nearest targets of each source chunk over all blocks so far."""
 
-    def __init__(self, passages: int, most: int) -> None:
+    def __init__(self, sources: int, most: int) -> None:
         self._most = most
-        self._scores: NDArray[np.float32] = np.empty((passages, 0), dtype=np.float32)
-        self._targets: NDArray[np.void] = np.empty((passages, 0), dtype=ID)
+        self._scores: NDArray[np.float32] = np.empty((sources, 0), dtype=np.float32)
+        self._targets: NDArray[np.void] = np.empty((sources, 0), dtype=ID)
 
-    def take(self, wanted: Matrix, block: Matrix, targets: NDArray[np.void]) -> None:
+    def add(self, sources: Matrix, block: Matrix, targets: NDArray[np.void]) -> None:
         if not len(targets):
             return
-        scores, places = _top(wanted @ block.T, self._most)
+        scores, places = _top(sources @ block.T, self._most)
         self._scores, chosen = _top(np.hstack([self._scores, scores]), self._most)
         self._targets = np.take_along_axis(np.hstack([self._targets, targets[places]]), chosen, axis=1)
 
@@ -196,3 +201,34 @@ def _top(scores: NDArray[np.float32], most: int) -> tuple[NDArray[np.float32], N
         return scores, np.tile(np.arange(scores.shape[1], dtype=np.int64), (len(scores), 1))
     chosen = np.argpartition(scores, -most, axis=1)[:, -most:]
     return np.take_along_axis(scores, chosen, axis=1), chosen
+
+
+async def build_index(database: Database, model_id: int) -> str:
+    """Build the index of a model's vectors unless it exists; returns its name.
+
+    CREATE INDEX CONCURRENTLY cannot run in a transaction and may take an hour, so it gets a separate connection. An
+    invalid index that a killed attempt left behind is dropped first.
+    """
+    connection = await database.connect_apart()
+    try:
+        async with connection.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
+            await cursor.execute(QUERIES.model, {"model": model_id})
+            model = await cursor.fetchone()
+        if model is None:
+            raise NotFound(f"There is no embedding model {model_id}.")
+        if not await has_index(connection, model):
+            await connection.execute(_fill_in(QUERIES.drop_index, model))
+            await connection.execute(QUERIES.raise_maintenance_memory)
+            await connection.execute(_fill_in(QUERIES.create_index, model))
+        return model.index
+    finally:
+        await connection.close()
+
+
+def _fill_in(query: bytes, model: EmbeddingModel) -> bytes:
+    """Insert names and types, which cannot be query parameters. None of them is user input."""
+    kind = model.type.partition("(")[0]
+    parts = {"index": model.index, "type": model.type, "model": str(model.id), "operators": f"{kind}_cosine_ops"}
+    for name, text in parts.items():
+        query = query.replace(f"{{{name}}}".encode(), text.encode())
+    return query

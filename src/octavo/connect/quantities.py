@@ -1,4 +1,4 @@
-"""Numbers and dates that a sentence states, each as the range in which the truth may lie. English."""
+"""Numbers and dates in a sentence, each as the range of values it is compatible with. English."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import floor, inf, log10
 
-from octavo.connect.roots import as_root
-from octavo.connect.wording import ABOUT, words
+from octavo.connect.english_words import APPROXIMATIONS, as_root, word_set
 
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -25,7 +24,7 @@ TENS = {word: 10 * (place + 2) for place, word in enumerate(_TENS)}
 SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "dozen": 12}
 MONTHS = {word: number for number, word in enumerate(_MONTHS, start=1)}
 WEEKDAYS = frozenset({"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"})
-# Everything of one kind is compared in its smallest unit.
+# Unit: (dimension, factor). Quantities of one dimension are compared in one unit.
 UNITS: dict[str, tuple[str, float]] = {
     "mm": ("length", 1), "millimetre": ("length", 1), "millimeter": ("length", 1), "cm": ("length", 10),
     "centimetre": ("length", 10), "centimeter": ("length", 10), "m": ("length", 1e3), "metre": ("length", 1e3),
@@ -47,9 +46,9 @@ AT_MOST = (
     "within",
 )  # fmt: skip
 JUST_BELOW = ("almost", "nearly")
-# "Roughly forty" is not denied by 44.
+# "Roughly forty" is compatible with 44.
 ABOUT_SHARE = 0.15
-# From here on a number that ends in zeros is taken for a round one.
+# From here on, a number that ends in zeros may be rounded.
 ROUND_FROM = 1000
 FIRST_YEAR, LAST_YEAR = 1000, 2100
 _NUMBER = re.compile(r"[$€£]?\d+(?:,\d{3})+(?:\.\d+)?|[$€£]?\d+(?:\.\d+)?")
@@ -64,7 +63,7 @@ Token = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """`of` is what is counted or measured; `place` and `last` are the first and last word of it in the sentence."""
+    """`of` is what is counted or measured; `place` and `last` are the indexes of its first and last word."""
 
     low: float
     high: float
@@ -77,8 +76,8 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """A date as far as it is told; what is not told fits everything."""
+class DateMention:
+    """A date; missing parts are compatible with everything. `bound`: it follows "since", "before" or similar."""
 
     year: int | None
     month: int | None
@@ -87,7 +86,7 @@ class Moment:
     bound: bool = False
     weekday: str | None = None
 
-    def conflicts(self, other: Moment) -> bool:
+    def conflicts(self, other: DateMention) -> bool:
         if self.bound or other.bound:
             return False
         mine = (self.year, self.month, self.day, self.weekday)
@@ -95,143 +94,143 @@ class Moment:
         return any(a != b for a, b in zip(mine, theirs, strict=True) if a is not None and b is not None)
 
 
-def read_moments(said: Sequence[str]) -> list[Moment]:
-    """Years that stand as years do, and months with a day or a year. `said` is in lower case."""
-    if not any(map(_may_date, said)):
+def read_dates(words: Sequence[str]) -> list[DateMention]:
+    """Weekdays, months, and numbers that read as years. The words are in lower case."""
+    if not any(map(_may_be_date, words)):
         return []
-    found: list[Moment] = []
+    found: list[DateMention] = []
     taken: set[int] = set()
-    for place, word in enumerate(said):
-        if word in MONTHS and (word != "may" or _dated(said, place)):
-            before, after = _number_at(said, place - 1), _number_at(said, place + 1)
+    for place, word in enumerate(words):
+        if word in MONTHS and (word != "may" or _has_date_context(words, place)):
+            before, after = _number_at(words, place - 1), _number_at(words, place + 1)
             day = next((int(one) for one in (before, after) if one is not None and 1 <= one <= _LAST_DAY), None)
-            year_at = next((at for at in range(place + 1, place + 4) if _is_year(said, at)), None)
+            year_at = next((at for at in range(place + 1, place + 4) if _is_year(words, at)), None)
             found.append(
-                Moment(int(said[year_at]) if year_at else None, MONTHS[word], day, place, _bounded(said, place))
+                DateMention(int(words[year_at]) if year_at else None, MONTHS[word], day, place, _bounded(words, place))
             )
             taken.update(range(place - 1, (year_at or place + 1) + 1))
-    for place in range(len(said)):
-        if said[place].removesuffix("s") in WEEKDAYS:
-            found.append(Moment(None, None, None, place, _bounded(said, place), said[place].removesuffix("s")))
-        elif place not in taken and _is_year(said, place) and _reads_as_year(said, place):
-            found.append(Moment(int(said[place]), None, None, place, _bounded(said, place)))
+    for place in range(len(words)):
+        if words[place].removesuffix("s") in WEEKDAYS:
+            found.append(DateMention(None, None, None, place, _bounded(words, place), words[place].removesuffix("s")))
+        elif place not in taken and _is_year(words, place) and _follows_year_word(words, place):
+            found.append(DateMention(int(words[place]), None, None, place, _bounded(words, place)))
     return found
 
 
 @lru_cache(maxsize=50_000)
-def _may_date(word: str) -> bool:
-    """Most words do not, and need not be looked at closely."""
+def _may_be_date(word: str) -> bool:
+    """A cheap check that rules out most words."""
     return word in MONTHS or word.removesuffix("s") in WEEKDAYS or _is_year((word,), 0)
 
 
-def _dated(said: Sequence[str], place: int) -> bool:
-    around = [_number_at(said, place - 1), _number_at(said, place + 1)]
-    return any(one is not None for one in around) or (place > 0 and said[place - 1] in {"in", "since", "of", "by"})
+def _has_date_context(words: Sequence[str], place: int) -> bool:
+    around = [_number_at(words, place - 1), _number_at(words, place + 1)]
+    return any(one is not None for one in around) or (place > 0 and words[place - 1] in {"in", "since", "of", "by"})
 
 
-def _number_at(said: Sequence[str], place: int) -> float | None:
-    """Also of a day that is written as 4th."""
-    word = _ORDINAL.sub("", said[place]) if 0 <= place < len(said) else ""
+def _number_at(words: Sequence[str], place: int) -> float | None:
+    """The number at an index; ordinals such as "4th" count too."""
+    word = _ORDINAL.sub("", words[place]) if 0 <= place < len(words) else ""
     return float(word) if word.isdecimal() else None
 
 
-def _is_year(said: Sequence[str], place: int) -> bool:
-    word = said[place] if place < len(said) else ""
+def _is_year(words: Sequence[str], place: int) -> bool:
+    word = words[place] if place < len(words) else ""
     return len(word) == _YEAR_DIGITS and word.isdecimal() and FIRST_YEAR <= int(word) <= LAST_YEAR
 
 
-YEAR_AFTER = words("in since from of by until till during before after late early year around about between and to")
-BOUNDS = words("since from until till before after by between to")
+YEAR_AFTER = word_set("in since from of by until till during before after late early year around about between and to")
+BOUNDS = word_set("since from until till before after by between to")
 
 
-def _reads_as_year(said: Sequence[str], place: int) -> bool:
-    following = said[place + 1] if place + 1 < len(said) else ""
-    return (place > 0 and said[place - 1] in YEAR_AFTER) or (place == 0 and not following)
+def _follows_year_word(words: Sequence[str], place: int) -> bool:
+    following = words[place + 1] if place + 1 < len(words) else ""
+    return (place > 0 and words[place - 1] in YEAR_AFTER) or (place == 0 and not following)
 
 
-def _bounded(said: Sequence[str], place: int) -> bool:
-    return not BOUNDS.isdisjoint(said[max(place - 2, 0) : place])
+def _bounded(words: Sequence[str], place: int) -> bool:
+    return not BOUNDS.isdisjoint(words[max(place - 2, 0) : place])
 
 
-def read_quantities(said: Sequence[str], skip: frozenset[int]) -> list[Quantity]:
-    """All numbers with what they count, except those at `skip`, which are dates."""
-    if not any(map(_may_begin, said)):
+def read_quantities(words: Sequence[str], skip: frozenset[int]) -> list[Quantity]:
+    """All numbers with what they count, except those at the indexes in `skip`, which belong to dates."""
+    if not any(map(_may_be_number, words)):
         return []
     found: list[Quantity] = []
     place = 0
-    while place < len(said):
-        may_be = place not in skip and _may_begin(said[place])
-        value, after, money = _read_number(said, place) if may_be else (None, place, "")
+    while place < len(words):
+        may_be = place not in skip and _may_be_number(words[place])
+        value, after, money = _read_number(words, place) if may_be else (None, place, "")
         if value is None:
             place += 1
             continue
-        high, after = _read_end(said, place, after, value)
-        unit, after = _read_unit(said, after, money)
+        high, after = _read_end(words, place, after, value)
+        unit, after = _read_unit(words, after, money)
         if unit:
             kind, size = UNITS.get(unit, (unit, 1.0))
-            least, most = _range(said, place, value, high)
+            least, most = _range(words, place, value, high)
             found.append(Quantity(least * size, most * size, kind, place, after - 1))
         place = max(after, place + 1)
     return found
 
 
 @lru_cache(maxsize=50_000)
-def _may_begin(word: str) -> bool:
-    """Most words do not, and need not be looked at closely."""
+def _may_be_number(word: str) -> bool:
+    """A cheap check that rules out most words."""
     return not word[0].isalpha() or word.split("-", maxsplit=1)[0] in {*ONES, *TENS}
 
 
-def _read_end(said: Sequence[str], place: int, after: int, value: float) -> tuple[float, int]:
-    """The second number of "ten to twelve" and "between ten and twelve", or the first one again."""
-    joint = said[after] if after + 1 < len(said) else ""
-    if joint in _RANGE and (joint != "and" or "between" in said[max(place - 2, 0) : place]):
-        other, later, _ = _read_number(said, after + 1)
+def _read_end(words: Sequence[str], place: int, after: int, value: float) -> tuple[float, int]:
+    """The second number of "ten to twelve" or "between ten and twelve"; otherwise the first again."""
+    joint = words[after] if after + 1 < len(words) else ""
+    if joint in _RANGE and (joint != "and" or "between" in words[max(place - 2, 0) : place]):
+        other, later, _ = _read_number(words, after + 1)
         if other is not None and other > value:
             return other, later
     return value, after
 
 
-def _read_number(said: Sequence[str], place: int) -> tuple[float | None, int, str]:
-    """Its value, the place after it, and the currency that stood before it."""
-    word = said[place]
+def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int, str]:
+    """The value, the index after it, and the currency sign before it."""
+    word = words[place]
     money = CURRENCIES.get(word[:1], "")
     if match := _NUMBER.fullmatch(word):
         value, place = float(match.group().lstrip("$€£").replace(",", "")), place + 1
     else:
-        value, place = _read_words(said, place)
+        value, place = _read_number_words(words, place)
         if value is None:
             return None, place, ""
-    while place < len(said) and said[place] in SCALES:
-        value, place = value * SCALES[said[place]], place + 1
+    while place < len(words) and words[place] in SCALES:
+        value, place = value * SCALES[words[place]], place + 1
     return value, place, money
 
 
-def _read_words(said: Sequence[str], place: int) -> tuple[float | None, int]:
-    """Forty thousand, twenty-one, three hundred and five. "One" alone is mostly no number."""
+def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, int]:
+    """Number words: forty thousand, twenty-one, three hundred and five. A lone "one" is usually a pronoun."""
     total, current, start = 0.0, 0.0, place
-    while place < len(said):
-        parts = said[place].split("-")
+    while place < len(words):
+        parts = words[place].split("-")
         if all(part in ONES or part in TENS for part in parts):
             current += sum(ONES.get(part, 0) + TENS.get(part, 0) for part in parts)
-        elif said[place] in SCALES and place > start:
-            scale = SCALES[said[place]]
+        elif words[place] in SCALES and place > start:
+            scale = SCALES[words[place]]
             current = max(current, 1) * scale
             if scale >= ROUND_FROM:
                 total, current = total + current, 0.0
-        elif not (said[place] == "and" and place > start and said[place - 1] in SCALES and place + 1 < len(said)
-                  and said[place + 1].split("-")[0] in {*ONES, *TENS}):  # fmt: skip
+        elif not (words[place] == "and" and place > start and words[place - 1] in SCALES and place + 1 < len(words)
+                  and words[place + 1].split("-")[0] in {*ONES, *TENS}):  # fmt: skip
             break
         place += 1
-    if place == start or (place == start + 1 and said[start] == "one"):
+    if place == start or (place == start + 1 and words[start] == "one"):
         return None, start
     return total + current, place
 
 
-def _read_unit(said: Sequence[str], place: int, money: str) -> tuple[str, int]:
-    """What is counted: a currency, a unit, which may stand behind an adjective, or the next noun."""
+def _read_unit(words: Sequence[str], place: int, money: str) -> tuple[str, int]:
+    """What is counted: a currency, a unit (possibly after an adjective), or the next noun."""
     if money:
         return money, place
-    following = [*said[place : place + 4], "", "", "", ""]
+    following = [*words[place : place + 4], "", "", "", ""]
     if following[:2] == ["per", "cent"]:
         return "percent", place + 2
     if following[0] == "of" and following[1] in ARTICLES:
@@ -248,28 +247,28 @@ def as_unit(word: str) -> str:
     return next((one for one in (word, word.removesuffix("s")) if one in UNITS), "")
 
 
-ARTICLES = words("its their the his her our")
-STOPS = words(
+ARTICLES = word_set("its their the his her our")
+STOPS = word_set(
     "of in on at the a an and or to by for from with as is are was were be been that which who than per it he she they"
 )
 
 
-def _range(said: Sequence[str], place: int, low: float, high: float) -> tuple[float, float]:
-    before = " ".join(said[max(place - _REACH, 0) : place])
+def _range(words: Sequence[str], place: int, low: float, high: float) -> tuple[float, float]:
+    before = " ".join(words[max(place - _REACH, 0) : place])
     if before.endswith(AT_LEAST):
         return low, inf
     if before.endswith(AT_MOST):
         return -inf, high
     if before.endswith(JUST_BELOW):
         return low * (1 - ABOUT_SHARE), high
-    if any(word in ABOUT for word in said[max(place - 2, 0) : place]):
+    if any(word in APPROXIMATIONS for word in words[max(place - 2, 0) : place]):
         return low * (1 - ABOUT_SHARE), high * (1 + ABOUT_SHARE)
     step = _round_step(low) if low == high else 0.0
     return low - step / 2, high + step / 2
 
 
 def _round_step(value: float) -> float:
-    """How exact a number seems: 40,000 may be 39,500 or 41,300; 40 and 41,300 are what they are."""
+    """The rounding step of a number: 40,000 may mean 39,500 or 41,300; 40 and 41,300 are exact."""
     if value < ROUND_FROM or value != int(value):
         return 0.0
     zeros = len(str(int(value))) - len(str(int(value)).rstrip("0"))
@@ -277,10 +276,10 @@ def _round_step(value: float) -> float:
     return float(10**zeros) if zeros >= max(2, digits - 2) else 0.0
 
 
-def places_of(moments: Sequence[Moment], said: Sequence[str]) -> Iterator[int]:
-    """Words that belong to a date."""
-    for moment in moments:
-        yield moment.place
-        for at in range(max(moment.place - 1, 0), min(moment.place + 4, len(said))):
-            if _number_at(said, at) is not None:
+def date_word_indexes(dates: Sequence[DateMention], words: Sequence[str]) -> Iterator[int]:
+    """Indexes of the words that belong to a date."""
+    for date in dates:
+        yield date.place
+        for at in range(max(date.place - 1, 0), min(date.place + 4, len(words))):
+            if _number_at(words, at) is not None:
                 yield at

@@ -1,42 +1,68 @@
-"""Passages that say the same, by their vectors."""
+"""The similarity engine: chunks that say the same, by the cosine similarity of their vectors."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from uuid import UUID
 
-from octavo.connect.contract import Engine, Found, Pair
-from octavo.connect.evidence import Readings, shared_quotes
+from octavo.connect.engine_types import ChunkPair, DetectedConnection, Engine
+from octavo.connect.evidence import ClaimCache, shared_quotes
+from octavo.language.embedding import NAME as LOCAL_MODEL
 
-# Of one passage.
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Cosine similarities that depend on the embedding model.
+
+    From `similar` on, chunks say the same; from `related` on, they are about the same subject and may contradict each
+    other; below `apart`, their subjects differ and shared concepts make a bridge.
+    """
+
+    similar: float
+    related: float
+    apart: float
+
+
+# Measured in docs/decisions/0018-connections.md. The vectors of different models are differently far apart.
+BY_MODEL = {LOCAL_MODEL: Thresholds(similar=0.65, related=0.35, apart=0.5)}
+# For models that were not measured: higher, because missing a few is better than much noise.
+UNKNOWN = Thresholds(similar=0.75, related=0.5, apart=0.6)
+
+
+def thresholds_of(model: str) -> Thresholds:
+    return BY_MODEL.get(model, UNKNOWN)
+
+
+# Per source chunk.
 MOST_KEPT = 10
 MOST_NAMED = 3
 
 
-def find_similar(pairs: Iterable[Pair], threshold: float, readings: Readings) -> list[Found]:
-    """The nearest of each passage."""
+def find_similar(pairs: Iterable[ChunkPair], threshold: float, claim_cache: ClaimCache) -> list[DetectedConnection]:
+    """The most similar pairs of each source chunk."""
     kept: Counter[UUID] = Counter()
-    found: list[Found] = []
+    connections: list[DetectedConnection] = []
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):
         if pair.similarity < threshold:
             break
         if kept[pair.source.id] < MOST_KEPT:
             kept[pair.source.id] += 1
-            found.append(_connect(pair, readings))
-    return found
+            connections.append(_connect(pair, claim_cache))
+    return connections
 
 
-def _connect(pair: Pair, readings: Readings) -> Found:
-    mine, theirs = shared_quotes(pair.source, pair.target, readings)
+def _connect(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection:
+    mine, theirs = shared_quotes(pair.source, pair.target, claim_cache)
     shared = shared_concepts(pair)
     about = f"Both are about {', '.join(shared[:MOST_NAMED])}." if shared else "Both say much the same."
     strength = round(min(max(pair.similarity, 0.0), 1.0), 3)
-    return Found(Engine.SIMILARITY, pair, strength, mine, theirs, about)
+    return DetectedConnection(Engine.SIMILARITY, pair, strength, mine, theirs, about)
 
 
-def shared_concepts(pair: Pair) -> list[str]:
-    """What both name, the most important first."""
+def shared_concepts(pair: ChunkPair) -> list[str]:
+    """Concepts of both chunks, the most important first."""
     theirs = {concept.lower(): weight for concept, weight in pair.target.concepts.items()}
     mine = {concept: weight for concept, weight in pair.source.concepts.items() if concept.lower() in theirs}
     return sorted(mine, key=lambda concept: (-mine[concept] - theirs[concept.lower()], concept))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from octavo.ai.contract import Caller, CallerGone
-from octavo.connect import steps
+from octavo.connect import detection
 from octavo.connect.bridge import explain_offline
-from octavo.connect.contract import Found
-from octavo.connect.evidence import Readings
-from octavo.connect.judging import Judge, Purse
+from octavo.connect.engine_types import DetectedConnection
+from octavo.connect.evidence import ClaimCache
+from octavo.connect.model_judge import JudgeBudget, ModelJudge
 from octavo.connect.neighbours import needs_index
 from octavo.core.errors import RETRY_RULES, OctavoError
 from octavo.core.json import JSON
@@ -29,23 +29,23 @@ class Connecting:
         self._tools = run.tools
         self._document = document
         self._is_last = is_last
-        self._found: list[Found] = []
-        self._readings = Readings()
+        self._found: list[DetectedConnection] = []
+        self._claim_cache = ClaimCache()
 
     async def find(self) -> JSON:
-        outcome, model = steps.Outcome(), ""
+        outcome, model = detection.DetectionResult(), ""
         async with self._tools.database.connection() as connection:
-            chunks = await steps.passages_of(connection, self._document)
-            chosen = await steps.find_model(connection, self._document, embedding_model(self._tools.settings))
+            chunks = await detection.chunks_of(connection, self._document)
+            chosen = await detection.find_model(connection, self._document, embedding_model(self._tools.settings))
             owner = self._run.job.owner_id
-            among = await steps.open_field(connection, owner, self._document, chosen) if chosen else None
+            among = await detection.search_scope(connection, owner, self._document, chosen) if chosen else None
             if among and await needs_index(connection, among):
                 await enqueue(connection, [NewJob(INDEX.name, owner, {"model": among.model.id}, key=among.model.index)])
         if among:
             model = among.model.name
-            for start in range(0, len(chunks), steps.PASSAGES_AT_ONCE):
-                part = chunks[start : start + steps.PASSAGES_AT_ONCE]
-                await steps.compare(self._tools.database, among, part, self._readings, outcome)
+            for start in range(0, len(chunks), detection.CHUNKS_PER_BATCH):
+                part = chunks[start : start + detection.CHUNKS_PER_BATCH]
+                await detection.compare(self._tools.database, among, part, self._claim_cache, outcome)
                 await self._run.progress(start + len(part), len(chunks), "passages", "connecting")
         asked = await self._judge(outcome)
         by_engine: dict[str, JSON] = {
@@ -54,11 +54,14 @@ class Connecting:
         }
         return {"passages": len(chunks), "model": model, "engines": by_engine, **asked}
 
-    async def _judge(self, outcome: steps.Outcome) -> dict[str, JSON]:
+    async def _judge(self, outcome: detection.DetectionResult) -> dict[str, JSON]:
         """Whatever keeps models from answering keeps no connection from being found; what passes is waited for."""
-        job, purse = self._run.job, Purse()
-        judge = Judge(
-            self._tools.gateway, Caller(job.owner_id, self._document, job.id, job.lease_token), purse, self._readings
+        job, budget = self._run.job, JudgeBudget()
+        judge = ModelJudge(
+            self._tools.gateway,
+            Caller(job.owner_id, self._document, job.id, job.lease_token),
+            budget,
+            self._claim_cache,
         )
         told: dict[str, JSON] = {}
         try:
@@ -69,13 +72,13 @@ class Connecting:
         except OctavoError as error:
             if RETRY_RULES[error.error_class] and not self._is_last:
                 raise
-            bridges = explain_offline(outcome.bridges, self._readings)
+            bridges = explain_offline(outcome.bridges, self._claim_cache)
             self._found = [*outcome.similar, *outcome.contradictions, *bridges]
             told["not_judged"] = error.code
-        return {"calls": purse.calls, "cost_usd": float(purse.spent), **told}
+        return {"calls": budget.calls, "cost_usd": float(budget.spent), **told}
 
     async def save(self, connection: Connection, made: JSON) -> None:
-        counts = await steps.save(connection, self._run.job.owner_id, self._document, self._found)
+        counts = await detection.save(connection, self._run.job.owner_id, self._document, self._found)
         if isinstance(made, dict) and isinstance(made["engines"], dict):
             _note_kept(made["engines"], counts)
 

@@ -25,7 +25,7 @@ def read_input(given: dict[str, JSON]) -> IndexInput:
 
 
 async def index_vectors(run: Run[Tools]) -> JSON:
-    from octavo.connect.indexing import build_index  # with the first job: a worker that starts need not wait for it
+    from octavo.connect.neighbours import build_index  # with the first job: a worker that starts need not wait for it
 
     return {"index": await build_index(run.tools.database, read_input(run.input).model)}
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from octavo.connect.rebuilding import rebuild
-from octavo.connect.verdicts import Decision, decide
+from octavo.connect.connections import Decision, decide
+from octavo.connect.rebuild import rebuild
 from octavo.core.errors import OctavoError
 from octavo.intake import NewUpload
 from octavo.jobs.run import ClaimedJob

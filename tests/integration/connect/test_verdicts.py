@@ -6,11 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from octavo.connect.contract import Engine, Status
-from octavo.connect.map import View, draw_map
-from octavo.connect.verdicts import Decision, decide
-from octavo.connect.views import Wanted, list_connections
-from octavo.connect.weights import Weights, set_weights
+from octavo.connect.connections import ConnectionFilter, Decision, Weights, decide, list_connections, set_weights
+from octavo.connect.engine_types import Engine, Status
+from octavo.connect.map import MapFilter, load_map
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
 from tests.support.connections import connect
@@ -28,7 +26,9 @@ async def put_document(desk: Desk, owner: UUID) -> UUID:
     return document
 
 
-async def statuses(desk: Desk, owner: UUID, document: UUID, wanted: Wanted | None = None) -> list[tuple[str, str]]:
+async def statuses(
+    desk: Desk, owner: UUID, document: UUID, wanted: ConnectionFilter | None = None
+) -> list[tuple[str, str]]:
     async with desk.database.connection() as connection:
         page = await list_connections(connection, owner, document, wanted)
     return [(one.engine, one.status) for one in page.items]
@@ -43,7 +43,9 @@ async def test_a_dismissed_connection_stays_dismissed_when_it_is_found_again(des
     kept = "UPDATE connections SET id = %s, found_at = now() WHERE id = %s"  # as a re-run leaves it
     again = new_id()
     await desk.rows(kept, again, ident)
-    assert await statuses(desk, owner, other, Wanted(status=Status.DISMISSED)) == [(Engine.CONTRADICTION, "dismissed")]
+    assert await statuses(desk, owner, other, ConnectionFilter(status=Status.DISMISSED)) == [
+        (Engine.CONTRADICTION, "dismissed")
+    ]
     async with desk.database.transaction() as connection:
         assert (await decide(connection, owner, again, Decision.UNDO)).status is Status.POSSIBLE
         assert (await decide(connection, owner, again, Decision.CONFIRM)).status is Status.CONFIRMED
@@ -75,10 +77,10 @@ async def test_the_other_side_in_the_trash_hides_a_connection_and_strangers_see_
     async with desk.database.transaction() as connection:
         with pytest.raises(NotFound):
             await decide(connection, stranger, ident, Decision.DISMISS)
-        assert (await draw_map(connection, stranger, View())).nodes == []
-        drawn = await draw_map(connection, owner, View())
+        assert (await load_map(connection, stranger, MapFilter())).nodes == []
+        drawn = await load_map(connection, owner, MapFilter())
         assert {node.document_id for node in drawn.nodes} == {one, other}
-        assert drawn == await draw_map(connection, owner, View())
+        assert drawn == await load_map(connection, owner, MapFilter())
     await desk.rows("UPDATE documents SET deleted_at = now() WHERE id = %s", other)
     assert await statuses(desk, owner, one) == []
     await desk.rows("UPDATE documents SET deleted_at = NULL WHERE id = %s", other)

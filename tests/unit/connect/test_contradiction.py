@@ -6,14 +6,14 @@ from uuid import uuid4
 
 import pytest
 
-from octavo.connect.contract import Found, Pair, Piece, Status
 from octavo.connect.contradiction import find_contradictions
-from octavo.connect.evidence import Readings
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, Status
+from octavo.connect.evidence import ClaimCache
 
 
-def compare(first: str, second: str, **more: object) -> Found | None:
-    pieces = [Piece(uuid4(), uuid4(), text, **more) for text in (first, second)]  # pyright: ignore[reportArgumentType]
-    found = find_contradictions([Pair(pieces[0], pieces[1], 0.7)], Readings())
+def compare(first: str, second: str, **more: object) -> DetectedConnection | None:
+    pieces = [ComparableChunk(uuid4(), uuid4(), text, **more) for text in (first, second)]  # pyright: ignore[reportArgumentType]
+    found = find_contradictions([ChunkPair(pieces[0], pieces[1], 0.7)], ClaimCache())
     return found[0] if found else None
 
 
@@ -84,9 +84,13 @@ def test_what_both_passages_say_is_no_contradiction_between_them() -> None:
 
 
 def test_shared_concepts_with_opposite_tones_are_possible_contradictions() -> None:
-    good = Piece(uuid4(), uuid4(), "The harvest of the valley was a wonderful success.", {"harvest": 0.9}, polarity=0.6)
-    bad = Piece(uuid4(), uuid4(), "The harvest of the valley was a horrible disaster.", {"harvest": 0.8}, polarity=-0.6)
-    (found,) = find_contradictions([Pair(good, bad, 0.6)], Readings())
+    good = ComparableChunk(
+        uuid4(), uuid4(), "The harvest of the valley was a wonderful success.", {"harvest": 0.9}, polarity=0.6
+    )
+    bad = ComparableChunk(
+        uuid4(), uuid4(), "The harvest of the valley was a horrible disaster.", {"harvest": 0.8}, polarity=-0.6
+    )
+    (found,) = find_contradictions([ChunkPair(good, bad, 0.6)], ClaimCache())
     assert (found.detail["kind"], found.status) == ("polarity", Status.POSSIBLE)
 
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 from octavo.connect.bridge import explain_offline, find_candidates
-from octavo.connect.contract import Engine, Pair, Piece, digest_of
-from octavo.connect.evidence import MOST_QUOTED, Readings
-from octavo.connect.layout import HEIGHT, WIDTH, lay_out
-from octavo.connect.similarity import MOST_KEPT, find_similar
-from octavo.connect.thresholds import UNKNOWN, thresholds_of
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, Engine, digest_of
+from octavo.connect.evidence import MOST_QUOTED, ClaimCache
+from octavo.connect.map import HEIGHT, WIDTH, lay_out
+from octavo.connect.similarity import MOST_KEPT, UNKNOWN, find_similar, thresholds_of
 from octavo.language.embedding import NAME
 
 HARBOUR = "Gulls cry. The harbour bridge carries forty thousand vehicles every day. Rain falls."
 STUDY = "We counted for a week. Every day forty thousand vehicles use the bridge in the harbour."
 
 
-def piece(content: str = HARBOUR, number: int = 0, **more: object) -> Piece:
-    return Piece(UUID(int=number) if number else uuid4(), uuid4(), content, **more)  # pyright: ignore[reportArgumentType]
+def piece(content: str = HARBOUR, number: int = 0, **more: object) -> ComparableChunk:
+    return ComparableChunk(UUID(int=number) if number else uuid4(), uuid4(), content, **more)  # pyright: ignore[reportArgumentType]
 
 
 def test_the_sentences_that_are_quoted_are_those_that_have_most_in_common() -> None:
-    (found,) = find_similar([Pair(piece(), piece(STUDY), 0.9)], 0.7, Readings())
+    (found,) = find_similar([ChunkPair(piece(), piece(STUDY), 0.9)], 0.7, ClaimCache())
     assert found.quotes == (
         "The harbour bridge carries forty thousand vehicles every day.",
         "Every day forty thousand vehicles use the bridge in the harbour.",
@@ -31,15 +30,15 @@ def test_the_sentences_that_are_quoted_are_those_that_have_most_in_common() -> N
 
 def test_of_each_passage_the_nearest_ten_above_the_threshold_are_kept() -> None:
     source = piece()
-    pairs = [Pair(source, piece(STUDY), 0.6 + number / 100) for number in range(30)]
-    found = find_similar(pairs, 0.7, Readings())
+    pairs = [ChunkPair(source, piece(STUDY), 0.6 + number / 100) for number in range(30)]
+    found = find_similar(pairs, 0.7, ClaimCache())
     assert len(found) == MOST_KEPT
     assert min(one.strength for one in found) >= 0.79
 
 
 def test_what_is_quoted_is_cut_and_stays_verbatim() -> None:
     endless = piece("word " * 500)
-    (found,) = find_similar([Pair(endless, piece("| a | table |"), 0.9)], 0.7, Readings())
+    (found,) = find_similar([ChunkPair(endless, piece("| a | table |"), 0.9)], 0.7, ClaimCache())
     assert all(
         quote and quote in text for quote, text in zip(found.quotes, (endless.content, "| a | table |"), strict=True)
     )
@@ -52,22 +51,22 @@ def test_bridges_are_important_of_other_subjects_and_share_some_concepts() -> No
     bank = piece(
         "A bank keeps reserves as a buffer.", 2, concepts={**concepts, "bank": 0.9, "money": 0.8}, importance=0.8
     )
-    (candidate,) = find_candidates([Pair(bog, bank, 0.2)], 0.5)
-    (found,) = explain_offline([candidate], Readings())
+    (candidate,) = find_candidates([ChunkPair(bog, bank, 0.2)], 0.5)
+    (found,) = explain_offline([candidate], ClaimCache())
     assert "buffer" in found.explanation
     assert "slow release" in found.explanation
     refused = [
-        Pair(bog, piece(number=3, concepts=bank.concepts, importance=0.5), 0.2),  # of little importance
-        Pair(bog, bank, 0.8),  # the same subject
-        Pair(bog, piece(number=4, concepts=bog.concepts, importance=0.9), 0.2),  # all the same concepts
-        Pair(bog, piece(number=5, concepts={"cheese": 0.9}, importance=0.9), 0.2),  # none
+        ChunkPair(bog, piece(number=3, concepts=bank.concepts, importance=0.5), 0.2),  # of little importance
+        ChunkPair(bog, bank, 0.8),  # the same subject
+        ChunkPair(bog, piece(number=4, concepts=bog.concepts, importance=0.9), 0.2),  # all the same concepts
+        ChunkPair(bog, piece(number=5, concepts={"cheese": 0.9}, importance=0.9), 0.2),  # none
     ]
     assert find_candidates(refused, 0.5) == []
     tagged = [
         piece(number=n, concepts=c, importance=0.9, domain=frozenset({"water"}))
         for n, c in ((6, bog.concepts), (7, bank.concepts))
     ]
-    assert find_candidates([Pair(tagged[0], tagged[1], 0.2)], 0.5) == []
+    assert find_candidates([ChunkPair(tagged[0], tagged[1], 0.2)], 0.5) == []
 
 
 def test_a_verdict_is_remembered_by_what_is_said_in_either_order() -> None:

@@ -1,6 +1,6 @@
--- name: connections(owner, document, wanted, chunk, other, engine, status, usual, after_rank, after_id, most)
--- What a document is connected with, seen from it: its own side is the source. Weights of the owner make the order. Others
--- that there is a newer version of are left out.
+-- name: connections(owner, document, connection, chunk, other, engine, status, default_weights, after_rank, after_id, most)
+-- Connections of a document, whose side is always the source, ordered by strength times the owner's weight. Connections
+-- to superseded versions of other documents are left out.
 WITH sides AS (
     SELECT id, engine, strength, status, explanation, made_by, digest, detail, found_at,
            source_chunk AS my_chunk, source_start AS my_start, source_end AS my_end,
@@ -14,11 +14,11 @@ WITH sides AS (
     SELECT s.*, coalesce(v.verdict, s.status) AS now,
            round((s.strength * coalesce(CASE s.engine WHEN 'semantic_similarity' THEN w.semantic_similarity
                                                       WHEN 'contradiction_detection' THEN w.contradiction_detection
-                                                      ELSE w.thematic_bridge END, (:usual::jsonb ->> s.engine)::integer))::numeric, 4) AS rank
+                                                      ELSE w.thematic_bridge END, (:default_weights::jsonb ->> s.engine)::integer))::numeric, 4) AS rank
     FROM sides s LEFT JOIN connection_verdicts v ON v.owner_id = :owner AND v.digest = s.digest
     LEFT JOIN connection_weights w ON w.owner_id = :owner
     WHERE (:engine::text IS NULL OR s.engine = :engine) AND (:chunk::uuid IS NULL OR s.my_chunk = :chunk)
-      AND (:wanted::uuid IS NULL OR s.id = :wanted)
+      AND (:connection::uuid IS NULL OR s.id = :connection)
 )
 SELECT r.id, r.engine, r.strength, r.now AS status, r.explanation, r.made_by, r.rank, r.detail ->> 'kind' AS kind,
        mine.document_id AS source_document, mine_in.title AS source_title, r.my_chunk AS source_chunk,
@@ -39,7 +39,7 @@ WHERE (:other::uuid IS NULL OR theirs.document_id = :other) AND CASE WHEN :statu
 ORDER BY r.rank DESC, r.id DESC LIMIT :most;
 
 -- name: counts(owner, document)
--- How many connections of each engine a document has that nobody dismissed.
+-- Connections of a document by engine, without dismissed ones.
 SELECT c.engine, count(*)::integer AS connections
 FROM connections c
 JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
@@ -49,8 +49,8 @@ WHERE c.owner_id = :owner
     SELECT FROM connection_verdicts v WHERE v.owner_id = :owner AND v.digest = c.digest AND v.verdict = 'dismissed')
 GROUP BY 1;
 
--- name: passage_counts(owner, document, chunks)
--- How many connections of each engine these passages of a document have that nobody dismissed.
+-- name: chunk_counts(owner, document, chunks)
+-- Connections of some chunks of a document by engine, without dismissed ones.
 SELECT sides.chunk, sides.engine, count(*)::integer AS connections
 FROM (SELECT source_chunk AS chunk, target_document AS other, engine, digest FROM connections
       WHERE owner_id = :owner AND source_document = :document AND source_chunk = ANY (:chunks)
@@ -63,7 +63,7 @@ WHERE NOT EXISTS (
 GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- name: document_of(owner, connection)
--- The document that a connection is looked at from, and what its verdict is remembered by.
+-- The documents of a connection, and the digest under which its verdict is stored.
 SELECT c.source_document, c.target_document, c.digest FROM connections c
 JOIN documents s ON s.id = c.source_document AND s.deleted_at IS NULL
 JOIN documents t ON t.id = c.target_document AND t.deleted_at IS NULL
@@ -86,7 +86,7 @@ ON CONFLICT (owner_id) DO UPDATE SET semantic_similarity = excluded.semantic_sim
     contradiction_detection = excluded.contradiction_detection, thematic_bridge = excluded.thematic_bridge;
 
 -- name: edges(owner, focus, engine, least, most)
--- Which documents are connected, how and how strongly: the strongest of each pair and engine, the strongest pairs first.
+-- Connected documents for the map: per pair and engine the number of connections and the highest strength, strongest first.
 SELECT least(c.source_document, c.target_document) AS one, greatest(c.source_document, c.target_document) AS other, c.engine,
        count(*)::integer AS connections, max(c.strength)::float8 AS strength
 FROM connections c

@@ -1,9 +1,10 @@
 -- name: subject(document)
--- The document that is compared: what its passages are, of the revision that is read.
+-- The state of the document to compare: whether it is out of reach (in the trash or without vectors) and its current revision.
 SELECT owner_id, revision, deleted_at IS NOT NULL OR NOT embeddings_ready AS is_out, language FROM documents WHERE id = :document;
 
 -- name: model_of(document, preferred)
--- The model whose vectors are compared: that of the settings, if all passages have one of it, or the newest they all have.
+-- The model whose vectors are compared: the configured one if all chunks have its vectors, otherwise the newest for which
+-- they all do.
 SELECT m.id, m.name, m.dimensions
 FROM embedding_models m
 WHERE EXISTS (SELECT FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision WHERE d.id = :document)
@@ -13,57 +14,57 @@ WHERE EXISTS (SELECT FROM chunks c JOIN documents d ON d.id = c.document_id AND 
         SELECT FROM chunk_embeddings e WHERE e.chunk_id = c.id AND e.model_id = m.id))
 ORDER BY m.name = :preferred DESC, m.id DESC LIMIT 1;
 
--- name: passages_of(document)
+-- name: chunks_of(document)
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE d.id = :document ORDER BY c.index;
 
--- name: left_out(owner, document)
--- Documents that it is not compared with: itself, its other versions, the same file again, and what lies in the trash.
+-- name: excluded_documents(owner, document)
+-- Documents it is not compared with: itself, its other versions, copies of the same file, and those in the trash.
 SELECT d.id FROM documents d JOIN documents mine ON mine.id = :document
 WHERE d.owner_id = :owner AND (d.family_id = mine.family_id OR d.sha256 = mine.sha256 OR d.deleted_at IS NOT NULL);
 
 -- name: owner_vectors(owner, model, most)
--- How many vectors of a model an owner has, counted no further than it matters.
+-- Number of vectors an owner has of a model, counted up to a limit.
 SELECT count(*)::integer FROM (
     SELECT FROM chunk_embeddings WHERE owner_id = :owner AND model_id = :model LIMIT :most) AS counted;
 
 -- name: vectors_of(chunks, model)
--- Ids and vectors, each in one value.
+-- Ids and vectors of chunks, each packed into one value.
 SELECT count(*)::integer, string_agg(uuid_send(chunk_id), ''::bytea), string_agg(vector_send(vector), ''::bytea)
 FROM chunk_embeddings WHERE chunk_id = ANY (:chunks) AND model_id = :model;
 
--- name: vectors_to_compare(owner, model, left_out, blocks, block)
--- The same for a part of all that an owner has; ids end in chance, so parts are of about the same size.
+-- name: vectors_to_compare(owner, model, excluded, blocks, block)
+-- The same for one block of all vectors of an owner. Ids end in random bits, so blocks are about equally large.
 SELECT count(*)::integer, string_agg(uuid_send(chunk_id), ''::bytea), string_agg(vector_send(vector), ''::bytea)
 FROM chunk_embeddings
-WHERE owner_id = :owner AND model_id = :model AND document_id <> ALL (:left_out)
+WHERE owner_id = :owner AND model_id = :model AND document_id <> ALL (:excluded)
   AND (:blocks::integer = 1
        OR mod(get_byte(uuid_send(chunk_id), 14) * 256 + get_byte(uuid_send(chunk_id), 15), :blocks::integer) = :block::integer);
 
--- name: look_far(ef)
--- An owner's passages may be few among the nearest that an index knows, so it goes on until there are enough.
+-- name: set_index_search_width(ef)
+-- The index holds the chunks of all owners, so the scan continues until enough of this owner's were found.
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', :ef, true);
 
--- name: nearest(chunks, owner, left_out, most)
--- The nearest of many passages at once, by the index of a model; its number and length stand in the text of the query,
--- because the index is only for that model. Each passage is among its own nearest, unless the index led astray.
+-- name: nearest(chunks, owner, excluded, most)
+-- The nearest chunks of many chunks, by the index of a model. The model's id and dimensions are part of the query text,
+-- because the index is partial. Each chunk finds itself too, unless the index search ended in the wrong place.
 SELECT q.chunk_id AS source, n.chunk_id AS target, 1 - n.distance AS similarity
 FROM chunk_embeddings q CROSS JOIN LATERAL (
     SELECT e.chunk_id, e.vector::{type} <=> q.vector::{type} AS distance FROM chunk_embeddings e
-    WHERE e.model_id = {model} AND e.owner_id = :owner AND (e.document_id <> ALL (:left_out) OR e.chunk_id = q.chunk_id)
+    WHERE e.model_id = {model} AND e.owner_id = :owner AND (e.document_id <> ALL (:excluded) OR e.chunk_id = q.chunk_id)
     ORDER BY e.vector::{type} <=> q.vector::{type} LIMIT :most + 1) AS n
 WHERE q.chunk_id = ANY (:chunks) AND q.model_id = {model};
 
 -- name: has_index(name)
 SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(:name) AND indisvalid);
 
--- name: by_concepts(chunks, owner, left_out, model, most)
--- Passages that share concepts with each of some, those first that share most.
+-- name: by_concepts(chunks, owner, excluded, model, most)
+-- Chunks that share concepts with the given ones, those that share most first.
 WITH shared AS (
     SELECT mine.chunk_id AS source, theirs.chunk_id AS target, sum(least(mine.importance, theirs.importance)) AS weight
     FROM chunk_concepts mine JOIN chunk_concepts theirs ON lower(theirs.concept) = lower(mine.concept)
     JOIN chunks t ON t.id = theirs.chunk_id JOIN documents d ON d.id = t.document_id AND d.revision = t.revision
-    WHERE mine.chunk_id = ANY (:chunks) AND d.owner_id = :owner AND d.id <> ALL (:left_out)
+    WHERE mine.chunk_id = ANY (:chunks) AND d.owner_id = :owner AND d.id <> ALL (:excluded)
     GROUP BY 1, 2
 ), placed AS (
     SELECT *, row_number() OVER (PARTITION BY source ORDER BY weight DESC, target) AS place FROM shared
@@ -73,8 +74,8 @@ FROM placed p JOIN chunk_embeddings a ON a.chunk_id = p.source AND a.model_id = 
 JOIN chunk_embeddings b ON b.chunk_id = p.target AND b.model_id = :model
 WHERE p.place <= :most;
 
--- name: pieces(owner, chunks)
--- Passages as the engines see them.
+-- name: comparable_chunks(owner, chunks)
+-- Chunks with the data the engines use.
 SELECT c.id, c.document_id, c.content, c.themes, c.importance, (c.tone ->> 'polarity')::float8 AS polarity,
        c.tone ->> 'primary_emotion' AS emotion, d.language,
        coalesce((SELECT jsonb_object_agg(k.concept, k.importance) FROM chunk_concepts k WHERE k.chunk_id = c.id), '{}') AS concepts,
@@ -82,19 +83,19 @@ SELECT c.id, c.document_id, c.content, c.themes, c.importance, (c.tone ->> 'pola
 FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE c.id = ANY (:chunks) AND d.owner_id = :owner;
 
--- name: wait_for_turn(owner)
--- Those who save connections of one owner take turns, so that none waits for rows of another that waits for his.
+-- name: lock_owner(owner)
+-- Only one transaction at a time saves connections of an owner, which rules out deadlocks.
 SELECT pg_advisory_xact_lock(hashtextextended('connections:' || :owner::text, 0));
 
--- name: hold_documents(documents)
--- Nothing of these changes its revision until the transaction ends.
+-- name: lock_documents(documents)
+-- These documents keep their revision until the transaction ends.
 SELECT id FROM documents WHERE id = ANY (:documents) ORDER BY id FOR SHARE;
 
--- name: forget(document)!
+-- name: delete_of_document(document)!
 DELETE FROM connections WHERE source_document = :document OR target_document = :document;
 
 -- name: save(owner, found)!
--- All that was found, without what is not there any more.
+-- Save connections, except those whose chunks or documents are gone.
 INSERT INTO connections (id, owner_id, engine, source_chunk, target_chunk, source_document, target_document, strength,
                          source_start, source_end, target_start, target_end, explanation, status, made_by, digest, detail)
 SELECT f.id, :owner, f.engine, s.id, t.id, s.document_id, t.document_id, f.strength, f.source_start, f.source_end,
@@ -107,12 +108,12 @@ JOIN chunks t ON t.id = f.target JOIN documents dt ON dt.id = t.document_id AND 
 WHERE ds.owner_id = :owner AND dt.owner_id = :owner AND ds.deleted_at IS NULL AND dt.deleted_at IS NULL
 ON CONFLICT (source_chunk, target_chunk, engine) DO NOTHING;
 
--- name: how_many(document)
+-- name: count_by_engine(document)
 SELECT engine, count(*)::integer FROM connections
 WHERE source_document = :document OR target_document = :document GROUP BY engine;
 
 -- name: prune(chunks, engine, most)!
--- No passage has more than so many; the strongest stay.
+-- Keep only the strongest connections of each chunk.
 DELETE FROM connections WHERE id IN (
     SELECT id FROM (
         SELECT c.id, row_number() OVER (PARTITION BY k.chunk ORDER BY c.strength DESC, c.id) AS place
@@ -127,9 +128,9 @@ DELETE FROM connections WHERE id IN (
 SELECT connect_documents(:documents, :because);
 
 -- name: connectable(owner, documents)
--- Documents of an owner that can be compared, and the job that is in line for it already.
+-- Documents of an owner that can be compared, with the job that is already queued for each.
 SELECT d.id, d.revision, (
-    SELECT j.id FROM jobs j WHERE j.document_id = d.id AND j.kind = 'detect_connections' AND j.status = 'queued' LIMIT 1) AS in_line
+    SELECT j.id FROM jobs j WHERE j.document_id = d.id AND j.kind = 'detect_connections' AND j.status = 'queued' LIMIT 1) AS queued
 FROM documents d
 WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.embeddings_ready
   AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
@@ -139,11 +140,11 @@ ORDER BY d.created_at, d.id;
 SELECT id, name, dimensions FROM embedding_models WHERE id = :model;
 
 -- name: drop_index()!
--- Half of one, which a kill left.
+-- Drops the invalid index that a killed attempt left behind.
 DROP INDEX CONCURRENTLY IF EXISTS {index};
 
--- name: more_memory()
--- An index that fits into memory is built several times as fast.
+-- name: raise_maintenance_memory()
+-- An index that fits into memory is built several times faster.
 SELECT set_config('maintenance_work_mem', '512MB', false);
 
 -- name: create_index()!

@@ -9,12 +9,19 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.connect.contract import Engine, Status
-from octavo.connect.map import Map, View, draw_map
-from octavo.connect.rebuilding import rebuild
-from octavo.connect.verdicts import Decision, decide
-from octavo.connect.views import Connection, Wanted, list_connections
-from octavo.connect.weights import Weights, read_weights, set_weights
+from octavo.connect.connections import (
+    Connection,
+    ConnectionFilter,
+    Decision,
+    Weights,
+    decide,
+    list_connections,
+    read_weights,
+    set_weights,
+)
+from octavo.connect.engine_types import Engine, Status
+from octavo.connect.map import ConnectionMap, MapFilter, load_map
+from octavo.connect.rebuild import rebuild
 from octavo.core.pages import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.documents import show_document
@@ -65,7 +72,7 @@ async def connections(
     """
     async with parts.database.connection() as connection:
         await show_document(connection, caller.owner_id, document)
-        wanted = Wanted(engine, status, chunk_id)
+        wanted = ConnectionFilter(engine, status, chunk_id)
         return await list_connections(connection, caller.owner_id, document, wanted, cursor=cursor, limit=limit)
 
 
@@ -115,12 +122,12 @@ async def connections_map(
     focus: UUID | None = None,
     engine: Engine | None = None,
     least: Annotated[float, Query(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0,
-) -> Map:
+) -> ConnectionMap:
     """Your documents as nodes with their places, and what connects them: the sixty that are connected most strongly."""
     async with parts.database.connection() as connection:
         if focus is not None:
             await show_document(connection, caller.owner_id, focus)
-        return await draw_map(connection, caller.owner_id, View(focus, engine, least))
+        return await load_map(connection, caller.owner_id, MapFilter(focus, engine, least))
 
 
 @router.post("/connections/rebuild", status_code=202, responses=problems(400, 401, 403, 404, 422))

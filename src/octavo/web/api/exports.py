@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
-from octavo.connect.views import list_connections
+from octavo.connect.connections import list_connections
 from octavo.core.errors import OctavoError
 from octavo.core.pages import Page
 from octavo.jobs.views import MOST_LIMIT

@@ -8,10 +8,18 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.connect.contract import Status
-from octavo.connect.verdicts import Decision, decide
-from octavo.connect.views import Connection, Wanted, count_connections, list_connections
-from octavo.connect.weights import Weights, read_weights, set_weights
+from octavo.connect.connections import (
+    Connection,
+    ConnectionFilter,
+    Decision,
+    Weights,
+    count_connections,
+    decide,
+    list_connections,
+    read_weights,
+    set_weights,
+)
+from octavo.connect.engine_types import Status
 from octavo.database import Connection as Database
 from octavo.library.documents import show_document
 from octavo.web.pages import render
@@ -41,8 +49,8 @@ async def show_connections(
 ) -> Shown:
     """Of all of a document, or of one of its passages; `total` is always that of the document."""
     counts = await count_connections(connection, owner, document)
-    items = await list_connections(connection, owner, document, Wanted(chunk=passage), limit=MOST_SHOWN)
-    gone = Wanted(status=Status.DISMISSED, chunk=passage)
+    items = await list_connections(connection, owner, document, ConnectionFilter(chunk=passage), limit=MOST_SHOWN)
+    gone = ConnectionFilter(status=Status.DISMISSED, chunk=passage)
     dismissed = await list_connections(connection, owner, document, gone, limit=MOST_DISMISSED)
     weights = asdict(await read_weights(connection, owner))
     return Shown(document, passage, items.items, dismissed.items, sum(counts.values()), weights, is_ready)

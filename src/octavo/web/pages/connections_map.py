@@ -11,11 +11,10 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from octavo.connect.contract import Engine
-from octavo.connect.drawing import draw
-from octavo.connect.layout import HEIGHT, WIDTH
-from octavo.connect.map import MOST_NODES, View, draw_map
-from octavo.connect.views import Connection, Wanted, list_connections
+from octavo.connect.connections import Connection, ConnectionFilter, list_connections
+from octavo.connect.engine_types import Engine
+from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, load_map
+from octavo.connect.map_drawing import draw
 from octavo.core.errors import NotFound
 from octavo.database import Connection as Database
 from octavo.library.documents import Document, show_document
@@ -72,8 +71,8 @@ async def map_page(request: Request, parts: PartsOf, frame: MapFrame, asked: Ann
     owner = frame.caller.owner_id
     async with parts.database.connection() as connection:
         focus = await show_document(connection, owner, asked.focus) if asked.focus else None
-        view = View(asked.focus or None, asked.engine or None, asked.least)
-        drawn = await draw_map(connection, owner, view)
+        view = MapFilter(asked.focus or None, asked.engine or None, asked.least)
+        drawn = await load_map(connection, owner, view)
         pair = await _pair(connection, owner, asked) if asked.one and asked.other else None
     return render(
         request,
@@ -98,6 +97,6 @@ async def _pair(connection: Database, owner: UUID, asked: Asked) -> Pair | None:
         other = await show_document(connection, owner, asked.other)
     except NotFound:
         return None
-    wanted = Wanted(engine=asked.engine or None, other=other.id)
+    wanted = ConnectionFilter(engine=asked.engine or None, other=other.id)
     found = await list_connections(connection, owner, one.id, wanted, limit=MOST_OF_PAIR)
     return Pair(one, other, found.items)

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
-from octavo.connect.contract import Engine
-from octavo.connect.views import count_by_passage
+from octavo.connect.connections import count_by_chunk
+from octavo.connect.engine_types import Engine
 from octavo.core.errors import NotFound
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs
@@ -149,7 +149,7 @@ async def _margins(parts: Parts, owner: UUID, document: UUID, text: OpenText | N
     passages = [passage for leaf in text.leaves for passage in leaf.passages] if text else []
     places = [passage.place.id for passage in passages if passage.place and passage.begins]
     async with parts.database.connection() as connection:
-        return await count_by_passage(connection, owner, document, places)
+        return await count_by_chunk(connection, owner, document, places)
 
 
 def _page(text: OpenText | None, wanted: Wanted) -> int | None:

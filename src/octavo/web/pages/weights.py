@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from fastapi import APIRouter, Request, Response
 
-from octavo.connect.weights import USUAL, read_weights
+from octavo.connect.connections import DEFAULT_WEIGHTS, read_weights
 from octavo.web.pages.connections_map import ENGINES
 from octavo.web.pages.settings import SettingsFrame, show
 from octavo.web.parts import PartsOf
@@ -18,4 +18,4 @@ router = APIRouter(include_in_schema=False, prefix="/settings/weights")
 async def weights_page(request: Request, parts: PartsOf, frame: SettingsFrame, said: str = "") -> Response:
     async with parts.database.connection() as connection:
         weights = asdict(await read_weights(connection, frame.caller.owner_id))
-    return show(request, "weights", frame, said=said, weights=weights, usual=USUAL, engines=ENGINES)
+    return show(request, "weights", frame, said=said, weights=weights, usual=DEFAULT_WEIGHTS, engines=ENGINES)

@@ -1,4 +1,4 @@
-"""Comparing documents anew, all of an owner or some."""
+"""Queue documents for another comparison: all documents of an owner, or some."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from octavo.jobs.queue import NewJob, enqueue
 
 QUERIES = load_queries("connections")
 KIND = "detect_connections"
-# After everything that people wait for.
+# Lower than everything that people wait for.
 PRIORITY = 7
 
 
 async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
-    """Put a job in line for each document that has vectors, and is not in line already; answers their ids."""
+    """Queue a job for each document that has vectors, unless one is queued already. Returns all job ids."""
     cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
     rows = await cursor.fetchall()
     if documents is not None and (missing := set(documents) - {row[0] for row in rows}):
         raise NotFound(f"Document {min(missing)}.")
     jobs = [
         NewJob(KIND, owner, {"revision": revision}, document_id=document, priority=PRIORITY)
-        for document, revision, in_line in rows
-        if in_line is None
+        for document, revision, queued in rows
+        if queued is None
     ]
-    made = [job.id for job in await enqueue(connection, jobs)] if jobs else []
-    return [*made, *(in_line for _, _, in_line in rows if in_line is not None)]
+    new = [job.id for job in await enqueue(connection, jobs)] if jobs else []
+    return [*new, *(queued for _, _, queued in rows if queued is not None)]

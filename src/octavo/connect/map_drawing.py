@@ -1,4 +1,4 @@
-"""The map as lines, dots and names: what lies where on its field, so that names do not cover each other. Pure."""
+"""Geometry of the drawn map: lines, dots, and labels placed so that they do not overlap. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from math import hypot, sqrt
 from uuid import UUID
 
-from octavo.connect.layout import HEIGHT, WIDTH
-from octavo.connect.map import Edge, Map, Node
+from octavo.connect.map import HEIGHT, WIDTH, ConnectionMap, Edge, Node
 
-# More lines than this are a cloud; the strongest are drawn.
+# More lines than this are unreadable, so only the strongest are connection_map.
 MOST_LINES = 200
-APART = 7.0
+LINE_SPACING = 7.0
 SMALLEST, LARGEST = 6.0, 15.0
 LETTER_WIDTH, LETTER_HEIGHT, GAP = 7.0, 16.0, 5.0
 MOST_LETTERS = 28
@@ -33,7 +32,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """`name` stands at `at`, which is where it begins, ends or has its middle; it is `crowded` where it has no room."""
+    """`at` is where the label `name` is anchored (start, middle or end). `crowded`: it overlaps something else."""
 
     node: Node
     connections: int
@@ -51,16 +50,16 @@ class Drawing:
     more_lines: int
 
 
-def draw(drawn: Map) -> Drawing:
-    """The strongest lines first; the lines of one pair lie beside each other."""
-    nodes = {node.document_id: node for node in drawn.nodes}
-    shown = [edge for edge in drawn.edges if edge.source in nodes and edge.target in nodes]
+def draw(connection_map: ConnectionMap) -> Drawing:
+    """Draw the strongest lines; lines between the same two documents run side by side."""
+    nodes = {node.document_id: node for node in connection_map.nodes}
+    shown = [edge for edge in connection_map.edges if edge.source in nodes and edge.target in nodes]
     lines = list(_lines(shown[:MOST_LINES], nodes))
     counts: dict[UUID, int] = defaultdict(int)
     for edge in shown:
         counts[edge.source] += edge.connections
         counts[edge.target] += edge.connections
-    return Drawing(lines, _dots(drawn.nodes, counts), len(shown) - len(lines))
+    return Drawing(lines, _dots(connection_map.nodes, counts), len(shown) - len(lines))
 
 
 def _lines(edges: Iterable[Edge], nodes: dict[UUID, Node]) -> Iterator[Line]:
@@ -72,14 +71,14 @@ def _lines(edges: Iterable[Edge], nodes: dict[UUID, Node]) -> Iterator[Line]:
         length = hypot(other.x - one.x, other.y - one.y) or 1.0
         across = (one.y - other.y) / length, (other.x - one.x) / length
         for place, edge in enumerate(beside):
-            away = APART * (place - (len(beside) - 1) / 2)
+            away = LINE_SPACING * (place - (len(beside) - 1) / 2)
             dx, dy = across[0] * away, across[1] * away
             x1, y1, x2, y2 = (round(v, 1) for v in (one.x + dx, one.y + dy, other.x + dx, other.y + dy))
             yield Line(edge, (one.title, other.title), x1, y1, x2, y2, round(1 + 4 * edge.strength, 1))
 
 
 def _dots(nodes: Sequence[Node], counts: dict[UUID, int]) -> list[Dot]:
-    """The best connected are named first."""
+    """The documents with most connections get their labels placed first."""
     most = max(counts.values(), default=1)
     radius = {one: SMALLEST + (LARGEST - SMALLEST) * sqrt(counts[one] / most) for one in (n.document_id for n in nodes)}
     taken: list[Rectangle] = [_around(node, radius[node.document_id]) for node in nodes]
@@ -95,7 +94,7 @@ def _dot(node: Node, connections: int, radius: float, taken: list[Rectangle]) ->
     places = list(_places(node, radius))
     for x, y, anchor in places:
         box = _name_box(x, y, anchor, wide)
-        if _fits(box) and not any(_meet(box, other) for other in taken):
+        if _fits(box) and not any(_overlap(box, other) for other in taken):
             taken.append(box)
             return Dot(node, connections, round(radius, 1), name, (x, y), anchor, crowded=False)
     x, y, anchor = next((one for one in places if _fits(_name_box(*one, wide))), places[0])
@@ -103,7 +102,7 @@ def _dot(node: Node, connections: int, radius: float, taken: list[Rectangle]) ->
 
 
 def _places(node: Node, radius: float) -> Iterator[tuple[float, float, str]]:
-    """Below, above, beside: the foot of the letters."""
+    """Possible label anchors: below, above, right and left of the dot. `y` is the baseline."""
     middle = round(node.y + LETTER_HEIGHT / 3, 1)
     yield node.x, round(node.y + radius + LETTER_HEIGHT, 1), "middle"
     yield node.x, round(node.y - radius - GAP, 1), "middle"
@@ -124,5 +123,5 @@ def _fits(box: Rectangle) -> bool:
     return box[0] >= 0 and box[1] >= 0 and box[2] <= WIDTH and box[3] <= HEIGHT
 
 
-def _meet(one: Rectangle, other: Rectangle) -> bool:
+def _overlap(one: Rectangle, other: Rectangle) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

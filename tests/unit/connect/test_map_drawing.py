@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 from uuid import UUID
 
-from octavo.connect.contract import Engine
-from octavo.connect.drawing import LETTER_WIDTH, MOST_LINES, draw
-from octavo.connect.layout import lay_out
-from octavo.connect.map import Edge, Map, Node
+from octavo.connect.engine_types import Engine
+from octavo.connect.map import ConnectionMap, Edge, Node, lay_out
+from octavo.connect.map_drawing import LETTER_WIDTH, MOST_LINES, draw
 
 IDS = [UUID(int=number + 1) for number in range(60)]
 
@@ -17,7 +16,7 @@ def test_names_that_are_shown_do_not_cover_each_other() -> None:
     pairs = [(at, (7 * at + 1) % 60) for at in range(60)]
     spots = lay_out(60, [(one, other, 0.8) for one, other in pairs])
     nodes = [Node(ident, f"A rather long title, number {at}", spots[at].x, spots[at].y) for at, ident in enumerate(IDS)]
-    drawn = draw(Map(nodes, [Edge(IDS[one], IDS[other], Engine.SIMILARITY, 1, 0.8) for one, other in pairs]))
+    drawn = draw(ConnectionMap(nodes, [Edge(IDS[one], IDS[other], Engine.SIMILARITY, 1, 0.8) for one, other in pairs]))
     boxes: list[tuple[float, float, float]] = []
     for dot in drawn.dots:
         wide, (x, y) = LETTER_WIDTH * len(dot.name), dot.at
@@ -31,7 +30,7 @@ def test_names_that_are_shown_do_not_cover_each_other() -> None:
 def test_lines_of_one_pair_lie_beside_each_other_and_a_cloud_of_lines_is_cut() -> None:
     nodes = [Node(ident, "A", 10.0 * at, 20.0) for at, ident in enumerate(IDS)]
     pair = [Edge(IDS[0], IDS[5], engine, 2, 0.5) for engine in Engine]
-    assert len({(line.x1, line.y1) for line in draw(Map(nodes, pair)).lines}) == 3
+    assert len({(line.x1, line.y1) for line in draw(ConnectionMap(nodes, pair)).lines}) == 3
     many = [Edge(one, other, Engine.BRIDGE, 1, 0.5) for one, other in combinations(IDS, 2)]
-    drawn = draw(Map(nodes, many))
+    drawn = draw(ConnectionMap(nodes, many))
     assert (len(drawn.lines), drawn.more_lines) == (MOST_LINES, len(many) - MOST_LINES)

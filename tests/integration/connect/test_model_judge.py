@@ -14,11 +14,11 @@ import pytest
 from octavo.ai.contract import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.opening import open_gateway, open_local_gateway
-from octavo.connect import judging
-from octavo.connect.contract import Pair, Piece, Status
+from octavo.connect import model_judge
 from octavo.connect.contradiction import find_contradictions
-from octavo.connect.evidence import Readings
-from octavo.connect.judging import Judge, Purse
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, Status
+from octavo.connect.evidence import ClaimCache
+from octavo.connect.model_judge import JudgeBudget, ModelJudge
 from octavo.core.settings import Settings
 from tests.support.fake_ai import FakeGemini
 from tests.support.fake_ai.server import SECRET, Asked
@@ -53,44 +53,44 @@ def answer(asked: Asked) -> str:
     return json.dumps({"pairs": said})
 
 
-def pair_of(first: str, second: str, **more: object) -> Pair:
-    one, other = (Piece(uuid4(), uuid4(), text, **more) for text in (first, second))  # pyright: ignore[reportArgumentType]
-    return Pair(one, other, 0.3)
+def pair_of(first: str, second: str, **more: object) -> ChunkPair:
+    one, other = (ComparableChunk(uuid4(), uuid4(), text, **more) for text in (first, second))  # pyright: ignore[reportArgumentType]
+    return ChunkPair(one, other, 0.3)
 
 
-def candidates(count: int) -> list[tuple[Pair, float]]:
+def candidates(count: int) -> list[tuple[ChunkPair, float]]:
     concepts = {"buffer": 0.5, "release": 0.5}
     return [(pair_of(f"Bog {n}.", f"Bank {n}.", concepts=concepts, importance=0.8), 0.4) for n in range(count)]
 
 
 async def test_a_model_confirms_drops_or_leaves_open(gateway: Gateway, gemini: FakeGemini, owner: UUID) -> None:
     pairs = [pair_of(CLAIMS[0].format(place), CLAIMS[1].format(place)) for place in PLACES]
-    possible = find_contradictions(pairs, Readings())
-    purse = Purse()
-    judged = await Judge(gateway, Caller(owner), purse, Readings()).judge(possible)
+    possible = find_contradictions(pairs, ClaimCache())
+    budget = JudgeBudget()
+    judged = await ModelJudge(gateway, Caller(owner), budget, ClaimCache()).judge(possible)
     assert [(one.status, one.made_by) for one in judged] == [
         (Status.CONFIRMED, "gemini:gemini-2.5-flash"),
         (Status.POSSIBLE, "local"),
     ]
-    assert (len(gemini.asked), purse.calls) == (1, 1)
-    assert purse.spent > 0
+    assert (len(gemini.asked), budget.calls) == (1, 1)
+    assert budget.spent > 0
 
 
 async def test_what_a_document_may_cost_is_a_limit_and_the_rest_is_explained_here(
     gateway: Gateway, gemini: FakeGemini, owner: UUID, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging, "MOST_CALLS", 3)
-    found = await Judge(gateway, Caller(owner), Purse(), Readings()).explain(candidates(60))
+    monkeypatch.setattr(model_judge, "MOST_CALLS", 3)
+    found = await ModelJudge(gateway, Caller(owner), JudgeBudget(), ClaimCache()).explain(candidates(60))
     assert len(gemini.asked) == 3
     by_model = [one for one in found if one.made_by != "local"]
     assert len(by_model) == 15
     assert len(found) == 15 + 30
-    monkeypatch.setattr(judging, "MOST_CALLS", 200)
-    monkeypatch.setattr(judging, "MOST_USD", (await spent(desk)) / 2)
-    purse = Purse()
-    await Judge(gateway, Caller(owner, generation=1), purse, Readings()).explain(candidates(200))
-    assert purse.spent <= judging.MOST_USD
-    assert purse.calls < 3
+    monkeypatch.setattr(model_judge, "MOST_CALLS", 200)
+    monkeypatch.setattr(model_judge, "MOST_USD", (await spent(desk)) / 2)
+    budget = JudgeBudget()
+    await ModelJudge(gateway, Caller(owner, generation=1), budget, ClaimCache()).explain(candidates(200))
+    assert budget.spent <= model_judge.MOST_USD
+    assert budget.calls < 3
 
 
 async def spent(desk: Desk) -> Decimal:
@@ -98,9 +98,9 @@ async def spent(desk: Desk) -> Decimal:
 
 
 async def test_offline_nothing_is_asked_and_contradictions_stay_possible(owner: UUID) -> None:
-    purse = Purse()
-    judge = Judge(open_local_gateway(), Caller(owner), purse, Readings())
-    possible = find_contradictions([pair_of(CLAIMS[0].format("castle"), CLAIMS[1].format("castle"))], Readings())
+    budget = JudgeBudget()
+    judge = ModelJudge(open_local_gateway(), Caller(owner), budget, ClaimCache())
+    possible = find_contradictions([pair_of(CLAIMS[0].format("castle"), CLAIMS[1].format("castle"))], ClaimCache())
     assert await judge.judge(possible) == possible
     assert all(one.made_by == "local" for one in await judge.explain(candidates(4)))
-    assert (purse.calls, purse.spent) == (0, 0)
+    assert (budget.calls, budget.spent) == (0, 0)

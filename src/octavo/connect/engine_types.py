@@ -1,4 +1,4 @@
-"""What the engines are given and what they answer: passages in, connections with their evidence out."""
+"""Input and output of the engines: pairs of chunks in, connections with their evidence out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Engine(StrEnum):
 
 
 class Status(StrEnum):
-    """`POSSIBLE` is what nobody but a rule has said; `DISMISSED` only a person says."""
+    """`POSSIBLE`: found by a rule and not confirmed yet. `DISMISSED`: rejected by a person."""
 
     FOUND = "found"
     POSSIBLE = "possible"
@@ -27,8 +27,8 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A passage as the engines see it. `polarity` is None where nobody could tell; `domain` are its document's tags."""
+class ComparableChunk:
+    """A chunk with the data the engines use. `polarity` is None if unknown; `domain` holds its document's tags."""
 
     id: UUID
     document_id: UUID
@@ -42,31 +42,31 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two passages of different documents that may be connected. `similarity` is that of their vectors."""
+class ChunkPair:
+    """Two chunks of different documents that may be connected. `similarity` is the cosine of their vectors."""
 
-    source: Piece
-    target: Piece
+    source: ComparableChunk
+    target: ComparableChunk
     similarity: float
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A quote is a place in a passage and never a text of its own, so it is verbatim by construction."""
+    """A quote, stored as a range of its chunk rather than as text, so it is always verbatim."""
 
     start: int
     end: int
 
-    def of(self, piece: Piece) -> str:
-        return piece.content[self.start : self.end]
+    def text_in(self, chunk: ComparableChunk) -> str:
+        return chunk.content[self.start : self.end]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One connection, with the places that show it and a sentence that says why."""
+class DetectedConnection:
+    """A connection with the quotes that prove it and a one-sentence explanation."""
 
     engine: Engine
-    pair: Pair
+    pair: ChunkPair
     strength: float
     source_span: Span
     target_span: Span
@@ -77,10 +77,10 @@ class Found:
 
     @property
     def quotes(self) -> tuple[str, str]:
-        return self.source_span.of(self.pair.source), self.target_span.of(self.pair.target)
+        return self.source_span.text_in(self.pair.source), self.target_span.text_in(self.pair.target)
 
 
 def digest_of(engine: Engine, quotes: Sequence[str]) -> bytes:
-    """What a verdict is remembered by: what both sides say, in either order and however lines are broken."""
+    """The key under which a verdict is stored: both quotes, regardless of order, case, spacing and punctuation."""
     plain = sorted("".join(one for one in quote.lower() if one.isalnum()) for quote in quotes)
     return sha256("\0".join([engine, *plain]).encode()).digest()

@@ -1,34 +1,38 @@
-"""Words that decide whether two sentences can both be true: negation, doubt, scope, opposites. English."""
+"""Word lists and stemming for comparing claims: negations, hedges, scopes, antonyms, irregular forms. English."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 
-def words(text: str) -> frozenset[str]:
+from octavo.language.words import rarity, root, stem
+
+
+def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Two words each, between commas."""
+def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of words, separated by commas."""
     both = [pair.split() for pair in text.split(",")]
     return tuple((one, other) for one, other in both)
 
 
-NEGATORS = words(
+NEGATIONS = word_set(
     """
     not no never none nobody nothing nowhere neither nor without cannot hardly scarcely barely fail fails failed
     failing failure lack lacks lacked lacking refuse refuses refused refusing denies denied unable impossible
     absent absence rejects rejected declined declines
     """
 )
-# Words after which a negator does not deny what follows: it only says how much, or begins to say more.
-NOT_DENYING = {
-    "not": words("only just merely simply necessarily until least more less fewer"),
-    "no": words("doubt later more less fewer wonder matter sooner"),
-    "nothing": words("but short"),
-    "none": words("other"),
+# A negation followed by one of these does not deny what follows ("not only", "no later than").
+NEGATION_EXCEPTIONS = {
+    "not": word_set("only just merely simply necessarily until least more less fewer"),
+    "no": word_set("doubt later more less fewer wonder matter sooner"),
+    "nothing": word_set("but short"),
+    "none": word_set("other"),
 }
-# What is said with these is not said for certain, or not by the author.
-HEDGES = words(
+# Words that mark a statement as uncertain or as somebody else's.
+HEDGES = word_set(
     """
     may might could perhaps possibly maybe probably allegedly reportedly supposedly presumably seemingly
     potentially apparently if unless whether would hypothetical rumour rumor claim claims claimed alleged
@@ -36,18 +40,18 @@ HEDGES = words(
     expects should suppose imagine wish wonder wondered asked ask asks doubted
     """
 )
-# Said of another time than now, or not of always.
-FORMERLY = words(
+# Words that limit a statement to another time or to some occasions.
+FORMERLY = word_set(
     """
     formerly previously initially originally earlier former historically yesterday ago until later afterwards
     eventually temporarily sometimes occasionally usually normally typically often previous
     """
 )
-# A part of what is spoken of: some may be so and others not.
-PARTIAL = words("some several few many most certain others another other half partly")
-ABOUT = words("about around roughly approximately nearly almost some circa ca estimated approx")
-# Pairs that tell one thing from another: the old bridge is not the new one.
-SCOPES = pairs(
+# Words that limit a statement to a part: it may be true of some and not of others.
+PARTIAL = word_set("some several few many most certain others another other half partly")
+APPROXIMATIONS = word_set("about around roughly approximately nearly almost some circa ca estimated approx")
+# Pairs that distinguish things: the old bridge is not the new bridge.
+SCOPES = word_pairs(
     """
     old new, north south, northern southern, east west, eastern western, upper lower, left right, first second,
     first last, inner outer, male female, men women, man woman, boy girl, indoor outdoor, summer winter, spring
@@ -57,9 +61,9 @@ SCOPES = pairs(
     coastal, gross net, senior junior, black white, paper digital, draft final
     """
 )
-# Things of one kind of which only one is meant at a time.
-SIBLINGS = (words("spring summer autumn winter"),)
-ANTONYMS = pairs(
+# Groups in which each word means a different thing.
+SIBLINGS = (word_set("spring summer autumn winter"),)
+ANTONYMS = word_pairs(
     """
     safe dangerous, safe hazardous, safe risky, secure insecure, excellent poor, good bad, good poor, great
     terrible, excellent terrible, strong weak, stronger weaker, high low, higher lower, highest lowest, increase
@@ -109,8 +113,8 @@ ANTONYMS = pairs(
     """
 )
 PREFIXES = ("un", "non", "dis", "in", "im", "ir", "il", "mis", "de")
-# They begin like a denial of another word and are none.
-NO_DENIALS = words(
+# Words that start with a negating prefix but do not negate another word.
+NOT_NEGATED = word_set(
     """
     inform import display discover invent infect inside income index intend intent interest internal improve
     impress impact unit union under until decide deliver detail degree design desert depart describe invest
@@ -120,9 +124,9 @@ NO_DENIALS = words(
     missing mission mist mistake dismiss
     """
 )
-# Forms that rules for endings do not find, each before the word that it is a form of.
+# Irregular forms, each followed by its base form.
 IRREGULAR = dict(
-    pairs(
+    word_pairs(
         """
     rang ring, rung ring, rose rise, risen rise, fell fall, fallen fall, grew grow, grown grow, shrank shrink,
     lost lose, won win, broke break, broken break, sold sell, bought buy, left leave, took take, taken take,
@@ -138,3 +142,20 @@ IRREGULAR = dict(
     """
     )
 )
+
+
+_SHORT = 3
+
+
+@lru_cache(maxsize=50_000)
+def weigh(one: str) -> float:
+    """Weight of a word: rare words say more about the subject of a sentence."""
+    return 0.25 + rarity(one)
+
+
+@lru_cache(maxsize=50_000)
+def as_root(word: str) -> str:
+    """The root shared by the forms of a word: said, saying and says; stop and stopped."""
+    one = root(stem(IRREGULAR.get(word, word)))
+    doubled = len(one) > _SHORT and one[-1] == one[-2] and one[-1] not in "aeiouls"
+    return one[:-1] if doubled else one

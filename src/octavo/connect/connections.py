@@ -1,0 +1,229 @@
+"""Stored connections: list, count, confirm or dismiss them, and the weights that order them.
+
+The records here are public: the API returns them unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from octavo.connect.engine_types import Engine, Status
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.pages import Page, make_text_cursor, read_text_cursor
+from octavo.database import Connection as DatabaseConnection
+from octavo.database import Row, fetch_rows, load_queries
+
+QUERIES = load_queries("connection_views")
+DOCUMENTS = load_queries("documents")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSide:
+    """`quote` is verbatim text of the chunk; `start` is its first character in the document's markdown."""
+
+    document_id: UUID
+    title: str
+    chunk_id: UUID
+    quote: str
+    page: int | None
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """`source` is the requested document's side. A contradiction that only rules found has the status `possible`.
+
+    `kind` is the type of a contradiction: negation, antonym, number, date or polarity.
+    """
+
+    id: UUID
+    engine: Engine
+    strength: float
+    status: Status
+    source: ConnectionSide
+    target: ConnectionSide
+    explanation: str
+    kind: str | None
+    made_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionFilter:
+    """Without a status, all connections except dismissed ones. `other` is the document on the other side."""
+
+    engine: Engine | None = None
+    status: Status | None = None
+    chunk: UUID | None = None
+    other: UUID | None = None
+
+
+async def list_connections(
+    connection: DatabaseConnection,
+    owner: UUID,
+    document: UUID,
+    filters: ConnectionFilter | None = None,
+    *,
+    cursor: str | None = None,
+    limit: int = 50,
+) -> Page[Connection]:
+    """Highest rank first: strength times the owner's weight for the engine."""
+    rank, after = _read_cursor(cursor) if cursor else (None, None)
+    rows = await _rows(
+        connection, owner, document, filters or ConnectionFilter(), rank=rank, after=after, most=limit + 1
+    )
+    if len(rows) <= limit:
+        return Page([_as_connection(row) for row in rows], None)
+    last = rows[limit - 1]
+    return Page([_as_connection(row) for row in rows[:limit]], make_text_cursor(str(last["rank"]), last["id"]))
+
+
+async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UUID) -> Connection:
+    """The connection as seen from its stored source document."""
+    found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
+    if not found:
+        raise NotFound(f"Connection {ident}.")
+    document = found[0]["source_document"]
+    for status in (None, Status.DISMISSED):
+        if rows := await _rows(connection, owner, document, ConnectionFilter(status=status), ident=ident, most=1):
+            return _as_connection(rows[0])
+    raise NotFound(f"Connection {ident}.")
+
+
+async def count_connections(connection: DatabaseConnection, owner: UUID, document: UUID) -> dict[str, int]:
+    rows = await fetch_rows(connection, QUERIES.counts, {"owner": owner, "document": document})
+    return {row["engine"]: row["connections"] for row in rows}
+
+
+async def count_by_chunk(
+    connection: DatabaseConnection, owner: UUID, document: UUID, chunks: Sequence[UUID]
+) -> dict[UUID, dict[Engine, int]]:
+    """Counts for chunks of one document; chunks without connections are missing."""
+    if not chunks:
+        return {}
+    values = {"owner": owner, "document": document, "chunks": list(chunks)}
+    counts: dict[UUID, dict[Engine, int]] = {}
+    for row in await fetch_rows(connection, QUERIES.chunk_counts, values):
+        counts.setdefault(row["chunk"], {})[Engine(row["engine"])] = row["connections"]
+    return counts
+
+
+async def _rows(
+    connection: DatabaseConnection,
+    owner: UUID,
+    document: UUID,
+    filters: ConnectionFilter,
+    *,
+    ident: UUID | None = None,
+    rank: Decimal | None = None,
+    after: UUID | None = None,
+    most: int,
+) -> list[Row]:
+    values: dict[str, Any] = {
+        "owner": owner,
+        "document": document,
+        "connection": ident,
+        "chunk": filters.chunk,
+        "other": filters.other,
+        "engine": filters.engine,
+        "status": filters.status,
+        "default_weights": Jsonb(DEFAULT_WEIGHTS),
+        "after_rank": rank,
+        "after_id": after,
+        "most": most,
+    }
+    return await fetch_rows(connection, QUERIES.connections, values)
+
+
+def _read_cursor(cursor: str) -> tuple[Decimal, UUID]:
+    text, ident = read_text_cursor(cursor)
+    try:
+        rank = Decimal(text)
+    except InvalidOperation:
+        rank = Decimal("NaN")
+    if not rank.is_finite():
+        raise BadInput("Invalid cursor. Use the next_cursor of the previous page.")
+    return rank, ident
+
+
+def _as_connection(row: Row) -> Connection:
+    source, target = (
+        ConnectionSide(
+            row[f"{side}_document"],
+            row[f"{side}_title"],
+            row[f"{side}_chunk"],
+            row[f"{side}_quote"],
+            row[f"{side}_page"],
+            row[f"{side}_start"],
+        )
+        for side in ("source", "target")
+    )
+    return Connection(
+        row["id"],
+        Engine(row["engine"]),
+        round(row["strength"], 3),
+        Status(row["status"]),
+        source,
+        target,
+        row["explanation"],
+        row["kind"],
+        row["made_by"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Importance of each engine to an owner, 0 to 100. By default contradictions rank above agreement."""
+
+    semantic_similarity: int = 60
+    contradiction_detection: int = 80
+    thematic_bridge: int = 40
+
+
+DEFAULT_WEIGHTS = {engine.value: int(asdict(Weights())[engine.value]) for engine in Engine}
+
+
+async def read_weights(connection: DatabaseConnection, owner: UUID) -> Weights:
+    rows = await fetch_rows(connection, QUERIES.weights, {"owner": owner})
+    return Weights(**rows[0]) if rows else Weights()
+
+
+async def set_weights(connection: DatabaseConnection, owner: UUID, weights: Weights) -> None:
+    await connection.execute(QUERIES.set_weights, {"owner": owner, **asdict(weights)})
+
+
+class Decision(StrEnum):
+    CONFIRM = "confirm"
+    DISMISS = "dismiss"
+    UNDO = "undo"
+
+
+VERDICTS = {Decision.CONFIRM: "confirmed", Decision.DISMISS: "dismissed"}
+
+
+async def decide(connection: DatabaseConnection, owner: UUID, ident: UUID, decision: Decision) -> Connection:
+    """Store a verdict and record an event for both documents. Returns the updated connection.
+
+    The verdict is stored by the content of both quotes, so it also applies to every other connection that quotes them.
+    """
+    found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
+    if not found:
+        raise NotFound(f"Connection {ident}.")
+    values: dict[str, Any] = {"owner": owner, "digest": found[0]["digest"]}
+    if decision is Decision.UNDO:
+        await connection.execute(QUERIES.undecide, values)
+    else:
+        await connection.execute(QUERIES.decide, values | {"verdict": VERDICTS[decision]})
+    event = {
+        "kind": "connection_judged",
+        "documents": [found[0]["source_document"], found[0]["target_document"]],
+        "detail": Jsonb({"connection": str(ident), "decision": decision}),
+    }
+    await connection.execute(DOCUMENTS.record, event)
+    return await show_connection(connection, owner, ident)

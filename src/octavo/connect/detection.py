@@ -1,0 +1,166 @@
+"""Detect the connections of one document: load candidate pairs, run the engines, save the results."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from octavo.connect.bridge import find_candidates
+from octavo.connect.contradiction import find_contradictions
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, Engine, digest_of
+from octavo.connect.evidence import ClaimCache
+from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
+from octavo.connect.similarity import MOST_KEPT, find_similar, thresholds_of
+from octavo.core.ids import new_id
+from octavo.database import Connection, Database, fetch_rows, load_queries
+
+QUERIES = load_queries("connections")
+CHUNKS_PER_BATCH = 100
+MOST_NEIGHBOURS = 50
+# Chunks that share concepts with a chunk, in addition to its nearest neighbours.
+MOST_BY_CONCEPTS = 40
+# Pairs checked for contradictions per chunk: its nearest neighbours, and as many of those that share concepts.
+MOST_COMPARED = 12
+
+
+@dataclass(slots=True)
+class DetectionResult:
+    """Results of the engines for one document. Bridges are only candidates until they are explained."""
+
+    similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
+    contradictions: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
+    bridges: list[tuple[ChunkPair, float]] = field(default_factory=list[tuple[ChunkPair, float]])
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
+
+
+async def chunks_of(connection: Connection, document: UUID) -> list[UUID]:
+    return [row[0] for row in await (await connection.execute(QUERIES.chunks_of, {"document": document})).fetchall()]
+
+
+async def find_model(connection: Connection, document: UUID, preferred: str) -> EmbeddingModel | None:
+    async with connection.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
+        await cursor.execute(QUERIES.model_of, {"document": document, "preferred": preferred})
+        return await cursor.fetchone()
+
+
+async def search_scope(connection: Connection, owner: UUID, document: UUID, model: EmbeddingModel) -> SearchScope:
+    rows = await (
+        await connection.execute(QUERIES.excluded_documents, {"owner": owner, "document": document})
+    ).fetchall()
+    return SearchScope(owner, model, [row[0] for row in rows])
+
+
+async def compare(
+    database: Database, scope: SearchScope, chunks: Sequence[UUID], claim_cache: ClaimCache, result: DetectionResult
+) -> None:
+    """Compare one batch of chunks with all other documents of the owner and add what is found to `result`."""
+    began, limits = time.monotonic(), thresholds_of(scope.model.name)
+    near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
+    result.seconds[Engine.SIMILARITY] += time.monotonic() - began
+    async with database.connection() as connection:
+        values = scope.values() | {"chunks": list(chunks), "most": MOST_BY_CONCEPTS}
+        rows = await (await connection.execute(QUERIES.by_concepts, values)).fetchall()
+        by_concepts = [Neighbour(*row) for row in rows]
+        ids = {*chunks, *(one.target for one in (*near, *by_concepts))}
+        loaded = await load_chunks(connection, scope.owner, ids)
+    nearest, sharing = _pairs(near, loaded), _pairs(by_concepts, loaded)
+    related = [pair for pair in sharing if pair.similarity >= limits.related]
+    compared = list(
+        {(p.source.id, p.target.id): p for p in (*_nearest_of_each(nearest), *_nearest_of_each(related))}.values()
+    )
+
+    async def timed(engine: Engine, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - the result type of the engine
+        started = time.monotonic()
+        output = await asyncio.to_thread(work)
+        result.seconds[engine] += time.monotonic() - started
+        return output
+
+    result.similar += await timed(Engine.SIMILARITY, lambda: find_similar(nearest, limits.similar, claim_cache))
+    result.contradictions += await timed(Engine.CONTRADICTION, lambda: find_contradictions(compared, claim_cache))
+    result.bridges += await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
+
+
+def _nearest_of_each(pairs: Iterable[ChunkPair]) -> list[ChunkPair]:
+    """The nearest pairs of each source chunk."""
+    count: Counter[UUID] = Counter()
+    kept: list[ChunkPair] = []
+    for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):
+        if count[pair.source.id] < MOST_COMPARED:
+            count[pair.source.id] += 1
+            kept.append(pair)
+    return kept
+
+
+def _pairs(neighbours: Iterable[Neighbour], loaded: dict[UUID, ComparableChunk]) -> list[ChunkPair]:
+    """Pairs whose chunks were both loaded; chunks deleted in the meantime are skipped."""
+    return [
+        ChunkPair(loaded[one.source], loaded[one.target], one.similarity)
+        for one in neighbours
+        if one.source in loaded and one.target in loaded
+    ]
+
+
+async def load_chunks(connection: Connection, owner: UUID, chunks: Iterable[UUID]) -> dict[UUID, ComparableChunk]:
+    rows = await fetch_rows(connection, QUERIES.comparable_chunks, {"owner": owner, "chunks": list(chunks)})
+    return {
+        row["id"]: ComparableChunk(
+            row["id"],
+            row["document_id"],
+            row["content"],
+            row["concepts"],
+            tuple(row["themes"]),
+            None if row["emotion"] in {None, "unknown"} else row["polarity"],
+            row["importance"] or 0.0,
+            row["language"],
+            frozenset(row["tags"]),
+        )
+        for row in rows
+    }
+
+
+async def save(
+    connection: Connection, owner: UUID, document: UUID, found: Sequence[DetectedConnection]
+) -> dict[str, int]:
+    """Replace all connections of the document, in the caller's transaction. Returns the counts by engine."""
+    documents = {chunk.document_id for one in found for chunk in (one.pair.source, one.pair.target)}
+    await connection.execute(QUERIES.lock_owner, {"owner": owner})
+    await connection.execute(QUERIES.lock_documents, {"documents": [document, *documents]})
+    await connection.execute(QUERIES.delete_of_document, {"document": document})
+    rows = {(row["source"], row["target"], row["engine"]): row for row in map(_as_row, found)}
+    values = {"owner": owner, "found": Jsonb(list(rows.values()))}
+    await connection.execute(QUERIES.save, values)
+    affected = {chunk.id for one in found for chunk in (one.pair.source, one.pair.target)}
+    limits = {"chunks": list(affected), "engine": Engine.SIMILARITY, "most": MOST_KEPT}
+    await connection.execute(QUERIES.prune, limits)
+    counts = dict(await (await connection.execute(QUERIES.count_by_engine, {"document": document})).fetchall())
+    return {engine: counts.get(engine, 0) for engine in Engine}
+
+
+def _as_row(one: DetectedConnection) -> dict[str, Any]:
+    """The row to store. Both sides are sorted by id, so a pair looks the same from either document."""
+    sides = [(one.pair.source, one.source_span), (one.pair.target, one.target_span)]
+    (source, mine), (target, theirs) = sorted(sides, key=lambda side: side[0].id)
+    return {
+        "id": str(new_id()),
+        "engine": one.engine,
+        "source": str(source.id),
+        "target": str(target.id),
+        "strength": one.strength,
+        "source_start": mine.start,
+        "source_end": mine.end,
+        "target_start": theirs.start,
+        "target_end": theirs.end,
+        "explanation": one.explanation,
+        "status": one.status,
+        "made_by": one.made_by,
+        "digest": digest_of(one.engine, one.quotes).hex(),
+        "detail": dict(one.detail),
+    }

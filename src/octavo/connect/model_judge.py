@@ -1,0 +1,106 @@
+"""Let models judge the contradictions and bridges that rules found, within a budget per document.
+
+Without a model, or beyond the budget, the results of the rules stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from octavo.ai.contract import LOCAL, Answered, Caller
+from octavo.ai.gateway import Gateway
+from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
+from octavo.ai.tasks.explain_bridges import MOST_PAIRS as BRIDGES_PER_CALL
+from octavo.ai.tasks.judge_contradictions import MOST_PAIRS as CONTRADICTIONS_PER_CALL
+from octavo.ai.tasks.judge_contradictions import Verdict
+from octavo.connect.bridge import connect, explain_offline, with_model_explanation
+from octavo.connect.engine_types import ChunkPair, DetectedConnection, Status
+from octavo.connect.evidence import ClaimCache
+from octavo.language.inputs import TwoPassages
+
+MOST_CALLS = 200
+MOST_USD = Decimal("0.20")
+# Only the most promising bridges are sent to a model.
+MOST_BRIDGES = 400
+
+Out = TypeVar("Out", bound=BaseModel)
+Item = TypeVar("Item")
+
+
+@dataclass(slots=True)
+class JudgeBudget:
+    """Budget for one document. No call starts if one as expensive as the highest so far would exceed it."""
+
+    calls: int = 0
+    spent: Decimal = field(default_factory=Decimal)
+    highest_cost: Decimal = field(default_factory=Decimal)
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self.calls >= MOST_CALLS or self.spent + self.highest_cost > MOST_USD
+
+    def record(self, answered: Answered[Out]) -> None:
+        # Calls to models that failed count too.
+        self.calls += (answered.made_by != LOCAL) + len(answered.failed)
+        self.spent += answered.cost_usd
+        self.highest_cost = max(self.highest_cost, answered.cost_usd)
+
+
+class ModelJudge:
+    def __init__(self, gateway: Gateway, caller: Caller, budget: JudgeBudget, claim_cache: ClaimCache) -> None:
+        self._gateway = gateway
+        self._caller = caller
+        self._budget = budget
+        self._claim_cache = claim_cache
+
+    async def judge(self, contradictions: Sequence[DetectedConnection]) -> list[DetectedConnection]:
+        """Confirm contradictions, keep unclear ones as possible, and drop those a model finds compatible."""
+        strongest_first = sorted(contradictions, key=lambda one: -one.strength)
+        kept: list[DetectedConnection] = []
+        for batch in _batches(strongest_first, CONTRADICTIONS_PER_CALL):
+            answered = await self._call(JUDGE_CONTRADICTIONS, [TwoPassages(*one.quotes) for one in batch])
+            if answered is None or answered.made_by == LOCAL:
+                kept += batch
+                continue
+            for one, judgement in zip(batch, answered.output.pairs, strict=True):
+                if judgement.verdict is Verdict.CONTRADICTION:
+                    why = judgement.explanation or one.explanation
+                    kept.append(replace(one, status=Status.CONFIRMED, explanation=why, made_by=answered.made_by))
+                elif judgement.verdict is Verdict.UNCLEAR:
+                    kept.append(one)
+        return kept
+
+    async def explain(self, candidates: Sequence[tuple[ChunkPair, float]]) -> list[DetectedConnection]:
+        """Bridges that a model confirmed, plus the best of those that no model judged."""
+        kept: list[DetectedConnection] = []
+        unjudged: list[tuple[ChunkPair, float]] = list(candidates[MOST_BRIDGES:])
+        for batch in _batches(candidates[:MOST_BRIDGES], BRIDGES_PER_CALL):
+            pairs = [TwoPassages(pair.source.content, pair.target.content) for pair, _ in batch]
+            answered = await self._call(EXPLAIN_BRIDGES, pairs)
+            if answered is None or answered.made_by == LOCAL:
+                unjudged += batch
+                continue
+            kept += [
+                with_model_explanation(
+                    connect(pair, overlap, self._claim_cache), answer.explanation, answer.strength, answered.made_by
+                )
+                for (pair, overlap), answer in zip(batch, answered.output.pairs, strict=True)
+                if answer.is_bridge and answer.explanation
+            ]
+        return kept + explain_offline(unjudged, self._claim_cache)
+
+    async def _call(self, task: Task[Sequence[TwoPassages], Out], pairs: list[TwoPassages]) -> Answered[Out] | None:
+        if self._budget.is_exhausted:
+            return None
+        answered = await self._gateway.ask(task, pairs, self._caller)
+        self._budget.record(answered)
+        return answered
+
+
+def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
