@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from uuid import UUID
 
-from octavo.intake.conversions import Begun, ConversionIntake
-from octavo.library.conversions import Found, show_conversion
+from octavo.convert.conversions import StoredConversion, show_conversion
+from octavo.convert.submissions import ConversionIntake, Submission
 from tests.support.library import Desk
 from tests.support.pdf import Pdf, Words
 
@@ -26,12 +26,14 @@ async def in_pieces(body: bytes) -> AsyncIterator[bytes]:
         yield body[start : start + 1000]
 
 
-async def convert(desk: Desk, owner: UUID, body: bytes, mapping: str = "invoice_v1", name: str = "in.pdf") -> Begun:
+async def convert(
+    desk: Desk, owner: UUID, body: bytes, mapping: str = "invoice_v1", name: str = "in.pdf"
+) -> Submission:
     intake = ConversionIntake(desk.database, desk.bucket, MOST_BYTES, SOURCE_DAYS)
-    return await intake.take_file(owner, name, lambda: mapping, in_pieces(body))
+    return await intake.submit_file(owner, name, lambda: mapping, in_pieces(body))
 
 
-async def converted(desk: Desk, owner: UUID, conversion: UUID) -> Found:
+async def converted(desk: Desk, owner: UUID, conversion: UUID) -> StoredConversion:
     """As soon as nothing happens to it any more."""
     async with asyncio.timeout(30), desk.database.connection() as connection:
         while (found := await show_conversion(connection, owner, conversion)).status in {"queued", "processing"}:  # noqa: ASYNC110

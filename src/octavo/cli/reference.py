@@ -42,7 +42,6 @@ ERRORS = (
     "octavo.jobs.queue",
     "octavo.library.changes",
     "octavo.library.collections",
-    "octavo.library.conversions",
     "octavo.describe.embedding",
     "octavo.library.files",
     "octavo.library.versions",

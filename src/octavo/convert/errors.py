@@ -1,23 +1,51 @@
-"""What can be wrong with a mapping; each line names the file, the field and the reason."""
+"""Errors of mappings and conversions. A `BadMapping` names the file, the field and the reason."""
 
 from __future__ import annotations
 
-from octavo.core.errors import BadInput
+from octavo.core.errors import BadInput, ErrorClass, GatewayFailed
 
 
 class BadMapping(BadInput):
-    """The mapping cannot be used."""
+    """The mapping is invalid."""
 
     code = "BAD_MAPPING"
 
 
 class UnknownMapping(BadInput):
-    """There is no mapping of this name."""
+    """No mapping has this name."""
 
     code = "UNKNOWN_MAPPING"
 
 
+class MappingTaken(BadInput):
+    """A mapping with this name exists, and mappings cannot be edited. Save your changes under a new version."""
+
+    code = "MAPPING_TAKEN"
+    status = 409
+
+
 class NothingFound(BadInput):
-    """None of the required values is in this document. Another mapping may fit it."""
+    """None of the required values were found in this document. Try another mapping."""
 
     code = "NOTHING_FOUND"
+
+
+class Outdated(BadInput):
+    """Somebody else corrected this conversion in the meantime. Reload it and try again."""
+
+    code = "OUTDATED"
+    status = 409
+
+
+class Expired(BadInput):
+    """This result has expired and was deleted. Convert the file again."""
+
+    code = "EXPIRED"
+    status = 410
+
+
+class GatewayAway(GatewayFailed):
+    """The conversion service keeps failing, so requests to it are paused. They resume automatically."""
+
+    error_class = ErrorClass.NETWORK
+    status = 503

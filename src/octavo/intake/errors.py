@@ -62,17 +62,3 @@ class TooManyUploads(OctavoError):
     def __init__(self, detail: str | None = None, retry_after_seconds: float = 60) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
-
-
-class MappingTaken(BadInput):
-    """There is a mapping of this name already, and one that was added never changes. Give it the next version."""
-
-    code = "MAPPING_TAKEN"
-    status = 409
-
-
-class Outdated(BadInput):
-    """Somebody else corrected it meanwhile. Look at it again."""
-
-    code = "OUTDATED"
-    status = 409

@@ -9,9 +9,11 @@ from octavo.pipeline.tools import Tools
 
 
 async def convert_document(run: Run[Tools]) -> JSON:
-    from octavo.pipeline.converting import convert  # with the first job: a worker that starts need not wait for it
+    from octavo.convert.job import ConversionJob  # with the first job: a starting worker need not wait for the import
 
-    return await convert(run)
+    tools = run.tools
+    job = ConversionJob(run, tools.settings, tools.bucket, tools.sandbox, tools.recognition, tools.gateway)
+    return await job.convert()
 
 
 KIND = JobKind("convert", convert_document, time_limit_seconds=600, limit_renewed_by_stage=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from octavo.convert.conversions import expire_conversions
 from octavo.core.json import JSON
 from octavo.database import load_queries
 from octavo.deliver.forgetting import forget_notifications, forget_tries
@@ -11,7 +12,6 @@ from octavo.intake.sweep import sweep_abandoned
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.jobs.schedules import Schedule
-from octavo.library.conversions import expire_conversions
 from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import purge_old_trash, sweep_objects
 from octavo.pipeline.tools import Tools

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import Depends
 
+from octavo.convert.submissions import ConversionIntake
 from octavo.core.settings import Settings
 from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits
-from octavo.intake.conversions import ConversionIntake
 from octavo.web.parts import Parts, PartsOf, Writing
 
 

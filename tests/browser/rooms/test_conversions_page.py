@@ -92,7 +92,7 @@ def test_a_pdf_becomes_values_on_its_pages_and_a_corrected_one_is_in_the_xml(
     page.keyboard.press("e")
     page.keyboard.type("a lot")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("is no amount")
+    expect(page.get_by_role("alert")).to_contain_text("is not a valid amount")
     page.get_by_label("Total").fill("99.00")
     page.keyboard.press("Enter")
     expect(page.locator("#cv-head")).to_contain_text("Revision 2")

@@ -50,7 +50,7 @@ async def put_in_line(info: str, data: Path, bodies: Sequence[bytes]) -> None:
     async with aclosing(open_bucket((data / "objects").as_uri())) as bucket, open_desk(info, bucket) as desk:
         owner = await desk.new_owner()
         for body in bodies:
-            assert (await convert(desk, owner, body)).made
+            assert (await convert(desk, owner, body)).created
 
 
 def work_off(engine: Engine, workers: Workers, count: int) -> int:

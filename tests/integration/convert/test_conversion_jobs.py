@@ -10,16 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.convert.corrections import Correction
-from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.database import load_queries
-from octavo.intake.conversion_results import Corrections
-from octavo.intake.conversions import ConversionIntake
-from octavo.intake.errors import MappingTaken, Outdated, QuotaExceeded
-from octavo.intake.mappings import add_mapping
-from octavo.jobs.queue import cancel
-from octavo.library.conversions import (
-    Expired,
+from octavo.convert.conversions import (
     expire_conversions,
     find_result,
     list_conversions,
@@ -27,6 +18,14 @@ from octavo.library.conversions import (
     show_conversion,
     training_samples,
 )
+from octavo.convert.errors import Expired, MappingTaken, Outdated
+from octavo.convert.results import Correction, Corrections
+from octavo.convert.stored_mappings import add_mapping
+from octavo.convert.submissions import ConversionIntake
+from octavo.core.errors import BadInput, NotFound, OctavoError
+from octavo.database import load_queries
+from octavo.intake.errors import QuotaExceeded
+from octavo.jobs.queue import cancel
 from octavo.library.files import NotReady
 from tests.support.conversions import MOST_BYTES, SOURCE_DAYS, convert, converted, in_pieces, invoice
 from tests.support.library import LIMITS, Desk
@@ -80,7 +79,7 @@ async def test_criterion_creating_a_job_never_fails_silently(
 
 async def test_criterion_one_pdf_is_exactly_one_job_with_its_hash_and_its_file(desk: Desk, owner: UUID) -> None:
     begun = await convert(desk, owner, PDF)
-    assert begun.made
+    assert begun.created
     assert [job["status"] for job in await desk.rows("SELECT status FROM jobs")] == ["queued"]
     async with desk.database.connection() as connection:
         found = await show_conversion(connection, owner, begun.id)
@@ -94,22 +93,22 @@ async def test_criterion_the_same_pdf_and_mapping_is_the_same_job_on_its_way_and
 ) -> None:
     begun = await asyncio.gather(*(convert(desk, owner, PDF, name=f"{number}.pdf") for number in range(8)))
     assert len({one.id for one in begun}) == 1
-    assert sum(one.made for one in begun) == 1
+    assert sum(one.created for one in begun) == 1
     async with working(desk, sandbox, folder):
         await converted(desk, owner, begun[0].id)
     again = await convert(desk, owner, PDF)
-    assert (again.id, again.made) == (begun[0].id, False)
+    assert (again.id, again.created) == (begun[0].id, False)
     assert len(await desk.rows(JOBS)) == 1
     await desk.check_books()
 
 
 async def test_another_mapping_another_owner_and_what_failed_are_no_duplicates(desk: Desk, owner: UUID) -> None:
     first = await convert(desk, owner, PDF)
-    assert (await convert(desk, owner, PDF, "receipt_v1")).made
-    assert (await convert(desk, await desk.new_owner(), PDF)).made
+    assert (await convert(desk, owner, PDF, "receipt_v1")).created
+    assert (await convert(desk, await desk.new_owner(), PDF)).created
     async with desk.database.transaction() as connection:
         await cancel(connection, first.id)
-    assert (await convert(desk, owner, PDF)).made
+    assert (await convert(desk, owner, PDF)).created
 
 
 async def test_criterion_results_only_when_complete_and_errors_only_when_failed(
@@ -179,12 +178,12 @@ async def test_a_document_of_the_library_is_converted_without_a_copy(
 ) -> None:
     document, text = await add(desk, owner, "in.pdf", PDF), await add(desk, owner, "a.txt", b"Invoice no: 1")
     intake = ConversionIntake(desk.database, desk.bucket, MOST_BYTES, SOURCE_DAYS)
-    begun = await intake.take_document(owner, document, "invoice_v1")
+    begun = await intake.submit_document(owner, document, "invoice_v1")
     assert (await convert(desk, owner, PDF)).id == begun.id
     with pytest.raises(NotFound):
-        await intake.take_document(await desk.new_owner(), document, "invoice_v1")
+        await intake.submit_document(await desk.new_owner(), document, "invoice_v1")
     with pytest.raises(OctavoError) as refused:
-        await intake.take_document(owner, text, "invoice_v1")
+        await intake.submit_document(owner, text, "invoice_v1")
     assert refused.value.code == "NOT_PDF"
     async with working(desk, sandbox, folder):
         assert (await converted(desk, owner, begun.id)).document_id == document
@@ -194,20 +193,20 @@ async def test_a_document_of_the_library_is_converted_without_a_copy(
 async def test_sources_count_against_the_quota_as_long_as_they_are_kept(desk: Desk, owner: UUID) -> None:
     other = invoice("B-18").write()
     intake = ConversionIntake(desk.database, desk.bucket, MOST_BYTES, SOURCE_DAYS, len(PDF) + len(other) - 1)
-    first = await intake.take_file(owner, "a.pdf", lambda: "invoice_v1", in_pieces(PDF))
+    first = await intake.submit_file(owner, "a.pdf", lambda: "invoice_v1", in_pieces(PDF))
     for wanted in (other, other):
         with pytest.raises(QuotaExceeded):
-            await intake.take_file(owner, "b.pdf", lambda: "invoice_v1", in_pieces(wanted))
+            await intake.submit_file(owner, "b.pdf", lambda: "invoice_v1", in_pieces(wanted))
     full = replace(LIMITS, stored_bytes=len(PDF) + 10)
     with pytest.raises(QuotaExceeded):
         await desk.add(owner, b"A note of more than ten bytes.", full)
-    assert (await intake.take_file(owner, "a.pdf", lambda: "invoice_v1", in_pieces(PDF))).id == first.id
+    assert (await intake.submit_file(owner, "a.pdf", lambda: "invoice_v1", in_pieces(PDF))).id == first.id
     assert [job["error_code"] for job in await desk.rows(JOBS)] == [None, "QUOTA_EXCEEDED", "QUOTA_EXCEEDED"]
     async with desk.database.transaction() as connection:
         await cancel(connection, first.id)
     await shift(desk, SOURCE_DAYS + 1)
     assert await expire_conversions(desk.database, desk.bucket) == 1
-    assert (await intake.take_file(owner, "b.pdf", lambda: "invoice_v1", in_pieces(other))).made
+    assert (await intake.submit_file(owner, "b.pdf", lambda: "invoice_v1", in_pieces(other))).created
     await desk.add(owner, b"A note", full)
     await desk.check_books()
 
@@ -232,7 +231,7 @@ async def test_sources_and_results_go_when_their_time_is_over(
         _ = archived.complete_record
     assert [row["kind"] for row in await desk.rows(KINDS, conversion)][-2:] == ["expired", "expired"]
     assert [info async for info in desk.bucket.list()] == []
-    assert (await convert(desk, owner, PDF)).made
+    assert (await convert(desk, owner, PDF)).created
     await desk.check_books()
 
 
@@ -245,7 +244,7 @@ async def test_corrections_are_revisions_with_who_and_when_and_new_xml(
         "INSERT INTO users (id, owner_id, email, password_hash) VALUES (%s, %s, 'a@b.c', 'x') RETURNING id", user, owner
     )
     corrections = Corrections(desk.database, desk.bucket, result_days=30)
-    with pytest.raises(BadInput, match="is no amount"):
+    with pytest.raises(BadInput, match="is not a valid amount"):
         await corrections.correct(owner, conversion, user, [Correction("total", "12,5")])
     with pytest.raises(BadInput, match="has no field"):
         await corrections.correct(owner, conversion, user, [Correction("mood", "good")])

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from octavo.ai.opening import open_gateway
+from octavo.convert.conversions import show_model_cost
 from octavo.core.settings import Settings
-from octavo.library.conversions import show_model_cost
 from tests.support.conversions import convert, converted
 from tests.support.fake_ai import FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble

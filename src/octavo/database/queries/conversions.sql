@@ -1,5 +1,5 @@
 -- name: begin(id, owner, document, filename, mapping, mapping_sha256, sha256, bytes, key, shared, source_days)
--- Put it in line, or answer the one that is there.
+-- Queue a conversion, or return the existing one.
 SELECT id, made FROM begin_conversion(:id, :owner, :document, :filename, :mapping, decode(:mapping_sha256, 'hex'),
                                       decode(:sha256, 'hex'), :bytes, :key, :shared, :source_days);
 
@@ -7,7 +7,7 @@ SELECT id, made FROM begin_conversion(:id, :owner, :document, :filename, :mappin
 SELECT refuse_conversion(:id, :owner, :filename, :mapping, :code, :message);
 
 -- name: document_source(owner, document)
--- What a document of the library is converted from.
+-- The file that a document of the library is converted from.
 SELECT d.filename, d.source_type, coalesce(u.key, a.key) AS key, encode(o.sha256, 'hex') AS sha256, o.bytes
 FROM documents d
 LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
@@ -24,7 +24,7 @@ LEFT JOIN revisions r ON r.conversion_id = c.id AND r.number = c.revision
 WHERE c.id = :id AND c.owner_id = :owner;
 
 -- name: page(owner, status, before, limit)
--- The newest first, without their values; ids are ordered as they were made.
+-- Newest first, without values; ids are in creation order.
 SELECT c.id, c.document_id, c.filename, c.mapping, j.status, j.error_code, j.error_message, c.revision,
        encode(c.sha256, 'hex') AS sha256, c.bytes, c.download_count, c.first_downloaded_at, c.archived_at, c.created_at,
        NULL::text AS record
@@ -33,8 +33,8 @@ WHERE c.owner_id = :owner AND (:status::text IS NULL OR j.status = :status)
   AND (:before::uuid IS NULL OR (c.created_at, c.id) < (SELECT b.created_at, b.id FROM conversions b WHERE b.id = :before))
 ORDER BY c.created_at DESC, c.id DESC LIMIT :limit;
 
--- name: sureness(owner, ids)
--- How sure conversions are of what they hold. A value is name, value, confidence, place, verified, table and row.
+-- name: confidence_summaries(owner, ids)
+-- A value is a list of name, value, confidence, place, verified, table and row.
 SELECT c.id, s.found, s.unverified, s.least, jsonb_array_length(r.record -> 'missing') AS missing,
        (SELECT count(*) FROM jsonb_array_elements(r.record -> 'checks') k WHERE k -> 1 = 'false') AS broken
 FROM conversions c JOIN revisions r ON r.conversion_id = c.id AND r.number = c.revision
@@ -45,7 +45,7 @@ CROSS JOIN LATERAL (
 WHERE c.owner_id = :owner AND c.id = ANY (:ids);
 
 -- name: model_cost(owner, id)
--- What asking models for a conversion cost; without calls an earlier answer was used.
+-- Cost of the model calls of a conversion; no calls means that an earlier answer was reused.
 SELECT count(*) AS calls, coalesce(sum(tokens_in + tokens_out), 0)::bigint AS tokens,
        coalesce(sum(cost_usd), 0)::double precision AS cost_usd
 FROM ai_calls WHERE job_id = :id AND owner_id = :owner AND state <> 'reserved' AND fault IS DISTINCT FROM 'over_budget';
@@ -55,18 +55,18 @@ SELECT f.key, o.bytes, encode(o.sha256, 'hex') AS sha256
 FROM conversions c JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = :kind JOIN objects o ON o.key = f.key
 WHERE c.id = :id AND c.owner_id = :owner;
 
--- name: count_download(id, at_once)!
--- And its event; where results go with their first download, its time is over at once.
+-- name: count_download(id, expire_now)!
+-- Counts it and adds the event; with expire_now the result expires immediately.
 WITH counted AS (
     UPDATE conversions SET download_count = download_count + 1,
            first_downloaded_at = coalesce(first_downloaded_at, engine_now()),
-           result_expires_at = CASE WHEN :at_once THEN engine_now() ELSE result_expires_at END
+           result_expires_at = CASE WHEN :expire_now THEN engine_now() ELSE result_expires_at END
     WHERE id = :id RETURNING id, owner_id, document_id
 )
 INSERT INTO events (process_id, kind, owner_id, document_id) SELECT id, 'downloaded', owner_id, document_id FROM counted;
 
 -- name: work(id)
--- What a job converts.
+-- The input of a conversion job.
 SELECT c.owner_id, c.mapping, encode(c.mapping_sha256, 'hex') AS mapping_sha256, f.key
 FROM conversions c LEFT JOIN conversion_files f ON f.conversion_id = c.id AND f.kind = 'source'
 WHERE c.id = :id;
@@ -81,7 +81,7 @@ DELETE FROM conversion_files WHERE conversion_id = :id AND kind = :kind RETURNIN
 INSERT INTO conversion_files (conversion_id, kind, key) VALUES (:id, :kind, :key);
 
 -- name: add_revision(id, record, made_by, user, result_days)
--- It is read from now on; its time begins with it.
+-- It becomes the current revision, and the retention time of the result starts again.
 WITH next AS (
     UPDATE conversions SET revision = revision + 1,
            result_expires_at = engine_now() + make_interval(days => :result_days)
@@ -91,7 +91,7 @@ INSERT INTO revisions (conversion_id, number, record, made_by, user_id)
 SELECT id, revision, :record, :made_by, :user FROM next RETURNING number;
 
 -- name: lock(owner, id)
--- For a correction: nobody else makes the next revision meanwhile.
+-- For a correction: no other transaction can add a revision until this one ends.
 SELECT revision FROM conversions WHERE id = :id AND owner_id = :owner FOR UPDATE;
 
 -- name: revisions(owner, id)
@@ -100,7 +100,7 @@ FROM revisions r JOIN conversions c ON c.id = r.conversion_id LEFT JOIN users u 
 WHERE c.id = :id AND c.owner_id = :owner ORDER BY r.number;
 
 -- name: corrected(owner)
--- First and last revision of everything that a person corrected.
+-- First and last revision of each conversion that a person corrected.
 SELECT c.id, c.mapping, encode(c.sha256, 'hex') AS sha256, first.record::text AS found, last.record::text AS corrected
 FROM conversions c
 JOIN revisions first ON first.conversion_id = c.id AND first.number = 1
@@ -108,7 +108,7 @@ JOIN revisions last ON last.conversion_id = c.id AND last.number = c.revision AN
 WHERE c.owner_id = :owner ORDER BY c.created_at, c.id;
 
 -- name: expire_sources(most)
--- Sources whose time is over, of jobs that nothing happens to any more; the conversion and its result stay.
+-- Deletes expired sources of finished jobs; the conversion and its result stay.
 WITH due AS (
     SELECT c.id FROM conversions c JOIN jobs j ON j.id = c.id
     WHERE source_expires_at <= engine_now() AND j.status IN ('complete', 'failed', 'dead_letter', 'cancelled')
@@ -124,7 +124,7 @@ WITH due AS (
 SELECT (SELECT count(*) FROM over), ARRAY(SELECT key FROM gone);
 
 -- name: expire_results(most)
--- Results whose time is over: the row stays as archived and no longer stands for its content.
+-- Deletes expired results: the row stays as archived, and the same file can be converted again.
 WITH due AS (
     SELECT id FROM conversions WHERE result_expires_at <= engine_now()
     ORDER BY result_expires_at LIMIT :most FOR UPDATE SKIP LOCKED
@@ -151,7 +151,7 @@ SELECT name, file, text, created_at FROM mappings WHERE owner_id = :owner ORDER 
 SELECT name, file, text, created_at FROM mappings WHERE owner_id = :owner AND name = :name;
 
 -- name: add_mapping(id, owner, name, file, text)
--- Answers nothing when there is one of this name.
+-- Returns nothing if the name is taken.
 INSERT INTO mappings (id, owner_id, name, file, text) VALUES (:id, :owner, :name, :file, :text)
 ON CONFLICT (owner_id, name) DO NOTHING RETURNING name;
 
@@ -161,6 +161,6 @@ SELECT gateway_pause(:address, make_interval(secs => :seconds));
 -- name: gateway_answered(address, well)!
 SELECT gateway_answered(:address, :well);
 
--- name: tell_of_gateway(job, detail)!
+-- name: report_gateway_call(job, detail)!
 INSERT INTO events (process_id, kind, owner_id, document_id, detail)
 SELECT id, 'gateway', owner_id, document_id, :detail FROM jobs WHERE id = :job;

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query, Response
 
-from octavo.library.conversions import find_result, show_conversion
+from octavo.convert.conversions import find_result, show_conversion
 from octavo.web.api import problems
 from octavo.web.api.pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, Width
 from octavo.web.downloads import is_known

@@ -12,20 +12,18 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from octavo.convert import conversions as library
 from octavo.convert.contract import Conversion
-from octavo.convert.corrections import Correction
+from octavo.convert.conversions import StoredConversion
 from octavo.convert.records import conversion_from_json
-from octavo.convert.xml import render
+from octavo.convert.results import Correction, Corrections, render_xml
+from octavo.convert.stored_mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.core.errors import BadInput
 from octavo.core.json import JSON
 from octavo.core.pages import Page
 from octavo.core.states import JobStatus
 from octavo.database import Connection
-from octavo.intake.conversion_results import Corrections
-from octavo.intake.mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.library import conversions as library
-from octavo.library.conversions import Found
 from octavo.storage import attachment_header
 from octavo.web.api import Cursor, Limit, problems
 from octavo.web.api.uploads import RAW, read_name
@@ -166,14 +164,14 @@ async def convert(
     with parts.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
             name = read_name(x_upload_filename)
-            begun = await intake.take_file(owner, name, lambda: mapping or DEFAULT_MAPPING, request.stream())
+            begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, request.stream())
         elif media_type == "application/json":
             wanted = await _read_json(request)
-            begun = await intake.take_document(owner, wanted.document_id, wanted.mapping)
+            begun = await intake.submit_document(owner, wanted.document_id, wanted.mapping)
         elif media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
             fields = form.fields
-            begun = await intake.take_file(
+            begun = await intake.submit_file(
                 owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file
             )
         else:
@@ -288,14 +286,14 @@ async def source(parts: PartsOf, caller: Reading, conversion: UUID) -> Streaming
 async def _count(parts: Parts, conversion: UUID) -> None:
     async with parts.database.transaction() as connection:
         at_once = parts.settings.conversion_delete_after_download
-        await library.count_download(connection, conversion, at_once=at_once)
+        await library.count_download(connection, conversion, expire_now=at_once)
 
 
 def _rendered(found: Conversion, mapping: StoredMapping, form: str, name: str) -> Response:
     body = (
         json.dumps(found.as_json(), ensure_ascii=False).encode()
         if form == "json"
-        else render(found, mapping.read(), plain=True)
+        else render_xml(found, mapping.read(), plain=True)
     )
     headers = {
         "content-disposition": attachment_header(name),
@@ -314,11 +312,11 @@ async def _show(connection: Connection, owner: UUID, conversion: UUID) -> Conver
     return _view(found, conversion_from_json(found.record.encode(), mapping.read()))
 
 
-async def _mapping(connection: Connection, owner: UUID, found: Found) -> StoredMapping:
+async def _mapping(connection: Connection, owner: UUID, found: StoredConversion) -> StoredMapping:
     return await find_mapping(connection, owner, found.mapping)
 
 
-def _view(found: Found, conversion: Conversion | None = None) -> ConversionView:
+def _view(found: StoredConversion, conversion: Conversion | None = None) -> ConversionView:
     said: dict[str, Any] = {name: getattr(found, name) for name in ConversionView.model_fields if hasattr(found, name)}
     if found.error_code:
         said["error"] = {"code": found.error_code, "message": found.error_message or ""}

@@ -11,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.convert.errors import UnknownMapping
 from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.xml import schema_of
+from octavo.convert.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.core.errors import NotFound
 from octavo.core.pages import Page
-from octavo.intake.mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.intake.names import clean_filename
 from octavo.owners import Caller
 from octavo.web.api import problems
@@ -84,7 +83,7 @@ async def mapping(parts: PartsOf, caller: Reading, name: Name) -> MappingView:
 async def schema(parts: PartsOf, caller: Reading, name: Name) -> Response:
     """XML Schema that every result of this mapping fits."""
     found = await _find(parts, caller, name)
-    body = await asyncio.to_thread(lambda: schema_of(found.read()))
+    body = await asyncio.to_thread(found.xml_schema)
     return Response(body, media_type="application/xml", headers={"x-content-type-options": "nosniff"})
 
 

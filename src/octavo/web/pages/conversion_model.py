@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from octavo.convert.contract import Asked, Said
-from octavo.library.conversions import ModelCost
+from octavo.convert.conversions import ModelCost
 from octavo.web.pages.conversion_fields import Cell, Laid
 from octavo.web.pages.wording import count_of, format_dollars
 

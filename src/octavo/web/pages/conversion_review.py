@@ -11,26 +11,24 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.convert.contract import Conversion
-from octavo.convert.corrections import FORMS, Correction
-from octavo.convert.mapping import Mapping
-from octavo.convert.records import conversion_from_json
-from octavo.convert.xml import render as render_xml
-from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.core.states import JobStatus
-from octavo.database import Connection
-from octavo.intake.conversion_results import Corrections
-from octavo.intake.mappings import find_mapping
-from octavo.jobs.views import find_jobs
-from octavo.library.conversions import (
-    Expired,
-    Found,
+from octavo.convert.conversions import (
     Revision,
+    StoredConversion,
     find_result,
     list_revisions,
     show_conversion,
     show_model_cost,
-    show_sureness,
+    summarise_confidence,
 )
+from octavo.convert.errors import Expired
+from octavo.convert.mapping import Mapping
+from octavo.convert.records import conversion_from_json
+from octavo.convert.results import FORMS, Correction, Corrections, render_xml
+from octavo.convert.stored_mappings import find_mapping
+from octavo.core.errors import BadInput, NotFound, OctavoError
+from octavo.core.states import JobStatus
+from octavo.database import Connection
+from octavo.jobs.views import find_jobs
 from octavo.web.pages import back_to, render
 from octavo.web.pages.conversion_fields import Laid, changes_between, lay_out, marks_on
 from octavo.web.pages.conversion_model import describe_model
@@ -153,7 +151,7 @@ async def _shown(parts: Parts, frame: Frame, conversion: UUID, asked: Asked) -> 
     async with parts.database.connection() as connection:
         found = await show_conversion(connection, owner, conversion)
         job = (await find_jobs(connection, owner, [conversion])).get(conversion)
-        sure = (await show_sureness(connection, owner, [conversion])).get(conversion)
+        sure = (await summarise_confidence(connection, owner, [conversion])).get(conversion)
         values = await _values(connection, owner, found, asked.revision)
         cost = await show_model_cost(connection, owner, conversion)
     shown: dict[str, Any] = {
@@ -174,7 +172,7 @@ async def _shown(parts: Parts, frame: Frame, conversion: UUID, asked: Asked) -> 
     return shown
 
 
-async def _values(connection: Connection, owner: UUID, found: Found, number: int | None) -> Values | None:
+async def _values(connection: Connection, owner: UUID, found: StoredConversion, number: int | None) -> Values | None:
     """None where there are none, or none any more."""
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
@@ -193,7 +191,7 @@ def _fields(laid: Laid, asked: Asked) -> dict[str, Any]:
     return {"laid": laid, "current": laid.find(asked.field), "unsettled": len(unsettled), "following": following}
 
 
-async def _sheets(parts: Parts, owner: UUID, found: Found) -> dict[str, Any]:
+async def _sheets(parts: Parts, owner: UUID, found: StoredConversion) -> dict[str, Any]:
     """The sizes of the pages; without them nothing can be marked, and the reason is said."""
     try:
         async with parts.database.connection() as connection:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from octavo.convert.conversions import ConfidenceSummary, StoredConversion
 from octavo.core.states import JobStatus
 from octavo.jobs.views import JobView
-from octavo.library.conversions import Found, Sureness
 from octavo.web.pages.wording import count_of, format_date, format_eta
 from octavo.web.pages.words import Verb, Words, is_retried
 
 CHOOSE = Verb("Choose another", "/conversions#file", "get")
 
 
-def describe_conversion(found: Found, job: JobView | None, sure: Sureness | None, now: datetime) -> Words:
+def describe_conversion(
+    found: StoredConversion, job: JobView | None, sure: ConfidenceSummary | None, now: datetime
+) -> Words:
     """`sure` is there as soon as it has values."""
     if found.archived_at:
         return Words(
@@ -30,14 +32,14 @@ def describe_conversion(found: Found, job: JobView | None, sure: Sureness | None
     return Words("", "clock", "Waiting", why.detail[:1].upper() + why.detail[1:] if why else None, (cancel,))
 
 
-def _complete(found: Found, sure: Sureness | None) -> Words:
+def _complete(found: StoredConversion, sure: ConfidenceSummary | None) -> Words:
     address = f"/conversions/{found.id}"
     if sure and (line := _doubt(sure)):
         return Words("warn", "warning", "Needs review", line, (Verb("Review", address, "get"),))
     return Words("ok", "check", "Complete", None, (Verb("Open", address, "get"),))
 
 
-def _doubt(sure: Sureness) -> str | None:
+def _doubt(sure: ConfidenceSummary) -> str | None:
     if sure.unverified:
         return f"{sure.unverified:,} of {sure.found:,} values unverified"
     if sure.missing:
@@ -47,7 +49,7 @@ def _doubt(sure: Sureness) -> str | None:
     return None
 
 
-def _ended(found: Found, job: JobView | None) -> Words:
+def _ended(found: StoredConversion, job: JobView | None) -> Words:
     again = f"/actions/jobs/{found.id}/retry"
     if found.status == JobStatus.CANCELLED or found.error_code in {None, "CANCELLED"}:
         return Words("", "close", "Cancelled", "Stopped by you", (Verb("Start again", again),))

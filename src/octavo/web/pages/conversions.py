@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
+from octavo.convert.conversions import ConfidenceSummary, StoredConversion, list_conversions, summarise_confidence
+from octavo.convert.stored_mappings import StoredMapping, list_mappings
 from octavo.core.errors import OctavoError
 from octavo.database import Connection
-from octavo.intake.mappings import StoredMapping, list_mappings
 from octavo.jobs.views import find_jobs
-from octavo.library.conversions import Found, Sureness, list_conversions, show_sureness
 from octavo.web.intake import LimitsOf, conversion_intake
 from octavo.web.multipart import FormReader
 from octavo.web.pages import back_to, render
@@ -32,9 +32,9 @@ USUAL_MAPPING = "invoice_v1"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    found: Found
+    found: StoredConversion
     words: Words
-    sure: Sureness | None
+    sure: ConfidenceSummary | None
 
 
 @router.get("")
@@ -69,7 +69,7 @@ async def convert(
                 raise NothingChosen
             fields = form.fields
             name = form.filename
-            await intake.take_file(caller.owner_id, name, lambda: fields.get("mapping") or USUAL_MAPPING, form.file)
+            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or USUAL_MAPPING, form.file)
     except OctavoError as error:
         return await _show(request, parts, frame, error.status, wrong=error, chosen=fields.get("mapping"))
     return back_to("/conversions")
@@ -104,7 +104,7 @@ async def load_rows(connection: Connection, frame: Frame, cursor: str | None) ->
     page = await list_conversions(connection, owner, status=None, cursor=cursor, limit=ROWS)
     ids = [one.id for one in page.items]
     jobs = await find_jobs(connection, owner, ids)
-    sure = await show_sureness(connection, owner, ids)
+    sure = await summarise_confidence(connection, owner, ids)
     rows = [
         Row(one, describe_conversion(one, jobs.get(one.id), sure.get(one.id), frame.now), sure.get(one.id))
         for one in page.items

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from octavo.convert.conversions import KIND as CONVERSION
 from octavo.core.states import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
 from octavo.jobs.views import JobView, find_jobs
-from octavo.library.conversions import KIND as CONVERSION
 from octavo.owners import Caller
 from octavo.web.pages.wording import format_eta
 from octavo.web.pages.words import stage_of

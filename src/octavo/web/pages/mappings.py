@@ -14,14 +14,14 @@ from fastapi import APIRouter, Form, Header, Request, Response
 from fastapi import Path as InPath
 
 from octavo.convert.contract import Conversion
+from octavo.convert.conversions import find_result, list_conversions
 from octavo.convert.errors import UnknownMapping
 from octavo.convert.mapping import Mapping
 from octavo.convert.mapping_text import mapping_from_text
+from octavo.convert.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
-from octavo.intake.mappings import StoredMapping, add_mapping, find_mapping, list_mappings
-from octavo.library.conversions import find_result, list_conversions
 from octavo.storage import copy_to_file
 from octavo.web.intake import LimitsOf
 from octavo.web.multipart import FormReader

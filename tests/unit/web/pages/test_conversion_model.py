@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.convert.contract import Asked, Conversion, Said, Value
-from octavo.library.conversions import ModelCost
+from octavo.convert.conversions import ModelCost
 from octavo.web.pages.conversion_fields import Cell, Laid
 from octavo.web.pages.conversion_model import describe_model
 

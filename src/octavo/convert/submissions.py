@@ -1,4 +1,4 @@
-"""Asking for a conversion, of a file that comes with it or of a document. The same again is the same one."""
+"""Submitting a conversion of an uploaded file or of a document. An identical submission returns the existing one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from uuid import UUID
 import structlog
 from psycopg.rows import dict_row
 
+from octavo.convert.stored_mappings import StoredMapping, find_mapping
 from octavo.core.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.core.ids import new_id
 from octavo.database import Database, load_queries
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
-from octavo.intake.mappings import StoredMapping, find_mapping
 from octavo.intake.names import clean_filename
 from octavo.intake.quotas import check_quota, hold_usage
 from octavo.library.changes import SourceGone
@@ -26,16 +26,16 @@ _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """`made` is false for one that was there already, finished or on its way."""
+class Submission:
+    """`created` is false if the same conversion already existed, finished or in progress."""
 
     id: UUID
-    made: bool
+    created: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ConversionIntake:
-    """Puts conversions in line. What is refused leaves one job that says why, and no bytes."""
+    """Queues conversions. A rejected submission leaves one failed job with the reason, and no stored bytes."""
 
     database: Database
     bucket: Bucket
@@ -43,25 +43,28 @@ class ConversionIntake:
     source_days: int
     stored_bytes: int | None = None
 
-    async def take_file(
+    async def submit_file(
         self, owner: UUID, filename: str, mapping: Callable[[], str], body: AsyncIterable[bytes]
-    ) -> Begun:
-        """Of these bytes, which must be a PDF. `mapping` is asked after them: a form may name it behind its file."""
+    ) -> Submission:
+        """Submit these bytes, which must be a PDF.
+
+        `mapping` is called after the body was read, because a form may send the mapping's name after the file.
+        """
         job, label = new_id(), clean_filename(filename)
         stored: Stored | None = None
         try:
             stored = await self._store(job, label, body)
-            begun = await self._begin(job, owner, label, await self._mapping(owner, mapping()), stored)
+            submission = await self._begin(job, owner, label, await self._mapping(owner, mapping()), stored)
         except OctavoError as error:
             await self._remove(stored)
-            await self._refuse(job, owner, label, mapping(), error)
+            await self._reject(job, owner, label, mapping(), error)
             raise
-        if not begun.made:
+        if not submission.created:
             await self._remove(stored)
-        return begun
+        return submission
 
-    async def take_document(self, owner: UUID, document: UUID, mapping: str) -> Begun:
-        """Of the source of a document, which is shared and not copied."""
+    async def submit_document(self, owner: UUID, document: UUID, mapping: str) -> Submission:
+        """Submit the source of a document. The stored object is shared, not copied."""
         async with (
             self.database.connection() as connection,
             connection.cursor(row_factory=dict_row) as cursor,
@@ -72,15 +75,15 @@ class ConversionIntake:
             raise NotFound
         job = new_id()
         try:
-            wanted = await self._mapping(owner, mapping)
+            stored_mapping = await self._mapping(owner, mapping)
             if source["source_type"] != SourceType.PDF:
                 raise NotPdf
             if source["key"] is None:
                 raise SourceGone
             stored = Stored(source["key"], source["bytes"], source["sha256"])
-            return await self._begin(job, owner, source["filename"], wanted, stored, document)
+            return await self._begin(job, owner, source["filename"], stored_mapping, stored, document)
         except OctavoError as error:
-            await self._refuse(job, owner, source["filename"], mapping, error)
+            await self._reject(job, owner, source["filename"], mapping, error)
             raise
 
     async def _mapping(self, owner: UUID, name: str) -> StoredMapping:
@@ -88,7 +91,7 @@ class ConversionIntake:
             return await find_mapping(connection, owner, name)
 
     async def _store(self, job: UUID, label: str, body: AsyncIterable[bytes]) -> Stored:
-        """Looks at the first bytes before the others are taken: what is no PDF need not come whole."""
+        """Checks the first bytes before it reads the rest, so a file that is not a PDF is rejected early."""
         try:
             stored = await self.bucket.put(f"conversions/{job}/source", _only_pdf(body, label), limit=self.upload_bytes)
         except TooLarge:
@@ -106,7 +109,7 @@ class ConversionIntake:
         mapping: StoredMapping,
         stored: Stored,
         document: UUID | None = None,
-    ) -> Begun:
+    ) -> Submission:
         values = {
             "id": job,
             "owner": owner,
@@ -120,19 +123,19 @@ class ConversionIntake:
             "shared": document is not None,
             "source_days": self.source_days,
         }
-        counts = document is None and self.stored_bytes is not None  # a document's file is counted with it
+        counts = document is None and self.stored_bytes is not None  # a document's file already counts
         async with self.database.transaction() as connection:
             if counts:
                 await hold_usage(connection, owner)
             row = await (await connection.execute(QUERIES.begin, values)).fetchone()
             if row is None:
-                raise AssertionError("it answers one row")
-            begun = Begun(*row)
-            if counts and begun.made:
+                raise AssertionError("begin_conversion returns one row")
+            submission = Submission(*row)
+            if counts and submission.created:
                 await check_quota(connection, owner, self.stored_bytes)
-        return begun
+        return submission
 
-    async def _refuse(self, job: UUID, owner: UUID, filename: str, mapping: str, error: OctavoError) -> None:
+    async def _reject(self, job: UUID, owner: UUID, filename: str, mapping: str, error: OctavoError) -> None:
         values = {
             "id": job,
             "owner": owner,
@@ -145,7 +148,7 @@ class ConversionIntake:
             await connection.execute(QUERIES.refuse, values)
 
     async def _remove(self, stored: Stored | None) -> None:
-        """What is not removed now is found by the daily sweep."""
+        """If this fails, the daily sweep removes the object."""
         try:
             if stored:
                 await self.bucket.delete([stored.key])
@@ -154,18 +157,18 @@ class ConversionIntake:
 
 
 async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:
-    """Raises `NotPdf` as soon as enough has come to tell."""
-    head, told = b"", False
-    async for chunk in body:
-        if told:
-            yield chunk
+    """Raises `NotPdf` as soon as enough bytes have arrived to detect the type."""
+    head, checked = b"", False
+    async for part in body:
+        if checked:
+            yield part
             continue
-        head += chunk
+        head += part
         if len(head) >= HEAD_BYTES:
             _check(head, label)
-            told = True
+            checked = True
             yield head
-    if not told and head:
+    if not checked and head:
         _check(head, label)
         yield head
 

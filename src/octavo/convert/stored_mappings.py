@@ -1,4 +1,4 @@
-"""Which mapping a name means: one that an owner added, or one that comes with Octavo."""
+"""Mappings by name: those that an owner added, and those that ship with Octavo."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from octavo.convert.errors import UnknownMapping
+from octavo.convert.errors import MappingTaken, UnknownMapping
 from octavo.convert.mapping import Mapping
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.shipped import shipped_names, shipped_text
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.intake.errors import MappingTaken
 from octavo.intake.names import clean_filename
 
 QUERIES = load_queries("conversions")
@@ -26,7 +25,7 @@ DEFAULT_MAPPING = "pt_simon_invoice_v1"
 
 @dataclass(frozen=True, slots=True)
 class StoredMapping:
-    """`created_at` is None for one that comes with Octavo."""
+    """The file of a mapping. `created_at` is None for one that ships with Octavo."""
 
     name: str
     file: str
@@ -35,15 +34,21 @@ class StoredMapping:
 
     @property
     def sha256(self) -> str:
-        """Which mapping it is, letter by letter."""
+        """Identifies the exact text."""
         return sha256(self.text.encode()).hexdigest()
 
     def read(self) -> Mapping:
         return mapping_from_text(self.text, self.file)
 
+    def xml_schema(self) -> bytes:
+        """The XML Schema of its results."""
+        from octavo.convert.xml import schema_of  # where it is used, so that the web server starts without lxml
+
+        return schema_of(self.read())
+
 
 async def list_mappings(connection: Connection, owner: UUID) -> list[StoredMapping]:
-    """Those that come with Octavo, then the owner's."""
+    """Shipped mappings, then the owner's."""
     async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
         await cursor.execute(QUERIES.own_mappings, {"owner": owner})
         own = await cursor.fetchall()
@@ -51,31 +56,31 @@ async def list_mappings(connection: Connection, owner: UUID) -> list[StoredMappi
 
 
 async def find_mapping(connection: Connection, owner: UUID, name: str) -> StoredMapping:
-    """Raises `UnknownMapping`, which lists those that come with Octavo."""
+    """Raises `UnknownMapping`, which lists the shipped mappings."""
     if name in shipped_names():
         return _shipped(name)
     async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
         await cursor.execute(QUERIES.own_mapping, {"owner": owner, "name": name})
         found = await cursor.fetchone()
     if found is None:
-        raise UnknownMapping(f"{name[:80]!r} is none of yours, and none of {', '.join(shipped_names())}.")
+        raise UnknownMapping(f"{name[:80]!r} is not one of your mappings or of {', '.join(shipped_names())}.")
     return found
 
 
 async def add_mapping(connection: Connection, owner: UUID, file: str, text: str) -> StoredMapping:
-    """Checks it first. The same text again is no mistake. Raises `BadMapping` and `MappingTaken`."""
+    """Validate and add a mapping. Adding the same text again does nothing. Raises `BadMapping` and `MappingTaken`."""
     label = clean_filename(file)
     mapping = await asyncio.to_thread(mapping_from_text, text, label)
     stored = StoredMapping(mapping.name, label, text)
     values = {"id": new_id(), "owner": owner, "name": stored.name, "file": stored.file, "text": text}
     if stored.name in shipped_names():
-        raise MappingTaken(f"{stored.name} comes with Octavo.")
+        raise MappingTaken(f"{stored.name} ships with Octavo.")
     if await (await connection.execute(QUERIES.add_mapping, values)).fetchone():
         return stored
-    there = await find_mapping(connection, owner, stored.name)
-    if there.text != text:
-        raise MappingTaken(f"It is called {stored.name}.")
-    return there
+    existing = await find_mapping(connection, owner, stored.name)
+    if existing.text != text:
+        raise MappingTaken(f"Name: {stored.name}.")
+    return existing
 
 
 def _shipped(name: str) -> StoredMapping:

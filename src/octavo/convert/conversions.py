@@ -1,4 +1,4 @@
-"""Conversions as people see them: their state, their values, their files, and what becomes of them in time."""
+"""Reading conversions: status, values, files, revisions and costs; and deleting them when they expire."""
 
 from __future__ import annotations
 
@@ -11,27 +11,21 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from octavo.core.errors import BadInput, NotFound
+from octavo.convert.errors import Expired
+from octavo.core.errors import NotFound
 from octavo.core.pages import Page, make_cursor, read_cursor
 from octavo.database import Connection, Database, load_queries
 from octavo.library.files import NeverReady, NotReady
 from octavo.storage import Bucket
 
 QUERIES = load_queries("conversions")
-SWEPT_AT_ONCE = 500
+EXPIRY_BATCH = 500
 KIND = "convert"
 
 
-class Expired(BadInput):
-    """This result is no longer kept. Convert the file again."""
-
-    code = "EXPIRED"
-    status = 410
-
-
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One conversion; `record` is what its revision holds, as the engine writes it down."""
+class StoredConversion:
+    """One conversion; `record` is the JSON of its current revision."""
 
     id: UUID
     document_id: UUID | None
@@ -51,7 +45,7 @@ class Found:
 
     @property
     def complete_record(self) -> bytes:
-        """Its values, where it is complete and they are still kept."""
+        """The JSON of its values. Raises if it is not complete or has expired."""
         if self.archived_at:
             raise Expired
         if self.status != "complete" or self.record is None:
@@ -60,10 +54,10 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Sureness:
-    """How many values there are, how many nobody can vouch for, the least confidence, and what is wrong beside them.
+class ConfidenceSummary:
+    """Number of values, of unverified ones, lowest confidence, missing required fields and failed checks.
 
-    A person vouches for what they wrote or accepted, also where it is not written in the document.
+    A value that a person entered or accepted counts as verified, even if the document does not contain it.
     """
 
     id: UUID
@@ -75,7 +69,7 @@ class Sureness:
 
 
 class ModelCost(NamedTuple):
-    """Of all models that were asked for it; no calls: what they said was known already, or nobody was asked."""
+    """Cost of all model calls. No calls: an earlier answer was reused, or no model was needed."""
 
     calls: int
     tokens: int
@@ -90,7 +84,7 @@ class ResultFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """`user_id` is who corrected it, and `person` their address; `record` is all it holds, as for a conversion."""
+    """`user_id` is the person who corrected it, `person` their email address; `record` as in a conversion."""
 
     number: int
     made_by: str
@@ -100,9 +94,9 @@ class Revision:
     record: str
 
 
-async def show_conversion(connection: Connection, owner: UUID, conversion: UUID) -> Found:
-    """Missing and foreign ones answer alike."""
-    async with connection.cursor(row_factory=class_row(Found)) as cursor:
+async def show_conversion(connection: Connection, owner: UUID, conversion: UUID) -> StoredConversion:
+    """Raises `NotFound` for missing conversions and for those of other owners alike."""
+    async with connection.cursor(row_factory=class_row(StoredConversion)) as cursor:
         await cursor.execute(QUERIES.show, {"owner": owner, "id": conversion})
         found = await cursor.fetchone()
     if found is None:
@@ -112,10 +106,10 @@ async def show_conversion(connection: Connection, owner: UUID, conversion: UUID)
 
 async def list_conversions(
     connection: Connection, owner: UUID, *, status: str | None, cursor: str | None, limit: int
-) -> Page[Found]:
-    """The newest first, without their values."""
+) -> Page[StoredConversion]:
+    """Newest first, without values."""
     before = read_cursor(cursor)[1] if cursor else None
-    async with connection.cursor(row_factory=class_row(Found)) as rows:
+    async with connection.cursor(row_factory=class_row(StoredConversion)) as rows:
         await rows.execute(QUERIES.page, {"owner": owner, "status": status, "before": before, "limit": limit + 1})
         found = await rows.fetchall()
     more = len(found) > limit
@@ -123,10 +117,12 @@ async def list_conversions(
     return Page(items, make_cursor(items[-1].created_at, items[-1].id) if more else None)
 
 
-async def show_sureness(connection: Connection, owner: UUID, conversions: Sequence[UUID]) -> dict[UUID, Sureness]:
-    """Of those that have values."""
-    async with connection.cursor(row_factory=class_row(Sureness)) as rows:
-        await rows.execute(QUERIES.sureness, {"owner": owner, "ids": list(conversions)})
+async def summarise_confidence(
+    connection: Connection, owner: UUID, conversions: Sequence[UUID]
+) -> dict[UUID, ConfidenceSummary]:
+    """By conversion, for those that have values."""
+    async with connection.cursor(row_factory=class_row(ConfidenceSummary)) as rows:
+        await rows.execute(QUERIES.confidence_summaries, {"owner": owner, "ids": list(conversions)})
         return {one.id: one for one in await rows.fetchall()}
 
 
@@ -142,9 +138,9 @@ async def find_result(connection: Connection, owner: UUID, conversion: UUID, kin
     return ResultFile(*row)
 
 
-async def count_download(connection: Connection, conversion: UUID, *, at_once: bool) -> None:
-    """Told as an event too; `at_once`: the result is not wanted after its first download."""
-    await connection.execute(QUERIES.count_download, {"id": conversion, "at_once": at_once})
+async def count_download(connection: Connection, conversion: UUID, *, expire_now: bool) -> None:
+    """Count a download and record its event. `expire_now` deletes the result after its first download."""
+    await connection.execute(QUERIES.count_download, {"id": conversion, "expire_now": expire_now})
 
 
 async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) -> list[Revision]:
@@ -155,7 +151,7 @@ async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) 
 
 
 async def training_samples(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """What was found and what it should have been, of all that a person corrected."""
+    """The values found and the corrected values of every conversion that a person corrected."""
     rows = await (await connection.execute(QUERIES.corrected, {"owner": owner})).fetchall()
     return [
         {
@@ -170,7 +166,7 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
 
 
 async def expire_conversions(database: Database, bucket: Bucket) -> int:
-    """Results and sources whose time is over: rows first, in one transaction with their events; objects after it."""
+    """Delete expired results and sources: the rows with their events in one transaction, then the objects."""
     return await _expire(database, bucket, QUERIES.expire_results) + await _expire(
         database, bucket, QUERIES.expire_sources
     )
@@ -180,11 +176,11 @@ async def _expire(database: Database, bucket: Bucket, query: bytes) -> int:
     expired = 0
     while True:
         async with database.transaction() as connection:
-            row = await (await connection.execute(query, {"most": SWEPT_AT_ONCE})).fetchone()
+            row = await (await connection.execute(query, {"most": EXPIRY_BATCH})).fetchone()
             count, keys = row or (0, [])
             cursor = await connection.execute(QUERIES.delete_unused_objects, {"keys": keys})
             unused = [key for (key,) in await cursor.fetchall()]
         await bucket.delete(unused)
         expired += count
-        if count < SWEPT_AT_ONCE:
+        if count < EXPIRY_BATCH:
             return expired

@@ -1,0 +1,161 @@
+"""The conversion job: from a PDF to validated XML in one stage, because reading a PDF again is cheaper than storing it.
+
+Where rules miss required fields a model is asked for them; without a model or budget, the conversion stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import structlog
+from psycopg.rows import class_row
+
+from octavo.ai.contract import Caller
+from octavo.ai.gateway import Gateway
+from octavo.ai.tasks import EXTRACT_FIELDS, FieldsToFind, FieldToFind
+from octavo.convert.contract import Asked, Conversion, Said, sheets_from_json
+from octavo.convert.errors import NothingFound
+from octavo.convert.layout import text_in_columns
+from octavo.convert.mapping import Mapping
+from octavo.convert.remote_service import RemoteService
+from octavo.convert.results import StoredResult, save_revision, store_result
+from octavo.convert.steps import convert_in_sandbox, convert_pdf_in_sandbox
+from octavo.convert.stored_mappings import StoredMapping, find_mapping
+from octavo.convert.suggestions import Suggestion, wanted_fields
+from octavo.core.errors import (
+    AnswerUnusable,
+    BadModelKey,
+    Cancelled,
+    ContentBlocked,
+    ModelRefused,
+    NoModel,
+    OverBudget,
+    TokenLimit,
+)
+from octavo.core.json import JSON
+from octavo.core.settings import Settings
+from octavo.database import Connection, load_queries
+from octavo.extract.ocr.steps import Recognition
+from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.jobs.run import Run
+from octavo.library.changes import SourceGone
+from octavo.sandbox import Sandbox
+from octavo.storage import Bucket, copy_to_file
+
+log = structlog.get_logger()
+QUERIES = load_queries("conversions")
+STAGE = "converted"
+# A retry would not help, or only after somebody steps in. The values found by rules are worth more now than later.
+_CONTINUE_WITHOUT_MODEL = (
+    AnswerUnusable,
+    BadModelKey,
+    ContentBlocked,
+    ModelRefused,
+    NoModel,
+    OverBudget,
+    TokenLimit,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionInput:
+    """The row that a job converts. `key` is None when the source has been deleted."""
+
+    owner_id: UUID
+    mapping: str
+    mapping_sha256: str
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionJob:
+    """One attempt at a conversion, with the tools it needs."""
+
+    run: Run[Any]
+    settings: Settings
+    bucket: Bucket
+    sandbox: Sandbox
+    recognition: Recognition
+    gateway: Gateway
+
+    async def convert(self) -> JSON:
+        results: list[StoredResult] = []
+
+        async def work() -> JSON:
+            """Store the result in the bucket before any row refers to it."""
+            source, mapping = await self._load()
+            conversion = await self._convert(source, mapping)
+            folder = f"conversions/{self.run.job.id}/{self.run.job.lease_token}"
+            results.append(await store_result(self.bucket, folder, conversion, mapping))
+            return {"values": len(conversion.values), "missing": list(conversion.missing)}
+
+        async def save(connection: Connection, output: JSON) -> None:
+            del output
+            await save_revision(connection, self.run.job.id, results[-1], self.settings.conversion_result_days)
+
+        return await self.run.stage(STAGE, work, save=save)
+
+    async def _load(self) -> tuple[ConversionInput, StoredMapping]:
+        async with (
+            self.run.database.connection() as connection,
+            connection.cursor(row_factory=class_row(ConversionInput)) as cursor,
+        ):
+            await cursor.execute(QUERIES.work, {"id": self.run.job.id})
+            source = await cursor.fetchone()
+            if source is None:
+                raise Cancelled
+            return source, await find_mapping(connection, source.owner_id, source.mapping)
+
+    async def _convert(self, source: ConversionInput, mapping: StoredMapping) -> Conversion:
+        if source.key is None:
+            raise SourceGone
+        if self.settings.conversion_gateway_url:
+            return await RemoteService(self.run, self.settings, self.bucket).convert(source.key, mapping)
+        conversion = await self._convert_here(source.key, mapping)
+        required = [field for field in mapping.read().fields if field.required]
+        if required and len(conversion.missing) == len(required):
+            raise NothingFound
+        return conversion
+
+    async def _convert_here(self, key: str, mapping: StoredMapping) -> Conversion:
+        with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+            path = Path(folder) / "source"
+            await copy_to_file(self.bucket, key, path)
+            pdf = PdfInSandbox(self.sandbox, path, limits=self.sandbox.limits, recognition=self.recognition)
+            conversion, words = await convert_pdf_in_sandbox(pdf, mapping.text, mapping.file)
+        asked = await self._ask_for_missing(words, conversion, mapping.read()) if words else None
+        if words and asked and asked.said:
+            suggestions = [Suggestion(one.name, one.value, one.quote) for one in asked.said]
+            conversion = await convert_in_sandbox(self.sandbox, words, mapping.text, mapping.file, suggestions)
+        return replace(conversion, asked=asked)
+
+    async def _ask_for_missing(self, words: bytes, conversion: Conversion, mapping: Mapping) -> Asked | None:
+        """Ask a model for missing required fields; None if no model is set up.
+
+        Its answers are suggestions: the sandbox verifies them against the document.
+        """
+        wanted = [one for one in wanted_fields(conversion, mapping) if one.name in conversion.missing]
+        if not wanted:
+            return None
+        names = tuple(one.name for one in wanted)
+        fields = [FieldToFind(one.name, one.type, one.labels) for one in wanted]
+        job = self.run.job
+        caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token)
+        text = await asyncio.to_thread(_page_text, words)
+        try:
+            answer = await self.gateway.ask(EXTRACT_FIELDS, FieldsToFind(fields, text), caller)
+        except _CONTINUE_WITHOUT_MODEL as error:
+            log.info("no model for missing fields", job=str(job.id), code=error.code)
+            return None if isinstance(error, NoModel) else Asked(EXTRACT_FIELDS.name, names, error=error.code)
+        said = tuple(Said(one.name, one.value, one.quote) for one in answer.output.fields)
+        return Asked(EXTRACT_FIELDS.name, names, answer.made_by, said)
+
+
+def _page_text(words: bytes) -> str:
+    return text_in_columns(sheets_from_json(json.loads(words)["pages"])).text

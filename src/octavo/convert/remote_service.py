@@ -1,0 +1,127 @@
+"""A remote conversion service that replaces our own rules. Only the operator can set its address.
+
+It receives the PDF as the body of a POST with the mapping's name in `X-Mapping`, and returns the mapping's XML.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from octavo.convert.contract import Conversion
+from octavo.convert.errors import GatewayAway
+from octavo.convert.stored_mappings import StoredMapping
+from octavo.convert.xml_reading import NotOfMapping, read_xml
+from octavo.core.errors import (
+    GatewayFailed,
+    GatewayRefused,
+    GatewayTimedOut,
+    NetworkFailed,
+    OctavoError,
+    RateLimited,
+    TimedOut,
+    TooLarge,
+)
+from octavo.core.json import JSON
+from octavo.core.settings import Settings
+from octavo.database import Connection, load_queries
+from octavo.fetch import Fetched, FetchLimits, GuardedClient
+from octavo.fetch.urls import parse_url
+from octavo.jobs.run import LeaseLost, Run
+from octavo.storage import Bucket
+
+QUERIES = load_queries("conversions")
+JOBS = load_queries("jobs")
+RESULT_BYTES = 16 << 20
+_PROBE_EXTRA_SECONDS = 10
+_OK, _REDIRECT, _TOO_MANY, _FAILURE = 200, 300, 429, 500
+_MOST_DETAIL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteService:
+    run: Run[Any]
+    settings: Settings
+    bucket: Bucket
+
+    async def convert(self, key: str, mapping: StoredMapping) -> Conversion:
+        """Raises errors with the codes GW_4XX, GW_5XX and GW_TIMEOUT."""
+        await self._wait_for_circuit()
+        limit = self.settings.conversion_gateway_bytes
+        try:
+            body = await self.bucket.read(key, limit=limit)
+        except TooLarge:
+            raise TooLarge(f"The conversion service accepts at most {limit:,} bytes.") from None
+        response = await self._post(body, mapping.name)
+        try:
+            return read_xml(response.body, mapping.read(), "gateway")
+        except NotOfMapping as error:
+            raise GatewayFailed(f"Its response is not the XML of {mapping.name}: {error}"[:_MOST_DETAIL]) from None
+
+    @property
+    def _address(self) -> str:
+        return self.settings.conversion_gateway_url or ""
+
+    async def _wait_for_circuit(self) -> None:
+        seconds = self.settings.conversion_gateway_seconds + _PROBE_EXTRA_SECONDS
+        values = {"address": self._address, "seconds": seconds}
+        async with self.run.database.transaction() as connection:
+            row = await (await connection.execute(QUERIES.gateway_pause, values)).fetchone()
+        if row and row[0]:
+            error = GatewayAway()
+            error.retry_after_seconds = row[0]
+            raise error
+
+    async def _post(self, body: bytes, mapping: str) -> Fetched:
+        """One attempt. Every outcome is reported as an event with the address, the status and the duration."""
+        target = parse_url(self._address)
+        allow = frozenset({f"{target.host}:{target.port}"})
+        headers = {"Content-Type": "application/pdf", "Accept": "application/xml", "X-Mapping": mapping}
+        limits = FetchLimits(RESULT_BYTES, self.settings.conversion_gateway_seconds)
+        started = time.monotonic()
+        try:
+            async with aclosing(GuardedClient(allow)) as client:
+                response = await client.post(self._address, body, headers, limits)
+        except (NetworkFailed, TimedOut, TooLarge) as error:
+            await self._report(None, started, well=False)
+            raise _as_gateway(error) from None
+        await self._report(response.status, started, well=response.status < _FAILURE)
+        if problem := _problem(response):
+            raise problem
+        return response
+
+    async def _report(self, status: int | None, started: float, *, well: bool) -> None:
+        """Under the lease: a worker that lost its job reports nothing more about it."""
+        duration = round((time.monotonic() - started) * 1000)
+        detail: JSON = {"address": self._address, "status": status, "duration_ms": duration}
+        async with self.run.database.transaction() as connection:
+            await self._hold_lease(connection)
+            await connection.execute(QUERIES.report_gateway_call, {"job": self.run.job.id, "detail": Jsonb(detail)})
+            await connection.execute(QUERIES.gateway_answered, {"address": self._address, "well": well})
+
+    async def _hold_lease(self, connection: Connection) -> None:
+        lease = {"job": self.run.job.id, "token": self.run.job.lease_token}
+        row = await (await connection.execute(JOBS.hold_lease, lease)).fetchone()
+        if row is None or not row[0]:
+            raise LeaseLost
+
+
+def _as_gateway(error: OctavoError) -> OctavoError:
+    return GatewayTimedOut() if isinstance(error, TimedOut) else GatewayFailed(error.line)
+
+
+def _problem(response: Fetched) -> OctavoError | None:
+    if _OK <= response.status < _REDIRECT:
+        return None
+    if response.status >= _FAILURE:
+        return GatewayFailed(f"It returned {response.status}.")
+    if response.status == _TOO_MANY:
+        error = RateLimited("The conversion service is busy.")
+        after = response.headers.get("retry-after", "")
+        error.retry_after_seconds = float(after) if after.isdecimal() else None
+        return error
+    return GatewayRefused(f"It returned {response.status}.")
