@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 LOOK_SECONDS = 0.5
-OPEN = frozenset({"uploaded", "queued", "processing"})
+OPEN = frozenset({"queued", "processing"})
 
 
 class Engine(StrEnum):

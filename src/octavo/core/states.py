@@ -6,7 +6,6 @@ from enum import StrEnum
 
 
 class JobStatus(StrEnum):
-    UPLOADED = "uploaded"
     QUEUED = "queued"
     PROCESSING = "processing"
     COMPLETE = "complete"
@@ -17,7 +16,6 @@ class JobStatus(StrEnum):
 
 
 JOB_TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
-    JobStatus.UPLOADED: frozenset({JobStatus.QUEUED, JobStatus.FAILED, JobStatus.CANCELLED}),
     JobStatus.QUEUED: frozenset({JobStatus.PROCESSING, JobStatus.FAILED, JobStatus.PAUSED, JobStatus.CANCELLED}),
     JobStatus.PROCESSING: frozenset(
         {

@@ -77,7 +77,6 @@ def ordinal(number: int) -> str:
 
 
 SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
-    "upload": lambda _facts, _zone: "its file has not arrived yet",
     "no_worker": _no_worker,
     "behind": _in_line,
     "backing_off": _backing_off,

@@ -14,7 +14,7 @@ QUERIES = load_queries("metrics")
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Those that somebody may have to do something about; the rest is history, and long.
 STATES = (
-    *(JobStatus.UPLOADED, JobStatus.QUEUED, JobStatus.PROCESSING),
+    *(JobStatus.QUEUED, JobStatus.PROCESSING),
     *(JobStatus.PAUSED, JobStatus.FAILED, JobStatus.DEAD_LETTER),
 )
 

@@ -9,10 +9,7 @@ from uuid import UUID
 from octavo.core.states import JOB_TRANSITIONS
 
 # What is made by plain SQL only, because no function of the engine does it yet.
-PLAIN_SQL = {
-    *(("uploaded", "queued"), ("uploaded", "failed"), ("uploaded", "cancelled")),
-    *(("queued", "failed"), ("paused", "failed")),
-}
+PLAIN_SQL = {("queued", "failed"), ("paused", "failed")}
 LEGAL = {(before.value, after.value) for before, reached in JOB_TRANSITIONS.items() for after in reached}
 
 

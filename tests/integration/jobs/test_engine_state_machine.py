@@ -59,7 +59,6 @@ class Machine(RuleBasedStateMachine):
         waiting = [job for job in self.jobs.values() if job.status == "queued"]
         self.cancel_job(waiting[0])
         self.pause_job(waiting[1])
-        self.upload()
 
     # Clients ----------------------------------------------------------------------------------------------------
 
@@ -105,15 +104,6 @@ class Machine(RuleBasedStateMachine):
                 self.keys[self.owners[owner], key] = job
         self.admit()
 
-    @rule()
-    def upload(self) -> None:
-        made = """INSERT INTO jobs
-                      (id, kind, owner_id, virtual_time, status, max_attempts, admitted, created_at, queued_at)
-                  VALUES (%s, 'demo', %s, 1, 'uploaded', 3, false, now(), now())"""
-        model = Job(uuid4(), None, 5, None, 3, status="uploaded")
-        self.engine.run(made, model.id, self.owners[0])
-        self.jobs[model.id] = model
-
     @rule(seconds=st.sampled_from([100, 1000 + LEASE, 2 * LEASE, 90_000]))
     def advance(self, seconds: int) -> None:
         self.engine.advance(seconds)
@@ -143,7 +133,7 @@ class Machine(RuleBasedStateMachine):
     def requeue(self, data: st.DataObject, again: bool) -> None:
         job = self.draw(data)
         from_stage = "" if again else None
-        if job.status in {"uploaded", "queued", "processing", "complete"}:
+        if job.status in {"queued", "processing", "complete"}:
             self.refused(lambda: self.engine.requeue(job.id, from_stage))
             return
         assert self.engine.requeue(job.id, from_stage)

@@ -153,16 +153,6 @@ async def test_a_job_that_a_worker_died_with_waits_for_an_idle_one(
     assert (because.reason, because.facts) == ("alone", {"position": 1})
 
 
-async def test_a_job_whose_file_is_not_there_waits_for_it(engine: Engine, owner: UUID, connection: Connection) -> None:
-    job = engine.one(
-        "INSERT INTO jobs (id, kind, owner_id, virtual_time, status, max_attempts, admitted, created_at)"
-        " VALUES (%s, 'demo', %s, 0, 'uploaded', 3, false, engine_now()) RETURNING id",
-        uuid4(),
-        owner,
-    )
-    assert (await waiting(connection, job)).reason == "upload"
-
-
 async def test_a_job_that_runs_or_rests_does_not_wait(
     engine: Engine, owner: UUID, connection: Connection, worker: UUID
 ) -> None:

@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "state-machine.md"
 
 
 def make(engine: Engine, owner: UUID, status: JobStatus) -> UUID:
-    """A job in any state; the one way to `uploaded` is to be made so."""
+    """A job in any state."""
     (job,) = engine.put(owner)
     if status is not JobStatus.QUEUED:
         engine.run("ALTER TABLE jobs DISABLE TRIGGER jobs_changed")

@@ -193,9 +193,6 @@ CREATE TABLE job_transitions (
 );
 
 INSERT INTO job_transitions (before, after, why) VALUES
-    ('uploaded',    'queued',      'its bytes are there'),
-    ('uploaded',    'failed',      'its bytes cannot be used'),
-    ('uploaded',    'cancelled',   'somebody cancels it'),
     ('queued',      'processing',  'a worker claims it'),
     ('queued',      'failed',      'what it needs is known to be away'),
     ('queued',      'paused',      'its budget is used up, or somebody pauses it'),
@@ -246,14 +243,12 @@ CREATE TABLE jobs (
     note             jsonb NOT NULL DEFAULT '{}',
     input            jsonb NOT NULL DEFAULT '{}',
     output           jsonb,
-    cost_usd         numeric(12, 6) NOT NULL DEFAULT 0,
     created_at       timestamptz NOT NULL,
     queued_at        timestamptz,
     started_at       timestamptz,
     progressed_at    timestamptz,
     completed_at     timestamptz,
     failed_at        timestamptz,
-    expires_at       timestamptz,
     event_xid        xid8 NOT NULL DEFAULT pg_current_xact_id()
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 COMMENT ON COLUMN jobs.virtual_time IS 'Place in line: owners take turns, because each job of an owner stands one further back.';
@@ -267,7 +262,7 @@ CREATE INDEX jobs_due ON jobs (run_after) WHERE status = 'queued' AND run_after 
 CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
     WHERE status = 'queued' AND NOT admitted AND run_after IS NULL;
 CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
-CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused', 'cancelled');
+CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled');
 CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
 CREATE INDEX jobs_owner_queued ON jobs (owner_id, priority, virtual_time) WHERE status = 'queued';
 CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
@@ -276,14 +271,14 @@ CREATE UNIQUE INDEX jobs_key ON jobs (owner_id, kind, key) WHERE key IS NOT NULL
 
 CREATE FUNCTION broken_invariant(job jobs) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
-        WHEN job.status NOT IN ('uploaded', 'queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused',
-                                'cancelled') THEN 'status_is_known'
+        WHEN job.status NOT IN ('queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused', 'cancelled')
+            THEN 'status_is_known'
         WHEN job.output IS NOT NULL AND job.status <> 'complete' THEN 'output_only_when_complete'
         WHEN (job.error_code IS NOT NULL) <> (job.status IN ('failed', 'dead_letter')) THEN 'error_only_when_failed'
         WHEN (job.error_message IS NULL) <> (job.error_code IS NULL) THEN 'message_with_its_code'
         WHEN num_nonnulls(job.leased_by, job.lease_expires_at, job.deadline_at)
              <> CASE job.status WHEN 'processing' THEN 3 ELSE 0 END THEN 'lease_only_when_processing'
-        WHEN job.queued_at IS NULL AND job.status NOT IN ('uploaded', 'failed', 'cancelled') THEN 'queued_has_its_time'
+        WHEN job.queued_at IS NULL AND job.status <> 'failed' THEN 'queued_has_its_time'
         WHEN job.started_at IS NULL AND job.status = 'processing' THEN 'processing_has_its_time'
         WHEN (job.completed_at IS NOT NULL) <> (job.status = 'complete') THEN 'complete_has_its_time'
         WHEN (job.failed_at IS NOT NULL) <> (job.status IN ('failed', 'dead_letter')) THEN 'failed_has_its_time'
@@ -409,7 +404,7 @@ BEGIN
           AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status);
     INSERT INTO events (xid, at, process_id, kind, state_after, owner_id, document_id, detail)
     SELECT greatest(n.event_xid, pg_current_xact_id()), moment, n.id,
-           coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
+           coalesce(n.note ->> 'event', CASE n.status WHEN 'queued' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
     WHERE n.status <> o.status
@@ -998,7 +993,6 @@ SELECT j.id AS job_id, because.reason,
 FROM jobs j
 CROSS JOIN LATERAL (SELECT
     CASE
-        WHEN j.status = 'uploaded' THEN 'upload'
         WHEN j.status = 'paused' THEN 'paused'
         WHEN NOT EXISTS (SELECT FROM workers w WHERE w.expires_at > engine_now() AND j.kind = ANY (w.kinds)) THEN 'no_worker'
         WHEN j.run_after > engine_now() AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE' THEN 'provider'
@@ -1007,7 +1001,7 @@ CROSS JOIN LATERAL (SELECT
         WHEN j.alone THEN 'alone'
         ELSE 'behind'
     END AS reason) AS because
-WHERE j.status IN ('uploaded', 'queued', 'paused');
+WHERE j.status IN ('queued', 'paused');
 COMMENT ON VIEW job_waiting IS 'Ask for some job ids; a position in line is worked out for each row that is read.';
 
 CREATE FUNCTION running_seconds(job uuid, attempt_started timestamptz, until timestamptz) RETURNS double precision
@@ -1106,7 +1100,6 @@ CREATE TABLE documents (
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at           timestamptz,
-    expires_at           timestamptz,
     edited               text[] NOT NULL DEFAULT '{}',
     described            text[] NOT NULL DEFAULT '{}',
     described_by         text,

@@ -232,7 +232,7 @@ UPDATE documents SET duplicate_of = mine.other FROM mine WHERE documents.id = :d
 -- Also those that followed from a job that is over: the questions of an analysis.
 SELECT id FROM jobs
 WHERE (document_id = ANY (:documents) OR parent_id IN (SELECT id FROM jobs WHERE document_id = ANY (:documents)))
-  AND status IN ('uploaded', 'queued', 'processing', 'paused')
+  AND status IN ('queued', 'processing', 'paused')
 ORDER BY cap_key NULLS FIRST, id;
 
 -- name: purge(documents)

@@ -51,4 +51,4 @@ SELECT status, count(*) FROM jobs WHERE status = 'queued' GROUP BY status
 UNION ALL
 SELECT status, count(*) FROM jobs WHERE status = 'processing' GROUP BY status
 UNION ALL
-SELECT status, count(*) FROM jobs WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused') GROUP BY status;
+SELECT status, count(*) FROM jobs WHERE status IN ('failed', 'dead_letter', 'paused') GROUP BY status;

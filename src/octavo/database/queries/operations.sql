@@ -7,7 +7,7 @@ FROM (SELECT count(*) FILTER (WHERE run_after IS NULL) AS queued, count(*) FILTE
 CROSS JOIN (SELECT count(*) AS working FROM jobs WHERE status = 'processing') AS held
 CROSS JOIN (SELECT count(*) FILTER (WHERE status = 'paused') AS paused, count(*) FILTER (WHERE status = 'failed') AS failed,
                    count(*) FILTER (WHERE status = 'dead_letter') AS dead_letter
-            FROM jobs WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused', 'cancelled')) AS resting;
+            FROM jobs WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled')) AS resting;
 
 -- name: jobs(states, kind, before_at, before_id, most)
 -- Ids of everybody's jobs in some states, newest first. Each state is read along an index of its own; what is complete
@@ -29,11 +29,11 @@ WITH found AS (
      ORDER BY created_at DESC, id DESC LIMIT :most)
     UNION ALL
     (SELECT resting.id, resting.created_at
-     FROM (VALUES ('uploaded'), ('failed'), ('dead_letter'), ('paused'), ('cancelled')) AS state (name)
+     FROM (VALUES ('failed'), ('dead_letter'), ('paused'), ('cancelled')) AS state (name)
      CROSS JOIN LATERAL (
         SELECT id, created_at FROM jobs
         WHERE state.name = ANY (:states) AND status = state.name
-          AND status IN ('uploaded', 'failed', 'dead_letter', 'paused', 'cancelled') AND (:kind::text IS NULL OR kind = :kind)
+          AND status IN ('failed', 'dead_letter', 'paused', 'cancelled') AND (:kind::text IS NULL OR kind = :kind)
           AND (:before_at::timestamptz IS NULL OR (created_at, id) < (:before_at, :before_id::uuid))
         ORDER BY created_at DESC, id DESC LIMIT :most) AS resting)
     UNION ALL
@@ -66,7 +66,7 @@ WITH since AS MATERIALIZED (SELECT engine_now() - make_interval(hours => :hours)
     SELECT queued_at, NULL FROM jobs WHERE status = 'processing'
     UNION ALL
     SELECT queued_at, failed_at FROM jobs, since
-    WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused', 'cancelled') AND status IN ('failed', 'dead_letter')
+    WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled') AND status IN ('failed', 'dead_letter')
       AND created_at > since.at AND queued_at IS NOT NULL
 )
 SELECT date_trunc('minute', greatest(change.at, since.at)) AS minute, sum(change.by)::integer AS change

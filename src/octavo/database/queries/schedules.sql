@@ -14,7 +14,7 @@ ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, cron = excluded.cron, inp
 -- name: due()
 -- Schedules whose time has come; another worker that looks at the same moment gets none of them.
 SELECT s.name, s.kind, s.cron, s.input, s.next_run_at, now.at,
-       coalesce(j.status IN ('uploaded', 'queued', 'processing', 'paused'), false) AS busy
+       coalesce(j.status IN ('queued', 'processing', 'paused'), false) AS busy
 FROM schedules s
 CROSS JOIN (SELECT engine_now() AS at) AS now
 LEFT JOIN jobs j ON j.id = s.last_job_id

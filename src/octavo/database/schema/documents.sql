@@ -61,7 +61,6 @@ CREATE TABLE documents (
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at           timestamptz,
-    expires_at           timestamptz,
     edited               text[] NOT NULL DEFAULT '{}',
     described            text[] NOT NULL DEFAULT '{}',
     described_by         text,

@@ -88,7 +88,7 @@ BEGIN
           AND NOT EXISTS (SELECT FROM job_transitions t WHERE t.before = o.status AND t.after = n.status);
     INSERT INTO events (xid, at, process_id, kind, state_after, owner_id, document_id, detail)
     SELECT greatest(n.event_xid, pg_current_xact_id()), moment, n.id,
-           coalesce(n.note ->> 'event', CASE WHEN n.status = 'queued' AND o.status <> 'uploaded' THEN 'retry' ELSE n.status END),
+           coalesce(n.note ->> 'event', CASE n.status WHEN 'queued' THEN 'retry' ELSE n.status END),
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
     WHERE n.status <> o.status

@@ -23,7 +23,6 @@ SELECT j.id AS job_id, because.reason,
 FROM jobs j
 CROSS JOIN LATERAL (SELECT
     CASE
-        WHEN j.status = 'uploaded' THEN 'upload'
         WHEN j.status = 'paused' THEN 'paused'
         WHEN NOT EXISTS (SELECT FROM workers w WHERE w.expires_at > engine_now() AND j.kind = ANY (w.kinds)) THEN 'no_worker'
         WHEN j.run_after > engine_now() AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE' THEN 'provider'
@@ -32,7 +31,7 @@ CROSS JOIN LATERAL (SELECT
         WHEN j.alone THEN 'alone'
         ELSE 'behind'
     END AS reason) AS because
-WHERE j.status IN ('uploaded', 'queued', 'paused');
+WHERE j.status IN ('queued', 'paused');
 
 COMMENT ON VIEW job_waiting IS 'Ask for some job ids; a position in line is worked out for each row that is read.';
 

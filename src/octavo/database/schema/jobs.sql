@@ -63,9 +63,6 @@ CREATE TABLE job_transitions (
 );
 
 INSERT INTO job_transitions (before, after, why) VALUES
-    ('uploaded',    'queued',      'its bytes are there'),
-    ('uploaded',    'failed',      'its bytes cannot be used'),
-    ('uploaded',    'cancelled',   'somebody cancels it'),
     ('queued',      'processing',  'a worker claims it'),
     ('queued',      'failed',      'what it needs is known to be away'),
     ('queued',      'paused',      'its budget is used up, or somebody pauses it'),
@@ -116,14 +113,12 @@ CREATE TABLE jobs (
     note             jsonb NOT NULL DEFAULT '{}',
     input            jsonb NOT NULL DEFAULT '{}',
     output           jsonb,
-    cost_usd         numeric(12, 6) NOT NULL DEFAULT 0,
     created_at       timestamptz NOT NULL,
     queued_at        timestamptz,
     started_at       timestamptz,
     progressed_at    timestamptz,
     completed_at     timestamptz,
     failed_at        timestamptz,
-    expires_at       timestamptz,
     event_xid        xid8 NOT NULL DEFAULT pg_current_xact_id()
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
@@ -142,7 +137,7 @@ CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
 CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
 
 -- Only what rests: every job passes through the other states, and an index they were in would grow twice for each.
-CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('uploaded', 'failed', 'dead_letter', 'paused', 'cancelled');
+CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled');
 CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
 CREATE INDEX jobs_owner_queued ON jobs (owner_id, priority, virtual_time) WHERE status = 'queued';
 CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
@@ -153,14 +148,14 @@ CREATE UNIQUE INDEX jobs_key ON jobs (owner_id, kind, key) WHERE key IS NOT NULL
 -- which PostgreSQL would prepare anew for every statement, and the doctor asks the same function.
 CREATE FUNCTION broken_invariant(job jobs) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
-        WHEN job.status NOT IN ('uploaded', 'queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused',
-                                'cancelled') THEN 'status_is_known'
+        WHEN job.status NOT IN ('queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused', 'cancelled')
+            THEN 'status_is_known'
         WHEN job.output IS NOT NULL AND job.status <> 'complete' THEN 'output_only_when_complete'
         WHEN (job.error_code IS NOT NULL) <> (job.status IN ('failed', 'dead_letter')) THEN 'error_only_when_failed'
         WHEN (job.error_message IS NULL) <> (job.error_code IS NULL) THEN 'message_with_its_code'
         WHEN num_nonnulls(job.leased_by, job.lease_expires_at, job.deadline_at)
              <> CASE job.status WHEN 'processing' THEN 3 ELSE 0 END THEN 'lease_only_when_processing'
-        WHEN job.queued_at IS NULL AND job.status NOT IN ('uploaded', 'failed', 'cancelled') THEN 'queued_has_its_time'
+        WHEN job.queued_at IS NULL AND job.status <> 'failed' THEN 'queued_has_its_time'
         WHEN job.started_at IS NULL AND job.status = 'processing' THEN 'processing_has_its_time'
         WHEN (job.completed_at IS NOT NULL) <> (job.status = 'complete') THEN 'complete_has_its_time'
         WHEN (job.failed_at IS NOT NULL) <> (job.status IN ('failed', 'dead_letter')) THEN 'failed_has_its_time'

@@ -13,7 +13,6 @@ from octavo.jobs.views import EventView
 QUERIES = load_queries("reader")
 SENTENCES = {
     "created": "Added to the line",
-    "uploaded": "Waits for its turn",
     "queued": "Put in line",
     "processing": "Work began",
     "retry": "Goes back in line",

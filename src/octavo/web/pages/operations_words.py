@@ -25,7 +25,6 @@ STATES: dict[str, tuple[str, Tone]] = {
 # A list without a filter leaves out what needs nobody any more.
 OTHER_STATES = {"complete": "Done", "cancelled": "Cancelled"}
 CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
-    JobStatus.UPLOADED: ("", "clock", "Announced"),
     JobStatus.QUEUED: ("", "clock", "Queued"),
     JobStatus.PROCESSING: ("run", "again", "Working"),
     JobStatus.COMPLETE: ("ok", "check", "Done"),
