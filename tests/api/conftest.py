@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import preloaded
 from tests.support.instance import fetch, free_port
 from tests.support.passwords import hash_fast
 from tests.support.postgres import Server, as_url, open_folder
@@ -31,7 +31,8 @@ def web(newest_server: Server) -> Iterator[Web]:
     with open_folder() as folder, newest_server.database() as info:
         port = free_port()
         environment = octavo_environment(folder / "data", port=port, database_url=as_url(info))
-        process = subprocess.Popen([sys.executable, "-m", "octavo", "web"], env=environment, stdout=subprocess.DEVNULL)
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device
+            process = preloaded.start(["web"], environment, nowhere.fileno())
         address = f"http://127.0.0.1:{port}"
         try:
             wait_until(lambda: answers(address), 60, "the web server answers")

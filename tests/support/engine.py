@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ from octavo.jobs.queue import NewJob
 from octavo.jobs.run import ClaimedJob
 from octavo.pipeline.demo import executions_file
 from tests.support.postgres import as_url
-from tests.support.processes import octavo_environment, wait_until
+from tests.support.processes import Running, octavo_environment, start_octavo, wait_until
 
 QUERIES = load_queries("jobs")
 FROM_THE_BEGINNING = {"mark_priority": 0, "mark_time": 0}
@@ -95,7 +93,7 @@ class Engine:
         """The engine's clock is the only time that tests wait for."""
         self.run("UPDATE engine_clock SET shift = shift + make_interval(secs => %s)", seconds)
 
-    def bury(self, worker: subprocess.Popen[bytes]) -> None:
+    def bury(self, worker: Running) -> None:
         """The leases of a worker that was killed are over at once; those of the living are long enough to be kept."""
         worker.wait()
         held = "FROM workers WHERE workers.id = jobs.leased_by AND workers.pid = %s"
@@ -289,20 +287,14 @@ class Workers:
         self.data.mkdir(exist_ok=True)
         self.log = folder / "workers.log"
         self.settings: dict[str, object] = {"lease_seconds": 2, "database_url": as_url(connection_info), **settings}
-        self.started: list[subprocess.Popen[bytes]] = []
+        self.started: list[Running] = []
         with psycopg.connect(connection_info) as connection:
             connection.execute(NO_SCHEDULES)
 
-    def start(self, *, prefix: Sequence[str] = (), **settings: object) -> subprocess.Popen[bytes]:
+    def start(self, *, prefix: Sequence[str] = (), **settings: object) -> Running:
         environment = octavo_environment(self.data, **{**self.settings, **settings})
         with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "octavo", "worker"],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            process = start_octavo(["worker"], environment, log.fileno(), prefix=prefix)
         self.started.append(process)
         return process
 

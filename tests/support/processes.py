@@ -10,8 +10,13 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import psutil
+
+from tests.support import preloaded
+
+Running: TypeAlias = preloaded.Process | subprocess.Popen[bytes]
 
 
 def wait_until(condition: Callable[[], object], seconds: float, what: str) -> None:
@@ -46,19 +51,21 @@ def octavo_environment(data_dir: Path, **settings: object) -> dict[str, str]:
     return {**clean, "OCTAVO_DATA_DIR": str(data_dir), **chosen}
 
 
+def start_octavo(
+    arguments: Sequence[str], environment: Mapping[str, str], output: int, *, prefix: Sequence[str] = ()
+) -> Running:
+    """A command that goes on beside the test; behind a prefix such as `ip netns exec` it starts the usual way."""
+    if not prefix:
+        return preloaded.start(arguments, environment, output)
+    command = [*prefix, sys.executable, "-m", "octavo", *arguments]
+    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+
 def run_octavo(
     arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, seconds: float = 60
 ) -> subprocess.CompletedProcess[str]:
     """One command to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "octavo", *arguments],
-        env=dict(environment),
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
+    return preloaded.run(arguments, environment, cwd=cwd, seconds=seconds)
 
 
 @contextmanager

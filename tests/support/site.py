@@ -7,7 +7,6 @@ import contextlib
 import json
 import socket
 import subprocess
-import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -19,6 +18,7 @@ import psycopg
 from octavo.core.settings import Settings
 from octavo.database import connect
 from octavo.owners import make_sign_in_link, use_sign_in_link
+from tests.support import preloaded
 from tests.support.engine import NO_SCHEDULES
 from tests.support.postgres import as_url
 from tests.support.processes import octavo_environment, run_octavo
@@ -38,7 +38,7 @@ class Site:
         self.port = int(self.listener.getsockname()[1])
         self.database_url = as_url(connection_info)
         self.environment = octavo_environment(self.data, **{"database_url": self.database_url, **settings})
-        self.started: list[subprocess.Popen[bytes]] = []
+        self.started: list[preloaded.Process] = []
         with psycopg.connect(connection_info) as connection:
             connection.execute(NO_SCHEDULES)
 
@@ -46,22 +46,17 @@ class Site:
     def settings(self) -> Settings:
         return Settings.model_validate({"data_dir": self.data, "database_url": self.database_url})
 
-    def start_web(self) -> subprocess.Popen[bytes]:
+    def start_web(self) -> preloaded.Process:
         return self._start("web", "--fd", str(self.listener.fileno()))
 
-    def start_worker(self, **settings: object) -> subprocess.Popen[bytes]:
+    def start_worker(self, **settings: object) -> preloaded.Process:
         return self._start("worker", **settings)
 
-    def _start(self, *arguments: str, **settings: object) -> subprocess.Popen[bytes]:
+    def _start(self, *arguments: str, **settings: object) -> preloaded.Process:
         more = {f"OCTAVO_{name.upper()}": str(value) for name, value in settings.items()}
         with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "octavo", *arguments],
-                env=self.environment | more,
-                pass_fds=[self.listener.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+            process = preloaded.start(
+                arguments, self.environment | more, log.fileno(), pass_fds=[self.listener.fileno()]
             )
         self.started.append(process)
         return process

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from octavo.database import connect
 from octavo.owners import Caller
 from octavo.owners.keys import make_key
 from octavo.owners.sign_in import local_owner
+from tests.support import preloaded
 from tests.support.instance import fetch, free_port
 from tests.support.postgres import Server, as_url, open_folder
 from tests.support.processes import octavo_environment, running, wait_until
@@ -60,7 +60,7 @@ def running_web(server: Server, **settings: object) -> Generator[WebProcess]:
     with open_folder() as folder, server.database() as info, (folder / "web.log").open("wb") as log:
         port = free_port()
         environment = octavo_environment(folder / "data", port=port, database_url=as_url(info), **settings)
-        process = subprocess.Popen([sys.executable, "-m", "octavo", "web"], env=environment, stdout=log, stderr=log)
+        process = preloaded.start(["web"], environment, log.fileno())
         web = WebProcess(f"http://127.0.0.1:{port}", info, folder, environment)
         try:
             wait_until(lambda: _answers(web, process), 60, "the web server answers")
@@ -70,7 +70,7 @@ def running_web(server: Server, **settings: object) -> Generator[WebProcess]:
             process.wait(60)
 
 
-def _answers(web: WebProcess, process: subprocess.Popen[bytes]) -> bool:
+def _answers(web: WebProcess, process: preloaded.Process) -> bool:
     if process.poll() is not None:
         raise AssertionError(f"the web server ended: {web.log()}")
     try:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -23,6 +22,7 @@ from octavo.ops.instance import bucket_of
 from octavo.storage.keys import UNFINISHED
 from tests.support.engine import Engine, engine_on, wait_for_end
 from tests.support.library import open_desk
+from tests.support.preloaded import Process
 from tests.support.site import Caller, Site, site_in
 
 AT_ONCE = 6
@@ -198,7 +198,7 @@ def send_while_killing(site: Site, engine: Engine, plans: list[Plan], chance: ra
         assert not any(thread.is_alive() for thread in threads)
 
 
-def replace(process: subprocess.Popen[bytes], start: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+def replace(process: Process, start: Callable[[], Process]) -> Process:
     assert process.poll() is None
     process.kill()
     process.wait()

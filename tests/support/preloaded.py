@@ -1,0 +1,295 @@
+"""Starts `octavo` commands as forks of a process that has already imported everything.
+
+A command that is started the usual way spends one to two seconds of processor time on imports, and the suite starts
+hundreds. A fork is a real process too: it has its own environment, files and signals, and it can be killed at any
+moment. The usual way is covered by the tests of `octavo up`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, NoReturn, cast
+
+ROOT = Path(__file__).parents[2]
+NUMBER = struct.Struct("i")
+STANDARD_FILES = 3
+MOST_FILES = 16
+# What commands import at their start or with their first document.
+MODULES = (
+    "octavo.cli",
+    "octavo.client",
+    "octavo.ops.doctor",
+    "octavo.ops.work",
+    "octavo.web.serve",
+    "nupunkt",
+    "numpy",
+    "py3langid",
+    "rich.live",
+    "rich.progress",
+    "tokenizers",
+    "vaderSentiment.vaderSentiment",
+)
+
+
+class Process:
+    """The part of `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._status = status
+        self._lock = threading.Lock()
+
+    def poll(self) -> int | None:
+        return self._wait(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._wait(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        return code
+
+    def _wait(self, timeout: float | None) -> int | None:
+        with self._lock:
+            if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
+                self.returncode = os.waitstatus_to_exitcode(read_number(self._status))
+                os.close(self._status)
+            return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+# In the process of the tests ---------------------------------------------------------------------------------------
+
+
+def start(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    output: int,
+    errors: int | None = None,
+    *,
+    pass_fds: Sequence[int] = (),
+    cwd: Path | None = None,
+) -> Process:
+    """Like `subprocess.Popen` of `octavo` with these arguments, nothing on its standard input, and these files."""
+    order = Order(list(arguments), dict(environment), str(cwd or Path.cwd()), [0, 1, 2, *pass_fds])
+    status, told = os.pipe()
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
+        files = [told, nothing.fileno(), output, output if errors is None else errors, *pass_fds]
+        preloaded().send(order, files)
+    os.close(told)
+    return Process(read_number(status), status)
+
+
+def run(
+    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, seconds: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """One command to its end."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = start(arguments, environment, output.fileno(), errors.fileno(), cwd=cwd)
+        try:
+            code = process.wait(seconds)
+        finally:
+            process.kill()
+        texts = [read_all(file) for file in (output, errors)]
+    return subprocess.CompletedProcess(["octavo", *arguments], code, *texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to run; `numbers` are the numbers that the files sent with it get in the new process."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+    cwd: str
+    numbers: list[int]
+
+
+class Preloaded:
+    """The process that forks; it ends, with all that it started, when this one does."""
+
+    def __init__(self) -> None:
+        self._control, other = socket.socketpair()
+        self._lock = threading.Lock()
+        command = [sys.executable, "-m", "tests.support.preloaded", str(other.fileno())]
+        with other:
+            self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
+        atexit.register(self.end)
+
+    def send(self, order: Order, files: list[int]) -> None:
+        body = json.dumps([order.arguments, order.environment, order.cwd, order.numbers]).encode()
+        with self._lock:
+            socket.send_fds(self._control, [NUMBER.pack(len(body))], files)
+            self._control.sendall(body)
+
+    def end(self) -> None:
+        self._control.close()
+        self._process.wait()
+
+
+@cache
+def preloaded() -> Preloaded:
+    return Preloaded()
+
+
+def read_all(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
+def read_number(source: int) -> int:
+    found = os.read(source, NUMBER.size)
+    if not found:
+        raise RuntimeError("the process that starts commands has ended")
+    return cast("int", NUMBER.unpack(found)[0])
+
+
+# In the process that forks -----------------------------------------------------------------------------------------
+
+
+class Forks:
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        self.status_files: dict[int, int] = {}
+
+    def serve(self) -> Order | None:
+        """Returns what to run in each new process, and nothing in this one when the tests are over."""
+        child_ended, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, ignore)
+        while True:
+            ready = select.select([self.control, child_ended], [], [])[0]
+            if child_ended in ready:
+                os.read(child_ended, 4096)
+                self.reap()
+            if self.control in ready:
+                header, files, _, _ = socket.recv_fds(self.control, NUMBER.size, MOST_FILES)
+                if not header:
+                    return self.end()
+                body = read_exactly(self.control, NUMBER.unpack(header)[0])
+                order = Order(*json.loads(body))
+                if self.fork(files):
+                    become(order, files[1:])
+                    return order
+
+    def fork(self, files: list[int]) -> bool:
+        """Whether this is the new process."""
+        pid = os.fork()
+        if pid == 0:
+            return True
+        os.write(files[0], NUMBER.pack(pid))
+        self.status_files[pid] = files[0]
+        for file in files[1:]:
+            os.close(file)
+        return False
+
+    def reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+                file = self.status_files.pop(ended[0])
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(file, NUMBER.pack(ended[1]))
+                os.close(file)
+
+    def end(self) -> None:
+        for pid in self.status_files:
+            os.kill(pid, signal.SIGKILL)
+
+
+def ignore(number: int, frame: object) -> None:
+    """A handler that only wakes the loop: an ignored signal would not."""
+
+
+def become(order: Order, files: list[int]) -> None:
+    """Leaves nothing of the process that was forked but what it had imported."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    above = max([*order.numbers, *files]) + 1
+    moved = [fcntl.fcntl(file, fcntl.F_DUPFD, above) for file in files]
+    os.closerange(STANDARD_FILES, above)
+    for file, number in zip(moved, order.numbers, strict=True):
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(order.environment)
+    os.chdir(order.cwd)
+    sys.argv[1:] = order.arguments
+
+
+def read_exactly(source: socket.socket, count: int) -> bytes:
+    body = b""
+    while len(body) < count:
+        body += source.recv(count - len(body))
+    return body
+
+
+def run_octavo() -> int:
+    """As `python -m octavo` does; returns its exit code."""
+    try:
+        runpy.run_module("octavo", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        sys.stderr.write(f"{ended.code}\n")
+        return 1
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def end(code: int) -> NoReturn:
+    """As the interpreter ends, but without the time it takes to free everything that was imported."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control = socket.socket(fileno=int(sys.argv[1]))
+    for name in MODULES:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    if Forks(control).serve():
+        end(run_octavo())
+
+
+if __name__ == "__main__":
+    main()
