@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from octavo.web.api import exports
+from octavo.web.rooms.library import exports
 from tests.support.connections import connect, put_passage
 from tests.support.visitors import House, me
 
@@ -24,7 +24,7 @@ async def test_an_export_has_all_that_the_other_routes_tell(house: House, monkey
     assert (early["document"]["status"], early["markdown"], early["chunks"]) == ("pending", None, [])
     await connect(house.run, UUID((await me(client))["owner_id"]), one, other)
     await put_passage(house.run, one, index=1)
-    stored = await house.app.state.parts.bucket.put(f"markdown/{one}", (TEXT * 9000).encode())
+    stored = await house.app.state.services.bucket.put(f"markdown/{one}", (TEXT * 9000).encode())
     values = (stored.key, stored.bytes, bytes.fromhex(stored.sha256))
     await house.run("INSERT INTO objects (key, bytes, sha256) VALUES (%s, %s, %s)", *values)
     made = (

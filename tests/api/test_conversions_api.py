@@ -29,8 +29,8 @@ async def send(client: httpx.AsyncClient, body: bytes = PDF, mapping: str = "inv
 
 
 async def finish(house: House, client: httpx.AsyncClient, folder: Path, conversion: str) -> dict[str, Any]:
-    parts = house.app.state.parts
-    desk = Desk(parts.database, parts.bucket, Intake(parts.database, parts.bucket, detect))
+    services = house.app.state.services
+    desk = Desk(services.database, services.bucket, Intake(services.database, services.bucket, detect))
     async with working(desk, OpenSandbox(), folder):
         await converted(desk, UUID((await me(client))["owner_id"]), UUID(conversion))
     return (await client.get(f"{CONVERSIONS}/{conversion}")).json()

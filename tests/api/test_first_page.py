@@ -20,7 +20,7 @@ from tests.api.conftest import Web
 from tests.support.processes import takes_at_most
 
 CONTENT = b"A document, as it came in. " * 50_000
-SHEET = "/static/any/css/base.css"
+SHEET = "/static/any/shell/css/base.css"
 
 
 def new_link(web: Web) -> str:

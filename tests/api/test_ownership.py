@@ -23,8 +23,8 @@ from octavo.core.errors import ErrorClass
 from octavo.core.settings import Settings
 from octavo.owners import make_sign_in_link
 from octavo.storage import Bucket
-from octavo.web.api.documents import NOT_POST
 from octavo.web.app import create_app
+from octavo.web.rooms.library.api import NOT_POST
 from tests.support.connections import connect
 from tests.support.dumps import dump
 from tests.support.engine import engine_on
@@ -370,7 +370,7 @@ class World:
 
     @property
     def bucket(self) -> Bucket:
-        return self.house.app.state.parts.bucket
+        return self.house.app.state.services.bucket
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -25,8 +25,8 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.core.parameters import ParameterLocation
 
 from octavo.core.settings import Settings
-from octavo.web.api.keys import KeyWanted
 from octavo.web.app import create_app
+from octavo.web.rooms.account.api import KeyWanted
 from tests.support.connections import connect
 from tests.support.conversions import invoice
 from tests.support.passwords import PASSWORD

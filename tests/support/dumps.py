@@ -25,6 +25,6 @@ async def dump(house: House) -> Dump:
     found: dict[str, list[str]] = defaultdict(list)
     for table, row in await house.rows(every):
         found[table].append(row)
-    bucket: Bucket = house.app.state.parts.bucket
+    bucket: Bucket = house.app.state.services.bucket
     found["the bucket"] = [f"{info.key} {info.bytes}" async for info in bucket.list()]
     return {name: sorted(rows) for name, rows in found.items()}

@@ -22,8 +22,8 @@ from octavo.client.following import Message, read_messages
 from octavo.core.settings import Settings
 from octavo.database import Connection
 from octavo.web.app import create_app
-from octavo.web.live import Pace
-from octavo.web.parts import Parts
+from octavo.web.context.services import Services
+from octavo.web.live.hub import Pace
 from octavo.web.serve import server_of
 from tests.support.postgres import as_url
 from tests.support.processes import wait_until
@@ -118,11 +118,11 @@ class Served:
     app: FastAPI
 
     @property
-    def parts(self) -> Parts:
-        return self.app.state.parts
+    def services(self) -> Services:
+        return self.app.state.services
 
     def streams(self) -> int:
-        return len(self.parts.live)
+        return len(self.services.live)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from tests.support.postgres import open_folder
 from tests.support.processes import wait_until
 from tests.support.tree import ROOT, SOURCE
 
-SAMPLES = SOURCE / "octavo/web/samples"
+SAMPLES = SOURCE / "octavo/web/rooms/library/samples"
 SECONDS = 300
 COLOURS = 256
 LETTERS, LINES, LEADING, TOP = 78, 31, 20, 96

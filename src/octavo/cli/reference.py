@@ -46,10 +46,10 @@ ERRORS = (
     "octavo.library.files",
     "octavo.library.versions",
     "octavo.storage.errors",
-    "octavo.web.downloads",
-    "octavo.web.live",
-    "octavo.web.multipart",
-    "octavo.web.problems",
+    "octavo.web.http.downloads",
+    "octavo.web.live.hub",
+    "octavo.web.http.multipart",
+    "octavo.web.http.problems",
 )
 DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
 

@@ -1,5 +1,1 @@
-"""The web server: pages for people, routes for programs, one form for errors."""
-
-from octavo.web.app import create_app
-
-__all__ = ["create_app"]
+"""The web server: pages for people and an API for programs, with one format for errors."""

@@ -16,53 +16,50 @@ from octavo.extract.pictures.quote_steps import PRELOAD as QUOTE_PRELOAD
 from octavo.extract.pictures.steps import PRELOAD
 from octavo.extract.unlocking import PRELOAD as UNLOCK_PRELOAD
 from octavo.ops.instance import bucket_of, open_database, sandbox_of
-from octavo.web import health, objects
-from octavo.web.api import (
+from octavo.web.context.callers import CREDENTIALS
+from octavo.web.context.page_pictures import PagePictures
+from octavo.web.context.services import Models, Services
+from octavo.web.http.assets import Assets
+from octavo.web.http.limits import Clock, make_limits
+from octavo.web.http.parameters import problems
+from octavo.web.http.problems import handle_problems
+from octavo.web.http.security import HEADERS, AnswerHeaders, KnownHosts, SameSite, SecurityHeaders, SmallBodies
+from octavo.web.live.hub import Hub, Pace
+from octavo.web.rooms import (
     account,
-    admin,
     analyses,
     ask,
     budgets,
-    collections,
     connections,
-    conversion_pictures,
     conversions,
-    documents,
-    embeddings,
-    events,
-    exports,
-    jobs,
-    keys,
-    mappings,
-    members,
+    library,
     notifications,
-    pictures,
-    problems,
-    prompts,
+    operations,
+    reader,
     search,
-    uploads,
-    usage,
-    versions,
-    webhooks,
+    system,
 )
-from octavo.web.api import settings as published
-from octavo.web.assets import Assets
-from octavo.web.bodies import SmallBodies
-from octavo.web.limits import Clock, make_limits
-from octavo.web.live import Hub, Pace
-from octavo.web.models import Models
-from octavo.web.pages.problems import as_page
-from octavo.web.pages.routes import PAGES
-from octavo.web.parts import CREDENTIALS, Parts
-from octavo.web.pictures import PagePictures
-from octavo.web.problems import handle_problems
-from octavo.web.security import AnswerHeaders, KnownHosts, SameSite, SecurityHeaders
-from octavo.web.trying import Trials
-from octavo.web.unlocking import Unlocking
+from octavo.web.shell import settings as settings_pages
+from octavo.web.shell.problem_pages import as_page
+
+ROOMS = (
+    system,
+    library,
+    search,
+    ask,
+    reader,
+    connections,
+    analyses,
+    conversions,
+    notifications,
+    account,
+    budgets,
+    operations,
+)
 
 
 def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace | None = None) -> FastAPI:
-    """The application of one process; its parts are opened when it starts to serve."""
+    """The application of one process; its services are opened when it starts to serve."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -76,9 +73,8 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
             aclosing(Models(settings, database)) as models,
         ):
             limits, live = make_limits(settings, clock), Hub(database, pace)
-            unlocking, trials = Unlocking(database, bucket, sandbox), Trials(settings, sandbox)
             with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
-                app.state.parts = Parts(settings, database, bucket, limits, live, drawn, unlocking, trials, models)
+                app.state.services = Services(settings, database, bucket, sandbox, limits, live, drawn, models)
                 yield
 
     app = FastAPI(
@@ -89,7 +85,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
         docs_url=None,  # the built-in page loads its scripts from elsewhere
         redoc_url=None,
     )
-    handle_problems(app, as_page)
+    handle_problems(app, as_page, HEADERS)
     # From the inside out: what is added last sees a request first.
     app.add_middleware(SmallBodies)
     app.add_middleware(AnswerHeaders)
@@ -103,27 +99,9 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
 
 @cache
 def _routes() -> APIRouter:
-    """Made once a process: what each of them takes and answers is worked out when it is first asked for."""
+    """Built once a process: FastAPI works out the parameters and answers of each route, which takes a while."""
     routes = APIRouter()
-    routes.include_router(health.router)
-    library = (
-        uploads,
-        documents,
-        exports,
-        versions,
-        embeddings,
-        pictures,
-        collections,
-        search,
-        ask,
-        jobs,
-        events,
-        published,
-        budgets,
-        usage,
-        connections,
-    )
-    asked = (prompts, analyses, conversions, conversion_pictures, mappings)
-    for part in (objects, *PAGES, *library, *asked, account, keys, members, webhooks, notifications, admin):
-        routes.include_router(part.router, dependencies=CREDENTIALS, responses=problems(429))
+    routes.include_router(system.HEALTH)
+    for router in (settings_pages.router, *(router for room in ROOMS for router in room.ROUTERS)):
+        routes.include_router(router, dependencies=CREDENTIALS, responses=problems(429))
     return routes

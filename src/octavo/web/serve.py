@@ -9,8 +9,8 @@ from fastapi import FastAPI
 
 from octavo.core.settings import Settings
 from octavo.web.app import create_app
-from octavo.web.parts import Parts
-from octavo.web.protocol import PatientProtocol
+from octavo.web.context.services import Services
+from octavo.web.http.protocol import PatientProtocol
 
 GRACE_SECONDS = 10
 
@@ -23,9 +23,9 @@ class Server(uvicorn.Server):
         self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        parts = getattr(self._app.state, "parts", None)
-        if isinstance(parts, Parts):
-            parts.live.close()
+        services = getattr(self._app.state, "services", None)
+        if isinstance(services, Services):
+            services.live.close()
         await super().shutdown(sockets)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.web.assets import asset
+from octavo.web.http.assets import asset
 from tests.support.visitors import OpenHouse, me, refused
 
 

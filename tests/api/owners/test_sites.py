@@ -7,7 +7,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from octavo.web.assets import asset
+from octavo.web.http.assets import asset
 from tests.support.visitors import ADDRESS, House, OpenHouse, me, refused
 
 EXTENSION = "chrome-extension://abc"

@@ -48,7 +48,9 @@ async def test_the_cookie_is_for_https_alone_where_there_is_https(house: House) 
     assert "Secure" not in answer.headers["set-cookie"]
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/static/any/css/base.css", "/api/openapi.json", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/static/any/shell/css/base.css", "/api/openapi.json", "/nowhere"]
+)
 async def test_what_needs_no_owner_makes_none(house: House, path: str) -> None:
     answer = await (await house.browser()).get(path)
     assert "set-cookie" not in answer.headers

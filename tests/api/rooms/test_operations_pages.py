@@ -11,7 +11,7 @@ import pytest
 
 from octavo.core.errors import ErrorClass
 from octavo.jobs.schedules import Schedule, sync_schedules
-from octavo.web.pages.operations_jobs import ROWS
+from octavo.web.rooms.operations.job_pages import ROWS
 from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
 from tests.support.engine import Engine, engine_on
 from tests.support.visitors import House, me, refused
@@ -244,7 +244,7 @@ async def test_one_dead_letter_is_discarded_after_a_question(house: House, engin
 
 async def test_a_schedule_is_run_now(house: House, engine: Engine) -> None:
     browser = await administrator(house)
-    async with house.app.state.parts.database.transaction() as connection:
+    async with house.app.state.services.database.transaction() as connection:
         await sync_schedules(connection, [Schedule("nightly", "demo", "0 3 * * *")])
     assert "nightly 0 3 * * *" in words(await browser.get("/operations"))
     answer = await browser.post("/operations/schedules/nightly/run")

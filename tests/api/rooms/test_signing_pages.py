@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from octavo.owners import make_sign_in_link
-from octavo.web.limits import MOST_WRONG_PASSWORDS
+from octavo.web.http.limits import MOST_WRONG_PASSWORDS
 from tests.api.rooms.conftest import guest, heading, is_page, person, went_to, words
 from tests.support.passwords import PASSWORD
 from tests.support.visitors import House, OpenHouse, me, session_of

@@ -13,7 +13,7 @@ from tests.support.browser import DESKTOP, PHONE, WORK_MS, Place, Visitor, check
 from tests.support.tree import SOURCE
 
 LONG = "A very long name that nobody would choose but somebody has " * 3
-STATIC = SOURCE / "octavo/web/static"
+WEB = SOURCE / "octavo/web"
 
 
 def fill(member: Visitor) -> None:
@@ -89,9 +89,9 @@ def test_pages_are_small(place: Place, member: Visitor) -> None:
         return len(gzip.compress(content, 9))
 
     assert packed(page.content) <= 30_000
-    sheets = re.findall(r"css/\w+\.css", page.text)
-    assert sum(packed((STATIC / sheet).read_bytes()) for sheet in sheets) <= 12_000
-    assert sum(packed(path.read_bytes()) for path in modules_of(STATIC / "js/main.js")) <= 30_000
+    sheets = re.findall(r"(?:shell|rooms)/\w+/\w+\.css", page.text)
+    assert sum(packed((WEB / sheet).read_bytes()) for sheet in sheets) <= 12_000
+    assert sum(packed(path.read_bytes()) for path in modules_of(WEB / "shell/js/main.js")) <= 30_000
 
 
 def modules_of(first: Path) -> set[Path]:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from octavo.database import Database, connect
-from octavo.web.live import MOST_WAITING, Hub, Pace
+from octavo.web.live.hub import MOST_WAITING, Hub, Pace
 from tests.support.live import tell, tell_many
 
 AT_ONCE = Pace(poll_seconds=0)

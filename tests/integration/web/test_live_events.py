@@ -20,8 +20,8 @@ import pytest
 
 from octavo.database import Connection, connect
 from octavo.jobs.events import QUERIES
-from octavo.web.live import MOST_OF_OWNER, Pace
-from octavo.web.streams import MOST_MISSED
+from octavo.web.live.hub import MOST_OF_OWNER, Pace
+from octavo.web.live.stream import MOST_MISSED
 from tests.support.live import (
     PATH,
     Served,
@@ -353,8 +353,8 @@ async def test_an_owner_has_so_many_streams_and_who_leaves_makes_room_at_once(se
 async def test_nothing_is_read_while_nobody_follows(served: Served) -> None:
     async with browser_at(served.address) as (browser, _):
         async with streaming(browser), streaming(browser):
-            assert served.parts.live.is_reading
-        await until(lambda: not served.parts.live.is_reading, "the reader rests")
+            assert served.services.live.is_reading
+        await until(lambda: not served.services.live.is_reading, "the reader rests")
 
 
 async def test_who_does_not_read_is_cut_off_and_misses_nothing(served: Served, database: Connection) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.storage import ObjectInfo, ObjectStream
-from octavo.web.downloads import RangeNotSatisfiable, attachment, is_still, read_range
+from octavo.web.http.downloads import RangeNotSatisfiable, attachment, is_still, read_range
 
 SIZE = 100
 WHOLE = (0, SIZE)

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from octavo.owners import Caller
-from octavo.web.limits import Buckets, Failures, Limits, TooFast, group_address
+from octavo.web.http.limits import Buckets, Failures, Limits, TooFast, group_address
 from tests.support.clock import Clock
 
 

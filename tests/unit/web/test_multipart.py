@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from octavo.core.errors import BadInput, OctavoError, TooLarge
-from octavo.web.multipart import (
+from octavo.web.http.multipart import (
     BESIDE_FILE_BYTES,
     FIELD_BYTES,
     MOST_PARTS,

@@ -13,8 +13,7 @@ import pytest
 
 from octavo.core.errors import PageNotDrawn
 from octavo.storage import Bucket, ObjectMissing, open_bucket
-from octavo.web.copies import LocalCopies
-from octavo.web.pictures import FAILED_SECONDS, MOST_FAILED, Failures, Wanted
+from octavo.web.context.page_pictures import FAILED_SECONDS, MOST_FAILED, Failures, LocalCopies, Wanted
 from tests.support.clock import Clock
 
 

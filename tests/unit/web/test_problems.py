@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI, HTTPException, Request, Response
 
 from octavo.core.errors import NotFound, StorageFailed, TooLarge
-from octavo.web.problems import MEDIA_TYPE, Failure, handle_problems
+from octavo.web.http.problems import MEDIA_TYPE, Failure, handle_problems
 
 AS_JSON = {"content-type": "application/json"}
 
@@ -22,7 +22,7 @@ async def no_page(request: Request, failure: Failure) -> Response | None:
 
 def failing_app() -> FastAPI:
     app = FastAPI()
-    handle_problems(app, no_page)
+    handle_problems(app, no_page, {})
 
     @app.get("/too-large")
     async def too_large() -> None:

@@ -8,7 +8,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from octavo.core.settings import Settings
-from octavo.web.security import answers_to, bearer_key, is_cross_site, is_same_origin
+from octavo.web.http.security import answers_to, bearer_key, is_cross_site, is_same_origin
 
 HERE = "127.0.0.1:8400"
 OWN = f"http://{HERE}"

@@ -25,7 +25,7 @@ async def house(database_info: str, folder: Path, monkeypatch: pytest.MonkeyPatc
     """With nobody who works on what comes in."""
     hash_fast(monkeypatch)
     async with house_on(database_info, folder) as house:
-        async with house.app.state.parts.database.transaction() as connection:
+        async with house.app.state.services.database.transaction() as connection:
             await know_kinds(connection)
         yield house
 

@@ -52,10 +52,10 @@ class Room:
 
     @asynccontextmanager
     async def working(self, sandbox: Sandbox | None = None) -> AsyncGenerator[None]:
-        parts = self.house.app.state.parts
-        tools = Tools(parts.settings, parts.database, parts.bucket, sandbox or OpenSandbox())
+        services = self.house.app.state.services
+        tools = Tools(services.settings, services.database, services.bucket, sandbox or OpenSandbox())
         stopping = asyncio.Event()
-        worker = Worker(parts.database, known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
+        worker = Worker(services.database, known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
         task = asyncio.create_task(worker.run(stopping))
         try:
             yield

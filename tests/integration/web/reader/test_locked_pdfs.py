@@ -77,7 +77,7 @@ async def test_a_second_opened_file_takes_the_place_of_the_first(room: Room) -> 
         await room.until_done()
     assert await room.read(f"/api/v1/documents/{document}/markdown") == "Opened twice."
     assert (await room.owner.delete(f"/api/v1/documents/{document}?purge=true")).status_code == 204
-    bucket = room.house.app.state.parts.bucket
+    bucket = room.house.app.state.services.bucket
     assert not [info.key async for info in bucket.list() if document in info.key]
 
 

@@ -17,8 +17,8 @@ from octavo.database import Database
 from octavo.library.pictures import forget_pictures
 from octavo.sandbox import Outcome
 from octavo.web.app import create_app
-from octavo.web.parts import Parts
-from octavo.web.turns import Turns
+from octavo.web.context.services import Services
+from octavo.web.http.limits import ConcurrencyLimit
 from tests.integration.web.reader.conftest import Room
 from tests.support.pdf import HEIGHT, WIDTH, Bookmark, Pdf, Words, paragraph
 from tests.support.processing import OpenSandbox
@@ -133,7 +133,7 @@ async def test_an_image_is_drawn_from_its_copy_and_not_read_a_second_time(room: 
     ((source,),) = await room.house.rows(
         "SELECT key FROM artifacts WHERE document_id = %s AND kind = 'source'", document
     )
-    await room.house.app.state.parts.bucket.delete([source])
+    await room.house.app.state.services.bucket.delete([source])
     picture = opened(await room.owner.get(path(document)))
     assert picture.width == 2 * picture.height
 
@@ -149,7 +149,7 @@ async def test_a_picture_is_made_once_however_many_ask(room: Room) -> None:
 
 async def test_two_processes_keep_one_picture(room: Room) -> None:
     document = await room.add("a.pdf", book(1))
-    other = create_app(room.house.app.state.parts.settings)
+    other = create_app(room.house.app.state.services.settings)
     async with other.router.lifespan_context(other), httpx.AsyncClient(
         transport=httpx.ASGITransport(other), base_url="http://127.0.0.1:8400", cookies=room.owner.cookies
     ) as elsewhere:  # fmt: skip
@@ -162,22 +162,22 @@ async def test_two_processes_keep_one_picture(room: Room) -> None:
 
 
 async def test_pictures_go_with_their_document_and_with_time(room: Room) -> None:
-    parts: Parts = room.house.app.state.parts
+    services: Services = room.house.app.state.services
     kept, purged = await room.add("a.pdf", book(1)), await room.add("b.pdf", book(2))
     for document in (kept, purged):
         opened(await room.owner.get(path(document)))
     await room.owner.delete(f"/api/v1/documents/{purged}?purge=true")
-    assert [one async for one in parts.bucket.list(f"pictures/{purged}")] == []
-    database: Database = parts.database
-    assert await forget_pictures(database, parts.bucket) == 0
-    assert await forget_pictures(database, parts.bucket, days=0) >= 1
-    assert [one async for one in parts.bucket.list(f"pictures/{kept}")] == []
+    assert [one async for one in services.bucket.list(f"pictures/{purged}")] == []
+    database: Database = services.database
+    assert await forget_pictures(database, services.bucket) == 0
+    assert await forget_pictures(database, services.bucket, days=0) >= 1
+    assert [one async for one in services.bucket.list(f"pictures/{kept}")] == []
     opened(await room.owner.get(path(kept)))
 
 
 async def test_who_finds_too_many_in_line_is_told_to_come_back(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     document = await room.add("a.pdf", book(1))
-    monkeypatch.setattr(room.house.app.state.parts.pictures, "_turns", Turns(1, 0, 2.0))
+    monkeypatch.setattr(room.house.app.state.services.pictures, "_limit", ConcurrencyLimit(1, 0, 2.0))
     answer = await room.owner.get(path(document))
     refused(answer, 429, "RATE_LIMIT")
     assert int(answer.headers["retry-after"]) >= 1

@@ -215,7 +215,7 @@ async def test_a_newer_text_is_told_and_not_mixed_in(room: Room) -> None:
 
 
 async def test_a_text_that_is_too_long_is_offered_for_download(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("octavo.web.pages.reader.MOST_BYTES", 10)
+    monkeypatch.setattr("octavo.web.rooms.reader.pages.MOST_BYTES", 10)
     document = await room.add("a.md", "# A\n\nMany words.")
     shown = await room.read(f"/documents/{document}")
     assert "Too long to show" in shown

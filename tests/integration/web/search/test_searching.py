@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from octavo.core.errors import OverBudget
-from octavo.web.models import Models
+from octavo.web.context.services import Models
 from tests.integration.web.reader.conftest import Room
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -6,8 +6,7 @@ import pytest
 
 from octavo.convert.contract import Asked, Conversion, Said, Value
 from octavo.convert.conversions import ModelCost
-from octavo.web.pages.conversion_fields import Cell, Laid
-from octavo.web.pages.conversion_model import describe_model
+from octavo.web.rooms.conversions.fields import Cell, Laid, describe_model
 
 MODEL = "gemini:gemini-2.5-flash"
 ASKED = Asked("extract_fields", ("invoice_number", "supplier"), MODEL, (Said("invoice_number", "X-8", "called X-8"),))

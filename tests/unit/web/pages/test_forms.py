@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.web.api.keys import KeyWanted
-from octavo.web.pages.forms import ANOTHER, local_path, read_form
+from octavo.web.rooms.account.api import KeyWanted
+from octavo.web.shell.forms import ANOTHER, local_path, read_form
 
 
 @pytest.mark.parametrize("address", ["/", "/library?tag=a&q=%20b#c", "/documents/1", "/ü"])

@@ -10,13 +10,7 @@ import pytest
 from octavo.core.states import JobStatus
 from octavo.jobs.views import WorkerView
 from octavo.ops.health import Check
-from octavo.web.pages.operations_words import (
-    CHIPS,
-    describe_health,
-    describe_load,
-    finished_words,
-    waiting_time,
-)
+from octavo.web.rooms.operations.texts import CHIPS, describe_health, describe_load, finished_words, waiting_time
 
 NOW = datetime(2026, 3, 4, 12, 10, tzinfo=UTC)
 FINE = [Check("database", ok=True, detail="PostgreSQL"), Check("storage", ok=True, detail="folder")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.web.pages.rows import plain_words
+from octavo.web.shell.document_rows import plain_words
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from octavo.jobs.views import Eta
-from octavo.web.pages.wording import count_of, format_bytes, format_day, format_dollars, format_eta, format_span
+from octavo.web.shell.formats import count_of, format_bytes, format_day, format_dollars, format_eta, format_span
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from octavo.core.states import JobStatus
 from octavo.jobs.views import Eta, JobError, JobView, Progress
 from octavo.jobs.waiting import waiting_because
 from octavo.library.documents import Document
-from octavo.web.pages.words import Words, describe
+from octavo.web.shell.document_status import Words, describe
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.web.reading import Block, render_window
-from octavo.web.reading.safety import BLOCK_TAGS, CLASSES, LINK_REL, OWN_TAGS, TEXT_TAGS
+from octavo.web.markdown.render import Block, render_window
+from octavo.web.markdown.safety import BLOCK_TAGS, CLASSES, LINK_REL, OWN_TAGS, TEXT_TAGS
 
 NEVER_CLOSED = {"br", "hr", "wbr"}
 

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from octavo.extract.chunks.chunking import chunk
 from octavo.extract.formats.text import from_text
 from octavo.extract.structure import read_blocks
-from octavo.web.reading import Leaf, Place, Plan, Sheet, arrange, make_plan, plan, render_window
-from octavo.web.reading.render import render_plain
+from octavo.web.markdown.render import render_plain, render_window
+from octavo.web.rooms.reader import windows as plan
+from octavo.web.rooms.reader.layout import Leaf, Place, arrange
+from octavo.web.rooms.reader.windows import Plan, Sheet, make_plan
 
 NAMES = UUID(int=0)
 

@@ -1,0 +1,58 @@
+"""What routes that bring files in work with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends
+
+from octavo.ai.models import asks_outside
+from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
+from octavo.core.errors import NoModel
+from octavo.core.extraction import Extraction
+from octavo.core.settings import Settings
+from octavo.extract.detect import detect
+from octavo.intake import Intake, IntakeLimits
+from octavo.owners.callers import Caller
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.services import ServicesOf
+
+
+def intake_of(services: ServicesOf) -> Intake:
+    return Intake(services.database, services.bucket, detect)
+
+
+def limits_of(services: ServicesOf, caller: WriteCaller) -> IntakeLimits:
+    return intake_limits(services.settings, anonymous=caller.is_anonymous)
+
+
+def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
+    """What this kind of owner may bring in; without an account it is less."""
+    stored = settings.anonymous_stored_bytes if anonymous else settings.stored_bytes
+    return IntakeLimits(
+        upload_bytes=settings.upload_bytes,
+        stored_bytes=stored or None,
+        concurrent=settings.anonymous_concurrent_uploads if anonymous else settings.concurrent_uploads,
+    )
+
+
+IntakeOf = Annotated[Intake, Depends(intake_of)]
+LimitsOf = Annotated[IntakeLimits, Depends(limits_of)]
+
+
+def may_rewrite(settings: Settings, caller: Caller) -> bool:
+    return _why_not(settings, caller) is None
+
+
+def check_extraction(settings: Settings, caller: Caller, extraction: object) -> None:
+    """Raises `NoModel` for what only a model could do, where there is none for this caller."""
+    if extraction not in {None, Extraction.PLAIN} and (why := _why_not(settings, caller)):
+        raise NoModel(why)
+
+
+def _why_not(settings: Settings, caller: Caller) -> str | None:
+    if caller.is_anonymous and not settings.anonymous_models:
+        return "Visitors are served on this machine alone, and no model here can write texts. Sign in first."
+    if not all(asks_outside(settings, task.name) for task in (CLEAN_MARKDOWN, EXTRACT_PAGES)):
+        return "`local` alone cannot write texts."
+    return None

@@ -1,0 +1,253 @@
+"""Pictures of pages for people who wait for them: made once, a few at a time, and kept as files of their document."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+from octavo.core.errors import PageNotDrawn
+from octavo.core.ids import new_id
+from octavo.database import Database
+from octavo.extract.contract import Box, FoundQuote, SourceType
+from octavo.extract.pictures.quote_steps import quote_in_sandbox
+from octavo.extract.pictures.steps import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
+from octavo.library.files import NotReady
+from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
+from octavo.sandbox import Sandbox
+from octavo.storage import Bucket, ObjectMissing, ObjectStream, copy_to_file
+from octavo.web.http.limits import Clock, ConcurrencyLimit
+
+AT_ONCE = 2
+MOST_WAITING = 100
+BUSY_SECONDS = 2.0
+USUAL_WIDTH = 800
+# A page that could not be drawn is not tried again with every look at a list that it is in.
+FAILED_SECONDS = 600.0
+MOST_FAILED = MOST_SIZES = 1000
+MOST_MEASURED = 50  # pages, as many as are converted
+MEDIA_TYPE = "image/png"
+DAY_SECONDS = 24 * 3600
+HEADERS = {
+    "cache-control": f"private, max-age={DAY_SECONDS}",
+    # Only for whoever has the same cookie or key: who signs out leaves nothing that the next one is shown.
+    "vary": "cookie, authorization",
+    # Instead of the policy of pages, which forbids how browsers lay out a picture that is opened by itself.
+    "content-security-policy": "sandbox",
+}
+PICTURE = {200: {"description": "The picture", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
+UNCHANGED = {304: {"description": "The picture is the one whose ETag was sent"}}
+
+
+class Width(IntEnum):
+    """For rows of a list, for a column beside a text, and for reading the picture; few, because each is kept."""
+
+    SMALL = 120
+    MEDIUM = 800
+    LARGE = 1600
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A page of somebody's document, and how many pixels its picture is across."""
+
+    owner: UUID
+    document: UUID
+    number: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class WantedOfFile:
+    """A page of a PDF in the bucket that is no document."""
+
+    key: str
+    number: int
+    width: int
+
+
+class PagePictures:
+    """Of one web process."""
+
+    def __init__(self, database: Database, bucket: Bucket, sandbox: Sandbox, clock: Clock = time.monotonic) -> None:
+        self._database = database
+        self._bucket = bucket
+        self._sandbox = sandbox
+        self._copies = LocalCopies(bucket)
+        self._limit = ConcurrencyLimit(AT_ONCE, MOST_WAITING, BUSY_SECONDS)
+        self._drawing: WeakValueDictionary[Wanted, asyncio.Lock] = WeakValueDictionary()
+        self._failures = Failures(clock)
+        self._sizes: dict[str, list[tuple[float, float]]] = {}
+
+    def close(self) -> None:
+        self._copies.close()
+
+    async def find(self, wanted: Wanted) -> Picture:
+        """The picture of a page, drawn if it is not there."""
+        page = await self._look_up(wanted)
+        if page.picture:
+            return page.picture
+        # Who asks for the same meanwhile gets what the first one makes.
+        lock = self._drawing.setdefault(wanted, asyncio.Lock())
+        async with lock:
+            page = await self._look_up(wanted)
+            if not page.picture:
+                await self._make(wanted, page)
+                page = await self._look_up(wanted)
+        if not page.picture:
+            raise NotReady
+        return page.picture
+
+    async def stream(self, wanted: Wanted) -> tuple[Picture, ObjectStream]:
+        picture = await self.find(wanted)
+        try:
+            return picture, await self._bucket.stream(picture.key)
+        except ObjectMissing:  # it was old, and somebody removed it a moment ago
+            picture = await self.find(wanted)
+            return picture, await self._bucket.stream(picture.key)
+
+    async def mark(self, wanted: Wanted, boxes: Sequence[Box]) -> bytes:
+        """The picture with boxes on it; never kept, because there is no end of boxes."""
+        _, stream = await self.stream(wanted)
+        picture = b"".join([chunk async for chunk in stream])
+        page_width = (await self._look_up(wanted)).page_width
+        if not page_width:
+            raise NotReady
+        async with self._limit.take():
+            return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
+
+    async def find_quote(self, owner: UUID, document: UUID, number: int, quote: str) -> FoundQuote | None:
+        """Where on a page the words of a quote stand; None where a page has no words, only their picture."""
+        page = await self._look_up(Wanted(owner, document, number, USUAL_WIDTH))
+        if page.source_type != SourceType.PDF:
+            return None
+        async with self._limit.take(), self._copies.open(page.key) as path:
+            return await quote_in_sandbox(self._sandbox, path, number, quote)
+
+    async def draw_file(self, wanted: WantedOfFile) -> bytes:
+        """Not kept: such files go after days, and browsers keep what they were shown."""
+        self._failures.check(wanted)
+        try:
+            async with self._limit.take(), self._copies.open(wanted.key) as path:
+                return await draw_in_sandbox(self._sandbox, path, SourceType.PDF, wanted.number, wanted.width)
+        except PageNotDrawn as error:
+            self._failures.note(wanted, error.detail)
+            raise
+
+    async def measure_file(self, key: str) -> list[tuple[float, float]]:
+        """Width and height of the pages of such a file in points; asked once, because no object changes."""
+        if key not in self._sizes:
+            async with self._limit.take(), self._copies.open(key) as path:
+                self._sizes[key] = await sizes_in_sandbox(self._sandbox, path, MOST_MEASURED)
+            if len(self._sizes) > MOST_SIZES:
+                del self._sizes[next(iter(self._sizes))]
+        return self._sizes[key]
+
+    async def _look_up(self, wanted: Wanted) -> PageSource:
+        async with self._database.connection() as connection:
+            return await find_page(connection, wanted.owner, wanted.document, wanted.number, wanted.width)
+
+    async def _make(self, wanted: Wanted, page: PageSource) -> None:
+        self._failures.check(wanted)
+        try:
+            drawn = await self._draw(wanted, page)
+        except PageNotDrawn as error:
+            self._failures.note(wanted, error.detail)
+            raise
+        stored = await self._bucket.put(f"pictures/{wanted.document}/{new_id()}.png", drawn)
+        async with self._database.transaction() as connection:
+            name = picture_name(wanted.number, wanted.width)
+            unused = await keep_picture(connection, wanted.document, page.revision, name, stored)
+        await self._bucket.delete(unused)
+
+    async def _draw(self, wanted: Wanted, page: PageSource) -> bytes:
+        async with self._limit.take(), self._copies.open(page.key) as path:
+            kind = SourceType(page.source_type)
+            return await draw_in_sandbox(self._sandbox, path, kind, wanted.number, wanted.width)
+
+
+class Failures:
+    """Pages that could not be drawn a while ago."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[Wanted | WantedOfFile, tuple[float, str | None]] = {}
+
+    def check(self, wanted: Wanted | WantedOfFile) -> None:
+        at, detail = self._known.get(wanted, (-FAILED_SECONDS, None))
+        if self._clock() - at < FAILED_SECONDS:
+            raise PageNotDrawn(detail)
+
+    def note(self, wanted: Wanted | WantedOfFile, detail: str | None) -> None:
+        self._known.pop(wanted, None)
+        self._known[wanted] = (self._clock(), detail)
+        if len(self._known) > MOST_FAILED:
+            del self._known[next(iter(self._known))]
+
+
+MOST_FILES = 8
+MOST_BYTES = 256 << 20
+
+
+@dataclass(slots=True)
+class Copy:
+    path: Path
+    bytes: int
+    users: int = 0
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+class LocalCopies:
+    """Those that were used longest ago go first, and none while somebody reads it."""
+
+    def __init__(self, bucket: Bucket, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES) -> None:
+        self._bucket = bucket
+        self._most_files = most_files
+        self._most_bytes = most_bytes
+        self._folder = tempfile.TemporaryDirectory(prefix="octavo-")
+        self._kept: dict[str, Copy] = {}
+        self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._made = 0
+
+    @asynccontextmanager
+    async def open(self, key: str) -> AsyncGenerator[Path]:
+        lock = self._fetching.setdefault(key, asyncio.Lock())
+        async with lock:
+            copy = self._kept.pop(key, None)
+            if copy is None or not copy.path.exists():
+                copy = await self._fetch(key)
+            self._kept[key] = copy
+            copy.users += 1
+        try:
+            yield copy.path
+        finally:
+            copy.users -= 1
+            self._drop_oldest()
+
+    async def _fetch(self, key: str) -> Copy:
+        self._made += 1
+        path = Path(self._folder.name, str(self._made))
+        # Whoever tidies up temporary files may have taken the folder.
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        return Copy(path, await copy_to_file(self._bucket, key, path))
+
+    def _drop_oldest(self) -> None:
+        for key, copy in list(self._kept.items()):
+            fits = sum(one.bytes for one in self._kept.values()) <= self._most_bytes
+            if len(self._kept) <= self._most_files and fits:
+                return
+            if not copy.users:
+                del self._kept[key]
+                copy.remove()
+
+    def close(self) -> None:
+        self._folder.cleanup()

@@ -1,0 +1,85 @@
+"""What routes share in one web process: the database, the bucket, the sandbox, limits, live events and models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+
+from fastapi import Depends, Request
+
+from octavo.ai.contract import Answered, Caller
+from octavo.core.settings import Settings
+from octavo.database import Database
+from octavo.ops.health import Check, check_readiness
+from octavo.ops.instance import storage_place
+from octavo.sandbox import Sandbox
+from octavo.storage import Bucket
+from octavo.web.context.page_pictures import PagePictures
+from octavo.web.http.limits import Limits
+from octavo.web.live.hub import Hub
+
+if TYPE_CHECKING:
+    from octavo.ai.gateway import Gateway
+    from octavo.ai.vectors import Vectors
+
+Service = TypeVar("Service")
+
+
+class Models:
+    """Opened by the first question; a process that answers none has neither adapters nor a local model in memory."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self._database = database
+        self._opened: Gateway | None = None
+
+    @property
+    def gateway(self) -> Gateway:
+        if self._opened is None:
+            from octavo.ai.opening import open_gateway
+
+            self._opened = open_gateway(self._settings, self._database)
+        return self._opened
+
+    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> Answered[Vectors]:
+        return await self.gateway.embed(texts, caller, model)
+
+    async def aclose(self) -> None:
+        if self._opened:
+            await self._opened.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that more than one room needs. A room adds its own with `shared`."""
+
+    settings: Settings
+    database: Database
+    bucket: Bucket
+    sandbox: Sandbox
+    limits: Limits
+    live: Hub
+    pictures: PagePictures
+    models: Models
+    _shared: dict[Callable[[Services], Any], Any] = field(default_factory=dict[Callable[["Services"], Any], Any])
+
+    def shared(self, make: Callable[[Services], Service]) -> Service:
+        """The one object of this process that `make` returns, created on first use."""
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        return cast("Service", self._shared[make])
+
+    async def readiness(self) -> list[Check]:
+        return await check_readiness(self.database, self.bucket, storage_place(self.settings))
+
+
+# Asynchronous although it waits for nothing: FastAPI runs synchronous dependencies in a thread for each request.
+async def services_of(request: Request) -> Services:
+    services = request.app.state.services
+    if not isinstance(services, Services):
+        raise TypeError("the application is not started")
+    return services
+
+
+ServicesOf = Annotated[Services, Depends(services_of)]

@@ -1,0 +1,266 @@
+"""What every request must pass and every answer carries, before and around all routes.
+
+Plain ASGI, so that streamed answers pass through unbuffered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from octavo.core.errors import CrossSite, OctavoError, TooLarge, WrongHost
+from octavo.core.settings import Settings
+from octavo.web.http.problems import problem
+
+UNAUTHENTICATED = 401
+UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+DEFAULT_PORTS = {"http": 80, "https": 443}
+EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
+PREFLIGHT_SECONDS = 600
+MOST_BYTES = 1 << 20
+# These are read as they come, and have limits of their own.
+_FILES = re.compile(
+    r"/api/v1/(documents|conversions|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))"
+    r"|/conversions|/settings/mappings/try"
+)
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^:/@\s\[\]]+)(:(?P<port>\d{1,5}))?", re.IGNORECASE)
+
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Place(NamedTuple):
+    """Where a Host header points: a name or an address, and a port if it has one."""
+
+    name: str
+    port: int | None
+
+
+# Rules -------------------------------------------------------------------------------------------------------------
+
+
+def read_host(header: str) -> Place | None:
+    found = _HOST.fullmatch(header)
+    if not found:
+        return None
+    port = found["port"]
+    return Place(found["name"].strip("[]").lower().rstrip("."), int(port) if port else None)
+
+
+def is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def answers_to(header: str | None, settings: Settings) -> bool:
+    """Whether this server goes by that name.
+
+    A page elsewhere can make its own name point here (DNS rebinding), but it cannot make a browser send an address or
+    another name. Browsers always send one.
+    """
+    if header is None:
+        return True
+    place = read_host(header)
+    if place is None:
+        return False
+    if place.name in {"localhost", settings.host.lower(), *settings.hosts}:
+        return True
+    if not is_address(place.name):
+        return False
+    # What listens on a name listens on an address that we were not told.
+    listens_on_any = settings.host in EVERY_ADDRESS or not is_address(settings.host)
+    return listens_on_any or ip_address(place.name).is_loopback
+
+
+def bearer_key(headers: Headers) -> str | None:
+    """The key of a request, also an empty one; other schemes are for a proxy before us."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else None
+
+
+def is_same_origin(origin: str, host: str | None) -> bool:
+    try:
+        from_place = urlsplit(origin)
+        default_port = DEFAULT_PORTS[from_place.scheme]
+        port = from_place.port or default_port
+    except (ValueError, KeyError):
+        return False
+    place = read_host(host or "")
+    return place is not None and (place.name, place.port or default_port) == (from_place.hostname, port)
+
+
+def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
+    """Whether another site made a browser send this.
+
+    When the browser itself calls it same-origin, the origin may still be hidden (a form on a page with no-referrer) or
+    an allow-listed one (a proxy before us renames the host). Extensions and other sites on the list come with a key.
+    """
+    site = headers.get("sec-fetch-site")
+    if site not in {None, "same-origin", "none"}:
+        return True
+    origin = headers.get("origin")
+    if origin is None or is_same_origin(origin, headers.get("host")):
+        return False
+    return site != "same-origin" or origin.lower() not in {"null", *origins}
+
+
+# Around every request ----------------------------------------------------------------------------------------------
+
+
+class SecurityHeaders:
+    """Nothing is loaded from elsewhere, framed, sniffed or sent along; a route's own header wins."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+class KnownHosts:
+    """Refuses requests for a name that is not this server's."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._is_for_us(Headers(scope=scope).getlist("host")):
+            return await refusal(WrongHost())(scope, receive, send)
+        return await self._app(scope, receive, send)
+
+    def _is_for_us(self, hosts: list[str]) -> bool:
+        """Of several names, a proxy before us may have looked at another one than we do."""
+        return len(hosts) <= 1 and answers_to(hosts[0] if hosts else None, self._settings)
+
+
+class SameSite:
+    """Refuses changes that another site makes a browser send, and lets allow-listed origins call with a key."""
+
+    def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
+        self._app = app
+        self._origins = frozenset(origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        if origin.lower() not in self._origins:
+            return await self._pass(scope, receive, send, headers)
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            return await preflight(origin, headers)(scope, receive, send)
+        return await self._pass(scope, receive, readable_from(origin, send), headers)
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        by_cookie = scope["method"] in UNSAFE_METHODS and bearer_key(headers) is None
+        if by_cookie and is_cross_site(headers, self._origins):
+            return await refusal(CrossSite())(scope, receive, send)
+        return await self._app(scope, receive, send)
+
+
+class AnswerHeaders:
+    """What was decided about the browser's session on the way, on whatever the route answers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope.setdefault("state", {})
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if cookie := state.get("session_cookie"):
+                    headers.append("set-cookie", cookie)
+                    headers.setdefault("cache-control", "no-store")
+                if message["status"] == UNAUTHENTICATED:
+                    headers.setdefault("www-authenticate", "Bearer")
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def readable_from(origin: str, send: Send) -> Send:
+    """Let a script of that origin read the answer; without credentials, so a cookie is of no use there."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["access-control-allow-origin"] = origin
+            headers["access-control-expose-headers"] = "retry-after, content-disposition"
+            headers.add_vary_header("origin")
+        await send(message)
+
+    return send_with_headers
+
+
+def preflight(origin: str, headers: Headers) -> Response:
+    allowed = {
+        "access-control-allow-origin": origin,
+        "access-control-allow-methods": ", ".join(["GET", *sorted(UNSAFE_METHODS)]),
+        "access-control-allow-headers": headers.get("access-control-request-headers", ""),
+        "access-control-max-age": str(PREFLIGHT_SECONDS),
+        "vary": "origin",
+    }
+    return Response(status_code=204, headers=allowed)
+
+
+def refusal(error: OctavoError) -> Response:
+    return problem(error.status, error.code, error.title)
+
+
+class SmallBodies:
+    """A length that is too large is refused at once; a body without one is cut off where it gets too long."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or _FILES.fullmatch(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        error = TooLarge(f"At most {MOST_BYTES:,} bytes are read here.")
+        length = Headers(scope=scope).get("content-length", "0")
+        if length.isdecimal() and int(length) > MOST_BYTES:
+            await problem(error.status, error.code, error.title, error.detail)(scope, receive, send)
+            return
+        taken = 0
+
+        async def receive_some() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > MOST_BYTES:
+                raise error
+            return message
+
+        await self._app(scope, receive_some, send)

@@ -1,0 +1,185 @@
+"""One open stream of events: what was missed, then what happens, until somebody goes away or has to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from pydantic import TypeAdapter
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from octavo.core.errors import DatabaseUnavailable
+from octavo.database import is_cancelled
+from octavo.jobs.events import Cursor, Event, count_owner_events, latest_cursor, read_owner_events
+from octavo.web.http.protocol import DROP
+from octavo.web.live.hub import Hub, Seat, TooFarBehind
+
+MOST_MISSED = 20_000
+PAGE = 500
+RETRY_MILLISECONDS = 2000
+# A caller who does not even take the end of the stream is cut off.
+FAREWELL_SECONDS = 1.0
+HEARTBEAT = b":\n\n"
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEvent:
+    """Something that happened; `state_after` is set where a job changed its state."""
+
+    id: int
+    at: datetime
+    kind: str
+    process_id: UUID
+    document_id: UUID | None
+    state_after: str | None
+    detail: dict[str, Any]
+
+
+_FORM = TypeAdapter(LiveEvent)
+
+
+def public_form(event: Event) -> LiveEvent:
+    at = event.at.astimezone(UTC)
+    return LiveEvent(event.id, at, event.kind, event.process_id, event.document_id, event.state_after, event.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """Who follows which owner, from where on; without a place, from now on."""
+
+    owner: UUID
+    after: Cursor | None
+    is_still_allowed: Callable[[], Awaitable[bool]]
+
+
+class EventStream(Response):
+    """Takes its place and sends until the caller leaves, loses the right to it, is too slow, or the server stops."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, hub: Hub, follower: Follower) -> None:
+        super().__init__(headers=HEADERS)
+        del self.headers["content-length"]
+        self._hub = hub
+        self._follower = follower
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._hub.seat(self._follower.owner, is_behind=self._follower.after is not None) as seat:
+            start = await self._find_start()
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            leaving = asyncio.create_task(wait_for_leaving(receive))
+            try:
+                await first_of(leaving, self._send_events(seat, start, send), self._watch(seat), seat.ended.wait())
+                if not leaving.done():
+                    await _end(seat, scope, send, leaving)
+            finally:
+                leaving.cancel()
+
+    async def _find_start(self) -> Cursor:
+        async with self._hub.database.connection() as connection:
+            now = await latest_cursor(connection)
+            after = self._follower.after
+            if after is None:
+                return now
+            missed = await count_owner_events(connection, self._follower.owner, after, MOST_MISSED + 1)
+        # A place that is still to come is one of another database.
+        if missed > MOST_MISSED or after > now:
+            raise TooFarBehind
+        return after
+
+    async def _send_events(self, seat: Seat, start: Cursor, send: Send) -> None:
+        await send_body(send, hello(start))
+        position = start
+        async for events in self._events(seat, start):
+            fresh = [event for event in events if event.cursor > position]
+            if fresh:
+                await send_body(send, b"".join(map(frame, fresh)))
+                position = fresh[-1].cursor
+            elif not events:
+                await send_body(send, HEARTBEAT)
+
+    async def _events(self, seat: Seat, start: Cursor) -> AsyncGenerator[Iterable[Event]]:
+        """What was missed, page by page, then what happens; nothing when nothing happens for a while."""
+        position, has_all = start, self._follower.after is None
+        while not has_all and not is_cancelled():
+            async with self._hub.database.connection() as connection:
+                page = await read_owner_events(connection, self._follower.owner, position, PAGE)
+            if page:
+                yield page
+                position = page[-1].cursor
+            else:
+                has_all = seat.catch_up()
+        while not is_cancelled():
+            try:
+                async with asyncio.timeout(self._hub.pace.heartbeat_seconds):
+                    events = await seat.take()
+            except TimeoutError:
+                events = []
+            yield events
+
+    async def _watch(self, seat: Seat) -> None:
+        """Until the caller may no longer follow this owner; while the database is away, nobody knows."""
+        while not is_cancelled():
+            try:
+                async with asyncio.timeout(self._hub.pace.check_seconds):
+                    await seat.doubted.wait()
+            except TimeoutError:
+                pass
+            seat.doubted.clear()
+            try:
+                if not await self._follower.is_still_allowed():
+                    return
+            except (DatabaseUnavailable, psycopg.Error):
+                continue
+
+
+def hello(start: Cursor) -> bytes:
+    """Says at once where the stream begins, so that a caller who never gets an event can come back to it."""
+    begin = f": events\nretry: {RETRY_MILLISECONDS}\n\n"
+    return f'{begin}event: hello\nid: {start}\ndata: {{"cursor": "{start}"}}\n\n'.encode()
+
+
+def frame(event: Event) -> bytes:
+    return b"id: %s\ndata: %s\n\n" % (str(event.cursor).encode(), _FORM.dump_json(public_form(event)))
+
+
+async def send_body(send: Send, body: bytes, *, more: bool = True) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def wait_for_leaving(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
+    """Until the first of them is over; an error of ours is raised, a database that is away only ends the stream."""
+    tasks = [asyncio.create_task(one) for one in others]
+    try:
+        await asyncio.wait([leaving, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        expected = (asyncio.CancelledError, DatabaseUnavailable, psycopg.OperationalError)
+        if isinstance(result, BaseException) and not isinstance(result, expected):
+            raise result
+
+
+async def _end(seat: Seat, scope: Scope, send: Send, leaving: asyncio.Task[None]) -> None:
+    """In good order if the caller takes what is sent, and else by cutting the connection."""
+    try:
+        async with asyncio.timeout(0 if seat.is_slow else FAREWELL_SECONDS):
+            await send_body(send, b"", more=False)
+    except TimeoutError:
+        if drop := scope.get(DROP):
+            drop()
+            await leaving

@@ -1,0 +1,192 @@
+"""Markdown to blocks of safe HTML, each with the characters of the Markdown that it was made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock, reference
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+
+from octavo.web.markdown.safety import clean, describe_picture, tame
+
+References = Mapping[str, Any]
+Environment = MutableMapping[str, Any]
+
+# What is nested deeper would be left out by the parser, so such a block is shown as it is written.
+MOST_NESTING = 60
+# Some marks cost time with the square of their number; no paragraph that somebody wrote has so many.
+MOST_MARKS = 3000
+_MARKS = "[<*_~`!\\"
+_LINE_BREAK = re.compile(r"\r\n?|\n")
+_MARK = re.compile(r"\[\^([^\]\s^]{1,40})\]")
+_ALIGNED = {"text-align:right": "right", "text-align:center": "centre"}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`start` and `end` are characters of the whole document's Markdown. Only headings have a level, as written."""
+
+    start: int
+    end: int
+    html: str
+    level: int | None = None
+
+
+def render_window(text: str, start: int = 0, references: References | None = None) -> list[Block]:
+    """The outermost blocks of a piece of Markdown that begins at `start` of its document, in order."""
+    environment: Environment = {"references": dict(references or {})}
+    parser = make_parser()
+    tokens = parser.parse(text, environment)
+    lines = _line_starts(text)
+    return [_block(parser, group, text, start, lines, environment) for group in _outermost(tokens)]
+
+
+def render_plain(text: str, start: int = 0) -> list[Block]:
+    """One block that is shown as it is written."""
+    return [Block(start, start + len(text.rstrip()), _plain(text))] if text.strip() else []
+
+
+def read_references(texts: Sequence[str]) -> References:
+    """The links that are defined somewhere in these pieces of Markdown; the first definition of a name counts."""
+    environment: Environment = {"references": {}}
+    parser = make_parser()
+    for text in texts:
+        parser.parse(text, environment)
+    return environment["references"]
+
+
+# Parsing -----------------------------------------------------------------------------------------------------------
+
+
+def make_parser() -> MarkdownIt:
+    """CommonMark with tables, struck-out words and the marks of footnotes."""
+    options: Any = {"html": True, "inline_definitions": True, "maxNesting": MOST_NESTING}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    parser.core.ruler.at("inline", _read_inline)
+    parser.block.ruler.at("reference", _define)
+    parser.inline.ruler.before("link", "mark", _read_mark)
+    for rule in (image, html_inline, html_block, table_open, table_close, definition, mark):
+        parser.add_render_rule(rule.__name__, rule)
+    return parser
+
+
+def _read_inline(state: StateCore) -> None:
+    """The words of each block; those with absurdly many marks stay as they are written."""
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        if sum(map(token.content.count, _MARKS)) > MOST_MARKS:
+            token.children = [Token("text", "", 0, content=token.content)]
+        else:
+            token.children = token.children or []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+def _define(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - called by the parser
+    """A footnote is text, although it looks like the definition of a link."""
+    return not state.src.startswith("[^", state.bMarks[start] + state.tShift[start]) and reference(
+        state, start, end, silent
+    )
+
+
+def _read_mark(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - called by the parser
+    found = _MARK.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    if not silent:
+        state.push("mark", "sup", 0).content = found[1]
+    state.pos = found.end()
+    return True
+
+
+# Rendering ---------------------------------------------------------------------------------------------------------
+# Rules are named after the token that they render.
+
+
+def image(
+    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, environment: Environment
+) -> str:
+    token = tokens[at]
+    words = renderer.renderInlineAsText(token.children or [], options, environment)
+    return describe_picture(words, str(token.attrGet("src") or ""), linked=token.meta.get("linked", False))
+
+
+def html_inline(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
+    return tame(tokens[at].content)
+
+
+def html_block(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
+    return tame(tokens[at].content)
+
+
+def table_open(*_given: object) -> str:
+    return '<div class="wide"><table>'
+
+
+def table_close(*_given: object) -> str:
+    return "</table></div>"
+
+
+def definition(*_given: object) -> str:
+    return ""
+
+
+def mark(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
+    return f'<sup class="mark">{escape(tokens[at].content)}</sup>'
+
+
+def _block(
+    parser: MarkdownIt, group: list[Token], text: str, offset: int, lines: list[int], environment: Environment
+) -> Block:
+    first, behind = group[0].map or (0, 0)
+    start, end = lines[first], lines[min(behind, len(lines) - 1)]
+    written = text[start:end].rstrip()
+    level = int(group[0].tag[1:]) if group[0].type == "heading_open" else None
+    if max(token.level for token in group) >= MOST_NESTING - 1:
+        html = _plain(written)
+    else:
+        for token in group:
+            _prepare(token)
+        html = clean(parser.renderer.render(group, parser.options, environment)).rstrip("\n")
+    return Block(offset + start, offset + start + len(written), html, level)
+
+
+def _prepare(token: Token) -> None:
+    """The one `h1` of a page is ours, so that headings of documents begin below it; cells are aligned by a class."""
+    if token.type in {"heading_open", "heading_close"}:
+        token.tag = f"h{min(int(token.tag[1:]) + 1, 6)}"
+    if aligned := _ALIGNED.get(str(token.attrs.pop("style", None))):
+        token.attrSet("class", aligned)
+    depth = 0
+    for child in token.children or ():
+        depth += child.nesting if child.tag == "a" else 0
+        if child.type == "image":
+            child.meta["linked"] = depth > 0
+
+
+def _plain(text: str) -> str:
+    return clean(f'<div class="plain">{escape(text)}</div>')
+
+
+def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    group: list[Token] = []
+    for token in tokens:
+        group.append(token)
+        if token.level == 0 and token.nesting <= 0:
+            yield group
+            group = []
+
+
+def _line_starts(text: str) -> list[int]:
+    """Where each line begins, as the parser counts lines, and where the text ends."""
+    starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
+    return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

@@ -1,0 +1,165 @@
+"""What of a document's HTML reaches a browser: an allow-list, and nothing that loads, runs, styles or names itself.
+
+Everything that was made of a document goes through `clean`, block by block, so that no block can reach into another.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
+
+import nh3
+
+SCHEMES = frozenset({"http", "https", "mailto"})
+LINK_REL = "noopener noreferrer nofollow ugc"
+MOST_ADDRESS = 60
+
+TEXT_TAGS = frozenset(
+    {
+        *(
+            "a",
+            "abbr",
+            "b",
+            "br",
+            "cite",
+            "code",
+            "del",
+            "dfn",
+            "em",
+            "i",
+            "ins",
+            "kbd",
+            "mark",
+            "q",
+            "s",
+            "samp",
+            "small",
+        ),
+        *("strong", "sub", "sup", "u", "var", "wbr"),
+    }
+)
+BLOCK_TAGS = frozenset(
+    {
+        *("blockquote", "caption", "dd", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"),
+        *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
+    }
+)
+# Only what we write ourselves has these; a `div` is the frame in which a wide table is moved.
+OWN_TAGS = frozenset({"div", "span"})
+CLASSES = {"div": {"wide", "plain"}, "span": {"picture"}, "sup": {"mark"}, "td": {"right", "centre"}}
+CLASSES["th"] = CLASSES["td"]
+
+_CLEANER = nh3.Cleaner(
+    tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS),
+    attributes={"a": {"href"}, "ol": {"start"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}},
+    allowed_classes=CLASSES,
+    # What is moved sideways must be reached by the keyboard.
+    set_tag_attribute_values={"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}},
+    url_schemes=set(SCHEMES),
+    url_relative="deny",
+    link_rel=LINK_REL,
+    strip_comments=True,
+)
+
+
+def clean(html: str) -> str:
+    return _CLEANER.clean(html)
+
+
+def is_address(address: str) -> bool:
+    """Whether it is one of the few kinds of addresses that a reader may follow."""
+    try:
+        return urlsplit(address.strip()).scheme.lower() in SCHEMES
+    except ValueError:
+        return False
+
+
+def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
+    """A picture that is not loaded: what it shows, in words, and where it is. `linked`: within a link already."""
+    shown = f'<span class="picture">{escape(words.strip()) or "Picture"}</span>'
+    if linked or not is_address(address):
+        return shown
+    short = address if len(address) <= MOST_ADDRESS else address[: MOST_ADDRESS - 1] + "…"
+    return f'{shown} <a href="{escape(address)}">{escape(short)}</a>'
+
+
+_KEPT = TEXT_TAGS | BLOCK_TAGS
+_VOID = frozenset({"br", "hr", "wbr"})
+# Tags that only arrange; what is in them is read without them.
+_PASSED = frozenset(
+    {
+        *("address", "article", "aside", "body", "center", "col", "colgroup", "details", "div", "figcaption", "figure"),
+        *(
+            "font",
+            "footer",
+            "header",
+            "html",
+            "main",
+            "nav",
+            "picture",
+            "section",
+            "source",
+            "span",
+            "summary",
+            "time",
+            "tt",
+        ),
+    }
+)
+# What is not closed is looked at again and again, and what is nested deeper than anybody can see is not nested.
+_MOST_OPEN = 40
+_MOST_CHARACTERS = 20_000
+_MOST_DEPTH = 60
+_SHIFTED = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
+
+
+def tame(markup: str) -> str:
+    """HTML that says the same with a few harmless tags; it is still to be cleaned."""
+    if len(markup) > _MOST_CHARACTERS or markup.count("<") - markup.count(">") > _MOST_OPEN:
+        return escape(markup)
+    tamer = _Tamer()
+    tamer.feed(markup)
+    tamer.close()
+    return "".join(tamer.made)
+
+
+class _Tamer(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.made: list[str] = []
+        self._depth = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        written = self.get_starttag_text() or ""
+        if written.count("<") > 1:  # "a <b and c <d" is a sentence
+            self.made.append(escape(written))
+        elif tag == "img":
+            self.made.append(describe_picture(given.get("alt", ""), given.get("src", "")))
+        elif tag == "a":
+            self.made.append(f'<a href="{escape(given.get("href", ""))}">')
+        elif tag in _KEPT:
+            self._depth += tag not in _VOID
+            self.made.append(f"<{_SHIFTED.get(tag, tag)}>" if self._depth < _MOST_DEPTH else "")
+        elif tag not in _PASSED:
+            self.made.append(escape(written))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _KEPT and tag not in _VOID:
+            self._depth -= 1
+            self.made.append(f"</{_SHIFTED.get(tag, tag)}>")
+        elif tag not in _KEPT | _PASSED | {"img"}:
+            self.made.append(escape(f"</{tag}>"))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.made.append(escape(data))
+
+    def handle_pi(self, data: str) -> None:
+        self.made.append(escape(f"<?{data}>"))
+
+    def unknown_decl(self, data: str) -> None:
+        self.made.append(escape(data.removeprefix("CDATA[")))

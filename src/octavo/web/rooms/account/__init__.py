@@ -1,0 +1,13 @@
+"""Accounts: signing up, in and out, members, API keys and appearance."""
+
+from octavo.web.rooms.account import api, pages, sign_in_pages
+
+ROUTERS = (
+    pages.router,
+    pages.keys_router,
+    pages.appearance_router,
+    sign_in_pages.router,
+    api.router,
+    api.keys_router,
+    api.members_router,
+)

@@ -1,0 +1,255 @@
+"""Who you are: your password, whom you act for, and the people you share an owner with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Request, Response
+
+from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, WeakPassword, WrongCredentials
+from octavo.owners import Scope, keys, members
+from octavo.owners.passwords import LEAST_CHARACTERS
+from octavo.web.context.callers import KnownCaller, OptionalCaller, PersonId
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import TooFast
+from octavo.web.rooms.account import accounts
+from octavo.web.rooms.account.api import KeyWanted, MemberWanted, PasswordChange, RoleWanted
+from octavo.web.shell.forms import Question, ask, read_form
+from octavo.web.shell.frame import Frame
+from octavo.web.shell.settings import SettingsFrame, show
+from octavo.web.shell.templates import THEME_COOKIE, THEMES, back_to
+
+router = APIRouter(include_in_schema=False, prefix="/settings/account")
+Field = Annotated[str, Form(max_length=2000)]
+WRONG = {
+    "password": "This password is too long.",
+    "new_password": "This password is too long.",
+    "email": "This is no e-mail address.",
+    "role": "There is no such role.",
+}
+
+
+@router.get("")
+async def account(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    return await _show(request, services, frame, said=said)
+
+
+async def _show(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
+    caller = frame.caller
+    async with services.database.connection() as connection:
+        me = await accounts.describe(connection, caller)
+        people = [] if caller.is_anonymous else await members.list_members(connection, caller.owner_id)
+    more = {"me": me, "people": people, "open": services.settings.sign_up, "least": LEAST_CHARACTERS}
+    return show(request, "account", frame, status, **more, **values)
+
+
+@router.post("/password")
+async def change_password(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    person: PersonId,
+    password: Field = "",
+    new_password: Field = "",
+) -> Response:
+    given = {"password": password, "new_password": new_password}
+    wanted, wrong = read_form(PasswordChange, given, WRONG)
+    status = 422
+    if wanted:
+        try:
+            await accounts.change_password(request, services, person, wanted.password, wanted.new_password)
+            return back_to("/settings/account?said=password")
+        except WrongCredentials as error:
+            wrong, status = {"password": "This is not your password."}, error.status
+        except WeakPassword as error:
+            wrong, status = {"new_password": error.line}, error.status
+        except TooFast as error:
+            wrong, status = {"password": f"Too many wrong passwords. {error.detail}"}, error.status
+    return await _show(request, services, frame, status, wrong=wrong)
+
+
+@router.post("/owner")
+async def act_for(
+    request: Request, services: ServicesOf, caller: OptionalCaller, person: PersonId, owner_id: Annotated[UUID, Form()]
+) -> Response:
+    await accounts.act_for(request, services, caller, person, owner_id)
+    return back_to("/settings/account?said=owner")
+
+
+# People ------------------------------------------------------------------------------------------------------------
+
+
+@router.post("/members")
+async def add_member(
+    request: Request, services: ServicesOf, frame: SettingsFrame, email: Field = "", role: Field = "member"
+) -> Response:
+    wanted, wrong = read_form(MemberWanted, {"email": email, "role": role}, WRONG)
+    status = 422
+    if wanted:
+        try:
+            async with services.database.transaction() as connection:
+                await members.add_member(connection, frame.caller, wanted.email, wanted.role)
+            return back_to("/settings/account?said=added#members")
+        except (NotFound, AlreadyMember) as error:
+            wrong, status = {"email": error.detail or error.title}, error.status
+    return await _show(request, services, frame, status, wrong=wrong, email=email)
+
+
+@router.post("/members/{user}/role")
+async def change_role(
+    request: Request, services: ServicesOf, frame: SettingsFrame, user: UUID, role: Field = ""
+) -> Response:
+    wanted, wrong = read_form(RoleWanted, {"role": role}, WRONG)
+    status = 422
+    if wanted:
+        try:
+            async with services.database.transaction() as connection:
+                await members.change_role(connection, frame.caller, user, wanted.role)
+            return back_to("/settings/account?said=role#members")
+        except LastOwner as error:
+            wrong, status = {"role": error.title}, error.status
+    return await _show(request, services, frame, status, wrong=wrong)
+
+
+@router.get("/members/{user}/remove")
+async def ask_to_remove(request: Request, services: ServicesOf, frame: SettingsFrame, user: UUID) -> Response:
+    async with services.database.connection() as connection:
+        people = await members.list_members(connection, frame.caller.owner_id)
+    email = next((one.email for one in people if one.user_id == user), None)
+    if email is None or not frame.caller.may_manage:
+        raise NotFound
+    question = Question(
+        title=f"Remove {email}?",
+        text="Their sessions and keys for this owner end at once. Their own account stays.",
+        action=f"/settings/account/members/{user}/remove",
+        verb="Remove",
+        keep="/settings/account#members",
+    )
+    return ask(request, question, frame)
+
+
+@router.post("/members/{user}/remove")
+async def remove_member(
+    request: Request, services: ServicesOf, caller: KnownCaller, frame: SettingsFrame, user: UUID
+) -> Response:
+    try:
+        async with services.database.transaction() as connection:
+            await members.remove_member(connection, caller, user)
+    except LastOwner as error:
+        return await _show(request, services, frame, error.status, wrong={"role": error.title})
+    services.live.doubt(caller.owner_id)
+    return back_to("/settings/account?said=removed#members")
+
+
+keys_router = APIRouter(include_in_schema=False, prefix="/settings/keys")
+SCOPES: dict[Scope, str] = {
+    "read": "Read only",
+    "write": "Read and write",
+    "admin": "Everything you may",
+}
+LASTS = {"": "Until it is revoked", "7": "A week", "30": "30 days", "90": "90 days", "365": "A year"}
+KEY_WRONG = {
+    "name": "Give it a name of at most 100 characters.",
+    "scope": "There is no such scope.",
+    "expires_in_days": "Choose one of these.",
+}
+
+
+@keys_router.get("")
+async def list_keys(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    return await _show_keys(request, services, frame, said=said)
+
+
+async def _show_keys(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
+    if frame.caller.is_anonymous:
+        raise NotAllowed("Keys are for people with an account.")
+    async with services.database.connection() as connection:
+        found = await keys.list_keys(connection, frame.caller)
+    scopes = {scope: words for scope, words in SCOPES.items() if frame.caller.may_grant(scope)}
+    more = {"keys": found, "scopes": scopes, "words": SCOPES, "lasts": LASTS}
+    return show(request, "keys", frame, status, **more, **values)
+
+
+@keys_router.post("")
+async def make_key(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    name: Field = "",
+    scope: Field = "write",
+    days: Field = "",
+) -> Response:
+    """Answers the page itself with the key on it, which exists nowhere else."""
+    given = {"name": name.strip(), "scope": scope, "expires_in_days": days or None}
+    wanted, wrong = read_form(KeyWanted, given, KEY_WRONG)
+    if wanted is None:
+        chosen = {"name": name, "scope": scope, "days": days}
+        return await _show_keys(request, services, frame, 422, wrong=wrong, chosen=chosen)
+    if not frame.caller.may_grant(wanted.scope):
+        raise NotAllowed
+    async with services.database.transaction() as connection:
+        made = await keys.make_key(
+            connection, frame.caller, name=wanted.name, scope=wanted.scope, days=wanted.expires_in_days
+        )
+    return await _show_keys(request, services, frame, 201, made=made)
+
+
+@keys_router.get("/{key}/revoke")
+async def ask_to_revoke(request: Request, services: ServicesOf, frame: SettingsFrame, key: UUID) -> Response:
+    async with services.database.connection() as connection:
+        found = {one.id: one for one in await keys.list_keys(connection, frame.caller)}
+    if key not in found:
+        raise NotFound
+    question = Question(
+        title=f"Revoke “{found[key].name}”?",
+        text=f"Programs that use the key {found[key].start}… are refused from now on. This cannot be undone.",
+        action=f"/settings/keys/{key}/revoke",
+        verb="Revoke",
+        keep="/settings/keys",
+    )
+    return ask(request, question, frame)
+
+
+@keys_router.post("/{key}/revoke")
+async def revoke_key(services: ServicesOf, caller: KnownCaller, key: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await keys.revoke_key(connection, caller, key)
+    services.live.doubt(caller.owner_id)
+    return back_to("/settings/keys?said=revoked")
+
+
+appearance_router = APIRouter(include_in_schema=False, prefix="/settings/appearance")
+KEYS_COOKIE = "octavo_keys"
+KEYS_OFF = "off"
+YEAR_SECONDS = 365 * 24 * 3600
+CHOICES = {"system": "As the system", "light": "Light", "dark": "Dark"}
+
+
+@appearance_router.get("")
+async def appearance(request: Request, frame: SettingsFrame, said: str = "") -> Response:
+    theme = request.cookies.get(THEME_COOKIE)
+    chosen = theme if theme in THEMES else "system"
+    keys = request.cookies.get(KEYS_COOKIE) != KEYS_OFF
+    return show(request, "appearance", frame, said=said, chosen=chosen, keys=keys, choices=CHOICES)
+
+
+@appearance_router.post("")
+async def keep(
+    request: Request,
+    theme: Annotated[Literal["system", "light", "dark"], Form()] = "system",
+    keys: Annotated[str, Form(max_length=10)] = "",
+) -> Response:
+    answer = back_to("/settings/appearance?said=appearance")
+    _keep(request, answer, THEME_COOKIE, theme if theme in THEMES else None)
+    _keep(request, answer, KEYS_COOKIE, None if keys else KEYS_OFF)
+    return answer
+
+
+def _keep(request: Request, answer: Response, name: str, value: str | None) -> None:
+    """No secret, and scripts of ours read it; the usual choice needs no cookie."""
+    secure = request.url.scheme == "https"
+    if value is None:
+        answer.delete_cookie(name, samesite="lax", secure=secure)
+    else:
+        answer.set_cookie(name, value, max_age=YEAR_SECONDS, samesite="lax", secure=secure)

@@ -1,0 +1,165 @@
+"""Signing in: with address and password, or with the one-time link that `octavo up` prints."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import Response
+
+from octavo.core.errors import EmailTaken, SignInRefused, SignUpClosed, WeakPassword, WrongCredentials
+from octavo.database import fetch_rows, load_queries
+from octavo.owners import Caller, use_sign_in_link
+from octavo.owners.passwords import LEAST_CHARACTERS
+from octavo.web.context.callers import OptionalCaller, remember_session, session_secret
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import TooFast
+from octavo.web.rooms.account import accounts
+from octavo.web.rooms.account.api import Credentials
+from octavo.web.shell.forms import Question, ask, local_path, read_form
+from octavo.web.shell.templates import back_to, render
+
+router = APIRouter(include_in_schema=False)
+Field = Annotated[str, Form(max_length=2000)]
+WRONG = {"email": "This is no e-mail address.", "password": "This password is too long."}
+
+
+@router.get("/sign-in")
+async def sign_in_page(
+    request: Request,
+    services: ServicesOf,
+    caller: OptionalCaller,
+    token: str | None = None,
+    next: str = "",  # noqa: A002 - its name outside
+) -> Response:
+    if token is not None:
+        return await _use_link(request, services, token)
+    known = caller is not None and not caller.is_anonymous
+    return render(request, "sign_in.html", None, back=local_path(next), known=known, open=services.settings.sign_up)
+
+
+async def _use_link(request: Request, services: Services, token: str) -> Response:
+    try:
+        async with services.database.transaction() as connection:
+            secret = await use_sign_in_link(connection, token, replacing=session_secret(request))
+    except SignInRefused as error:
+        return render(request, "sign_in_refused.html", None, error.status, error=error)
+    remember_session(request, secret)
+    return back_to("/")
+
+
+@router.post("/sign-in")
+async def sign_in(
+    request: Request,
+    services: ServicesOf,
+    caller: OptionalCaller,
+    email: Field = "",
+    password: Field = "",
+    back: Field = "/",
+) -> Response:
+    """What is wrong stands beside its field; the password has to be typed again."""
+    wanted, wrong = read_form(Credentials, {"email": email, "password": password}, WRONG)
+    status, headers = 422, dict[str, str]()
+    if wanted:
+        try:
+            await accounts.sign_in(request, services, caller, wanted.email, wanted.password)
+            return back_to(local_path(back))
+        except WrongCredentials as error:
+            wrong, status = {"password": error.title}, error.status
+        except TooFast as error:
+            wrong, status = {"password": f"Too many wrong passwords. {error.detail}"}, error.status
+            headers = {"retry-after": str(round(error.retry_after_seconds or 1))}
+    values = {"back": local_path(back), "email": email, "wrong": wrong, "open": services.settings.sign_up}
+    answer = render(request, "sign_in.html", None, status, **values)
+    answer.headers.update(headers)
+    return answer
+
+
+QUERIES = load_queries("pages")
+
+
+@router.get("/sign-up")
+async def sign_up_page(
+    request: Request,
+    services: ServicesOf,
+    caller: OptionalCaller,
+    next: str = "",  # noqa: A002 - its name outside
+) -> Response:
+    _refuse_when_closed(services)
+    return await _show(request, services, caller, back=local_path(next))
+
+
+@router.post("/sign-up")
+async def sign_up(
+    request: Request,
+    services: ServicesOf,
+    caller: OptionalCaller,
+    email: Field = "",
+    password: Field = "",
+    back: Field = "/",
+) -> Response:
+    _refuse_when_closed(services)
+    wanted, wrong = read_form(Credentials, {"email": email, "password": password}, WRONG)
+    status = 422
+    if wanted:
+        try:
+            await accounts.sign_up(request, services, caller, wanted.email, wanted.password)
+            return back_to(local_path(back))
+        except WeakPassword as error:
+            wrong, status = {"password": error.line}, error.status
+        except EmailTaken as error:
+            wrong, status = {"email": error.title}, error.status
+    return await _show(request, services, caller, status, back=local_path(back), email=email, wrong=wrong)
+
+
+async def _show(
+    request: Request,
+    services: Services,
+    caller: Caller | None,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    """It says how many documents come along."""
+    brought = 0
+    if caller and caller.is_anonymous:
+        async with services.database.connection() as connection:
+            counted = await fetch_rows(connection, QUERIES.frame, {"owner": caller.owner_id, "person": None})
+        brought = counted[0]["documents"]
+    return render(request, "sign_up.html", None, status, least=LEAST_CHARACTERS, brought=brought, **values)
+
+
+def _refuse_when_closed(services: Services) -> None:
+    if not services.settings.sign_up:
+        raise SignUpClosed
+
+
+QUESTION = Question("Sign out?", "Your documents stay.", "/sign-out", "Sign out", "/library", no="Stay signed in")
+
+
+def _warning(services: Services) -> Question:
+    return Question(
+        title="Leave your documents?",
+        text="You have no account: only this browser holds the key to your documents. After this nobody can reach them "
+        "any more. Make an account first to keep them.",
+        action="/sign-out",
+        verb="Leave them",
+        keep="/library",
+        other=("Make an account", "/sign-up") if services.settings.sign_up else None,
+    )
+
+
+@router.get("/sign-out")
+async def sign_out_page(request: Request, services: ServicesOf, caller: OptionalCaller) -> Response:
+    if caller is None:
+        return back_to("/sign-in")
+    return ask(request, _warning(services) if caller.is_anonymous else QUESTION)
+
+
+@router.post("/sign-out")
+async def sign_out(
+    request: Request, services: ServicesOf, caller: OptionalCaller, confirmed: Annotated[str, Form(max_length=10)] = ""
+) -> Response:
+    if caller and caller.is_anonymous and not confirmed:
+        return ask(request, _warning(services))
+    await accounts.sign_out(request, services, caller)
+    return back_to("/sign-in")

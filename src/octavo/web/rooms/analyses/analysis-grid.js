@@ -1,0 +1,110 @@
+// The grid by keyboard, and what is opened beside it without leaving the page: arrows move, Enter opens, Escape closes
+// and goes back to where one was, r asks the item again.
+
+import { all, one, parse } from "../../shell/js/dom.js";
+import { ask, fetchPiece } from "../../shell/js/ask.js";
+import { wake } from "../../shell/js/live.js";
+import { complain } from "../../shell/js/toast.js";
+
+const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+
+const holder = one("#analysis");
+/** @type {string | null} the id of what opened the side, or where it was in the page */
+let opener = null;
+// What is asked for last is what is shown, whichever answer comes first.
+let asked = 0;
+
+/** One cell is a stop for Tab: where one was, or the first. */
+export function keepOneStop() {
+  const cells = all(".cell", holder);
+  const stop = document.activeElement?.closest(".cell") ?? one(`.cell[tabindex="0"]`, holder) ?? cells[0];
+  for (const cell of cells) cell.tabIndex = cell === stop ? 0 : -1;
+}
+
+/** @param {HTMLElement} cell @param {number[]} step */
+function move(cell, [down, across]) {
+  const rows = all("#an-grid tbody tr").map((row) => [...row.cells].slice(1));
+  const column = cell.closest("td").cellIndex - 1;
+  const row = rows.findIndex((cells) => cells[column]?.contains(cell));
+  let [y, x] = [row + down, column + across];
+  // A part may have no cell of its own; the next one that has is meant.
+  while (rows[y]?.[x] && !one(".cell", rows[y][x])) [y, x] = [y + down, x + across];
+  const next = rows[y]?.[x] && one(".cell", rows[y][x]);
+  if (!next) return;
+  next.focus();
+  keepOneStop();
+}
+
+/** @param {string} address @param {boolean} [remember] */
+export async function openSide(address, remember = true) {
+  const number = ++asked;
+  const side = one("#side", parse(await fetchPiece(address)));
+  if (number !== asked) return;
+  one("#side")?.remove();
+  holder.classList.toggle("with-page", Boolean(side));
+  if (side) holder.append(document.adoptNode(side));
+  if (remember) history.pushState(null, "", address);
+  markOpen();
+  one("#side")?.focus({ preventScroll: innerWidth >= 1200 });
+}
+
+function closeSide() {
+  asked += 1;
+  one("#side").remove();
+  holder.classList.remove("with-page");
+  history.pushState(null, "", holder.dataset.address);
+  markOpen();
+  (document.getElementById(opener ?? "") ?? one(`.cell[tabindex="0"]`, holder))?.focus();
+}
+
+export function markOpen() {
+  const open = one("#side")?.dataset.item;
+  for (const cell of all(".cell", holder)) {
+    if (cell.dataset.item === open) cell.setAttribute("aria-current", "true");
+    else cell.removeAttribute("aria-current");
+  }
+}
+
+/** @param {string} item */
+async function askAgain(item) {
+  const body = new URLSearchParams({ item });
+  wake();
+  await ask(`${holder.dataset.address}/rerun`, { method: "POST", body });
+  one("#announcements").textContent = "It is asked again.";
+}
+
+holder.addEventListener("click", (event) => {
+  const link = /** @type {Element} */ (event.target).closest("a[data-side], a[data-close-side]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  if (link.matches("[data-close-side]")) return closeSide();
+  if (link.id) opener = link.id;
+  openSide(link.href).catch(complain);
+});
+
+holder.addEventListener("submit", (event) => {
+  const item = /** @type {HTMLElement} */ (event.target).dataset.again;
+  if (!item) return;
+  event.preventDefault();
+  askAgain(item).then(() => openSide(`${holder.dataset.address}?item=${item}#side`, false), complain);
+});
+
+holder.addEventListener("keydown", (event) => {
+  const cell = /** @type {Element} */ (event.target).closest(".cell");
+  if (!cell || event.ctrlKey || event.metaKey || event.altKey) return;
+  const step = STEPS[/** @type {keyof typeof STEPS} */ (event.key)];
+  if (step) {
+    event.preventDefault();
+    move(cell, step);
+  } else if (event.key === "r" && !document.cookie.split("; ").includes("octavo_keys=off") && !document.body.hasAttribute("data-read-only")) {
+    event.preventDefault();
+    askAgain(cell.dataset.item).catch(complain);
+  }
+});
+
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented && one("#side") && !one("dialog[open], details.menu[open]")) closeSide();
+});
+addEventListener("popstate", () => openSide(location.href, false).catch(() => location.reload()));
+keepOneStop();
+markOpen();

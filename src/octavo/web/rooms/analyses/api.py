@@ -1,0 +1,226 @@
+"""Analyses: prompts asked of whole documents, however large, and how far that is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from octavo.analyse import analyses, prompts, views
+from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
+from octavo.analyse.prompts import Prompt, PromptVersion, PromptWords
+from octavo.analyse.views import Analysis, ItemView, ResultView, SegmentView
+from octavo.core.pages import Page
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
+
+router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
+
+Prompts = Annotated[list[UUID], Field(min_length=1, max_length=100)]
+
+
+class NewAnalysis(BaseModel):
+    """Without `prompt_ids` all active prompts are asked.
+
+    `mode`: in `sequential` a segment is asked when the one before it has answered, and is told what that said; in
+    `parallel` it is told only if that has happened already. `at_once`: how many are asked at the same time.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    document_id: UUID
+    prompt_ids: Prompts | None = None
+    mode: Mode = "parallel"
+    at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE), WHOLE] = AT_ONCE
+
+
+class WantedPrompts(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    prompt_ids: Prompts | None = None
+
+
+class AskAnew(BaseModel):
+    """One item, all items of a prompt or, without either, everything."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt_id: UUID | None = None
+    item_id: UUID | None = None
+
+
+@router.get("", responses=problems(401, 422))
+async def list_analyses(
+    services: ServicesOf,
+    caller: ReadCaller,
+    document_id: UUID | None = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[Analysis]:
+    """Your analyses, newest first."""
+    async with services.database.connection() as connection:
+        return await views.list_analyses(connection, caller.owner_id, document=document_id, cursor=cursor, limit=limit)
+
+
+@router.post("", status_code=202, responses=problems(400, 401, 403, 404, 409, 422))
+async def start_analysis(services: ServicesOf, caller: WriteCaller, wanted: NewAnalysis) -> Analysis:
+    """Ask prompts of a document whose text is ready."""
+    async with services.database.transaction() as connection:
+        analysis = await analyses.start_analysis(
+            connection,
+            caller.owner_id,
+            wanted.document_id,
+            wanted.prompt_ids,
+            mode=wanted.mode,
+            at_once=wanted.at_once,
+        )
+        return await views.show_analysis(connection, caller.owner_id, analysis)
+
+
+@router.get("/{analysis}", responses=problems(401, 404, 422))
+async def show_analysis(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Analysis:
+    """How far it is and how well it goes."""
+    async with services.database.connection() as connection:
+        return await views.show_analysis(connection, caller.owner_id, analysis)
+
+
+@router.delete("/{analysis}", status_code=204, responses=problems(401, 403, 404, 422))
+async def delete_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> None:
+    """For good, with all answers. The document stays."""
+    async with services.database.transaction() as connection:
+        await analyses.delete_analysis(connection, caller.owner_id, analysis)
+
+
+@router.get("/{analysis}/segments", responses=problems(401, 404, 422))
+async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[SegmentView]:
+    """Which pages were asked together."""
+    async with services.database.connection() as connection:
+        return Page(await views.list_segments(connection, caller.owner_id, analysis), None)
+
+
+@router.get("/{analysis}/items", responses=problems(401, 404, 422))
+async def list_items(
+    services: ServicesOf, caller: ReadCaller, analysis: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[ItemView]:
+    """What each segment said to each prompt, in the order in which they are asked."""
+    async with services.database.connection() as connection:
+        return await views.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
+
+
+@router.get("/{analysis}/results", responses=problems(401, 404, 422))
+async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[ResultView]:
+    """One answer for each prompt, with citations; those that are not `verified` were not found on their page."""
+    async with services.database.connection() as connection:
+        return Page(await views.list_results(connection, caller.owner_id, analysis), None)
+
+
+@router.put("/{analysis}/prompts", responses=problems(400, 401, 403, 404, 409, 422))
+async def change_prompts(services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: WantedPrompts) -> Analysis:
+    """Ask these prompts from now on: only what is new, or says something else by now, is asked."""
+    async with services.database.transaction() as connection:
+        await analyses.change_prompts(connection, caller.owner_id, analysis, wanted.prompt_ids)
+        return await views.show_analysis(connection, caller.owner_id, analysis)
+
+
+@router.post("/{analysis}/rerun", responses=problems(400, 401, 403, 404, 409, 422))
+async def ask_anew(
+    services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: AskAnew | None = None
+) -> Analysis:
+    """Forget what was answered, and ask again."""
+    chosen = wanted or AskAnew()
+    async with services.database.transaction() as connection:
+        await analyses.ask_anew(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
+        return await views.show_analysis(connection, caller.owner_id, analysis)
+
+
+@router.post("/{analysis}/cancel", responses=problems(401, 403, 404, 422))
+async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
+    """Stop at once; what is answered stays."""
+    async with services.database.transaction() as connection:
+        await analyses.stop_analysis(connection, caller.owner_id, analysis)
+        return await views.show_analysis(connection, caller.owner_id, analysis)
+
+
+@router.post("/{analysis}/retry", responses=problems(401, 403, 404, 422))
+async def restart_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
+    """Go on with what failed, was stopped or abandoned."""
+    async with services.database.transaction() as connection:
+        await analyses.restart_analysis(connection, caller.owner_id, analysis)
+        return await views.show_analysis(connection, caller.owner_id, analysis)
+
+
+prompts_router = APIRouter(prefix="/api/v1/prompts", tags=["analyses"])
+
+Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Content = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]
+System = Annotated[str, Field(max_length=20_000, pattern=r"^[^\x00]*$")]
+Order = Annotated[int, Field(ge=0, le=1_000_000), WHOLE]
+
+
+class NewPrompt(BaseModel):
+    """`system` says how to answer; those with a lower `execution_order` are asked first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Title
+    content: Content
+    system: System = ""
+    execution_order: Order = prompts.DEFAULT_ORDER
+    active: StrictBool = True
+
+
+class PromptChange(BaseModel):
+    """What is not given stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Title | None = None
+    content: Content | None = None
+    system: System | None = None
+    execution_order: Order | None = None
+    active: StrictBool | None = None
+
+
+@prompts_router.get("", responses=problems(401))
+async def list_prompts(services: ServicesOf, caller: ReadCaller) -> Page[Prompt]:
+    """In the order in which they are asked. Those that are `built_in` are everybody's."""
+    async with services.database.connection() as connection:
+        return Page(await prompts.list_prompts(connection, caller.owner_id), None)
+
+
+@prompts_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
+async def add_prompt(services: ServicesOf, caller: WriteCaller, wanted: NewPrompt) -> Prompt:
+    async with services.database.transaction() as connection:
+        return await prompts.add_prompt(connection, caller.owner_id, PromptWords(**wanted.model_dump()))
+
+
+@prompts_router.get("/{prompt}", responses=problems(401, 404, 422))
+async def show_prompt(services: ServicesOf, caller: ReadCaller, prompt: UUID) -> Prompt:
+    async with services.database.connection() as connection:
+        return await prompts.show_prompt(connection, caller.owner_id, prompt)
+
+
+@prompts_router.get("/{prompt}/versions", responses=problems(401, 404, 422))
+async def list_versions(services: ServicesOf, caller: ReadCaller, prompt: UUID) -> Page[PromptVersion]:
+    """All that it ever said, newest first."""
+    async with services.database.connection() as connection:
+        return Page(await prompts.list_versions(connection, caller.owner_id, prompt), None)
+
+
+@prompts_router.patch("/{prompt}", responses=problems(400, 401, 403, 404, 409, 422))
+async def change_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID, wanted: PromptChange) -> Prompt:
+    """New words are a new version; analyses keep those that they ran with."""
+    async with services.database.transaction() as connection:
+        words = PromptWords(**wanted.model_dump())
+        return await prompts.change_prompt(connection, caller.owner_id, prompt, words)
+
+
+@prompts_router.delete("/{prompt}", status_code=204, responses=problems(401, 403, 404, 409, 422))
+async def delete_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID) -> None:
+    """Answers to it stay where they are."""
+    async with services.database.transaction() as connection:
+        await prompts.delete_prompt(connection, caller.owner_id, prompt)

@@ -1,0 +1,313 @@
+"""Analyses: which prompts to ask, how far it is as a grid of segments and prompts, and the answers with their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
+
+from octavo.analyse import analyses, views
+from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
+from octavo.analyse.prompts import PromptWords, add_prompt, list_prompts
+from octavo.analyse.views import Analysis, Cell, CitationView, ItemView, ResultView, SegmentView
+from octavo.core.errors import BadInput, NotFound, OctavoError
+from octavo.database import Connection
+from octavo.extract.contract import FoundQuote
+from octavo.library.documents import Filters, list_documents, show_document
+from octavo.library.pictures import is_pictured
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.markdown.render import render_window
+from octavo.web.shell.formats import format_eta
+from octavo.web.shell.forms import Question as Sure
+from octavo.web.shell.forms import ask, done
+from octavo.web.shell.frame import Frame, FrameFor
+from octavo.web.shell.templates import back_to, render
+
+router = APIRouter(include_in_schema=False, prefix="/analyses")
+AnalysesFrame = Annotated[Frame, Depends(FrameFor("analyses"))]
+Question = Annotated[str, Form(max_length=20_000)]
+ROWS, DOCUMENTS, MOST_SEGMENTS, TITLE_CHARACTERS = 50, 100, 400, 60
+# Glyph, word and tone of an analysis, and of a cell of the grid.
+STATUS = {
+    "created": ("clock", "Waiting", ""),
+    "queued": ("clock", "Waiting", ""),
+    "analyzing": ("play", "Processing", "run"),
+    "completed": ("check", "Complete", "ok"),
+    "error": ("error", "Failed", "bad"),
+}
+CELLS = {
+    "planned": ("clock", "Planned", ""),
+    "running": ("play", "Running", "run"),
+    "retrying": ("again", "Tried again", "warn"),
+    "paused": ("pause", "Paused", "warn"),
+    "done": ("check", "Answered", "ok"),
+    "split": ("more", "In services", ""),
+    "failed": ("error", "Failed", "bad"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    segment: SegmentView
+    cells: list[Cell | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result with its answer as HTML that is safe to show."""
+
+    result: ResultView
+    html: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An analysis with all that changes while it goes on."""
+
+    analysis: Analysis
+    results: list[ResultView]
+    rows: list[GridRow]
+    more_rows: int
+
+    def values(self) -> dict[str, object]:
+        """As templates take it."""
+        return {
+            "analysis": self.analysis,
+            "answers": [Answer(one, _as_html(one.content)) for one in self.results],
+            "rows": self.rows,
+            "more_rows": self.more_rows,
+            "eta": format_eta(self.analysis.eta),
+            "unit": _unit(self.analysis),
+            "going": STATUS[self.analysis.status],
+            "cells": CELLS,
+        }
+
+
+@router.get("")
+async def list_page(
+    request: Request,
+    services: ServicesOf,
+    frame: AnalysesFrame,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+) -> Response:
+    async with services.database.connection() as connection:
+        page = await views.list_analyses(connection, frame.caller.owner_id, cursor=cursor, limit=ROWS)
+    more = f"/analyses?cursor={page.next_cursor}" if page.next_cursor else None
+    return render(request, "analyses.html", frame, page=page, more=more, statuses=STATUS)
+
+
+@router.get("/new")
+async def new_page(
+    request: Request, services: ServicesOf, frame: AnalysesFrame, document: UUID | None = None, wrong: str = ""
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        prompts = await list_prompts(connection, owner)
+        if document:
+            documents = [await show_document(connection, owner, document)]
+        else:
+            listed = await list_documents(connection, owner, Filters(status="completed"), limit=DOCUMENTS)
+            documents = [one for one in listed.items if one.text_ready]
+    chosen = {
+        "prompts": prompts,
+        "documents": documents,
+        "at_once": AT_ONCE,
+        "most": MOST_AT_ONCE,
+        "wrong": wrong[:200],
+    }
+    return render(request, "analysis_new.html", frame, 200, **chosen)
+
+
+@router.post("")
+async def start(
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: Annotated[UUID, Form()],
+    prompt: Annotated[list[UUID] | None, Form(max_length=100)] = None,
+    question: Question = "",
+    mode: Annotated[Mode, Form()] = "parallel",
+    at_once: Annotated[int, Form(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
+) -> Response:
+    """A question that is typed becomes a prompt, which is asked later only when it is chosen."""
+    chosen, owner = list(prompt or ()), caller.owner_id
+    async with services.database.transaction() as connection:
+        if asked := question.replace("\0", "").strip():
+            title = " ".join(asked.split())[:TITLE_CHARACTERS]
+            words = PromptWords(title=title, content=asked, active=False)
+            chosen.append((await add_prompt(connection, owner, words)).id)
+        if not chosen:
+            return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt%2C+or+ask+something.")
+        made = await analyses.start_analysis(connection, owner, document, chosen, mode=mode, at_once=at_once)
+    return back_to(f"/analyses/{made}")
+
+
+@router.get("/{analysis}")
+async def show_page(
+    request: Request,
+    services: ServicesOf,
+    frame: AnalysesFrame,
+    analysis: UUID,
+    page: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+    item: UUID | None = None,
+    prompt: UUID | None = None,
+    cited: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+) -> Response:
+    """`item` is opened beside the answers, or the page that a citation of the item or of the prompt names."""
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        shown = await _load(connection, owner, analysis)
+    opened = Opened(page, item, prompt, cited)
+    side = await open_side(services, owner, analysis, shown.analysis.document_id, shown.results, opened)
+    answer = _as_html(side.item.content) if side and side.item else ""
+    return render(request, "analysis.html", frame, 200, **shown.values(), side=side, answer=answer)
+
+
+@router.get("/{analysis}/pieces")
+async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
+    """What changes while it goes on."""
+    async with services.database.connection() as connection:
+        shown = await _load(connection, frame.caller.owner_id, analysis)
+    return render(request, "analysis_pieces.html", frame, 200, **shown.values())
+
+
+@router.post("/{analysis}/cancel")
+async def cancel(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await analyses.stop_analysis(connection, caller.owner_id, analysis)
+    return back_to(f"/analyses/{analysis}")
+
+
+@router.post("/{analysis}/retry")
+async def retry(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await analyses.restart_analysis(connection, caller.owner_id, analysis)
+    return back_to(f"/analyses/{analysis}")
+
+
+@router.get("/{analysis}/rerun")
+async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
+    async with services.database.connection() as connection:
+        shown = await views.show_analysis(connection, frame.caller.owner_id, analysis)
+    question = Sure(
+        title=f"Ask all {shown.items.total:,} again?",
+        text="What was answered is forgotten, and every part is asked anew. What models take for it is paid again.",
+        action=f"/analyses/{analysis}/rerun",
+        verb="Ask all again",
+        keep=f"/analyses/{analysis}",
+        fields=[("everything", "true")],
+    )
+    return ask(request, question, frame)
+
+
+@router.post("/{analysis}/rerun")
+async def rerun(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    analysis: UUID,
+    item: Annotated[UUID | None, Form()] = None,
+    prompt: Annotated[UUID | None, Form()] = None,
+    *,
+    everything: Annotated[bool, Form()] = False,
+) -> Response:
+    if item is None and prompt is None and not everything:
+        raise BadInput("Say what to ask again.")
+    async with services.database.transaction() as connection:
+        await analyses.ask_anew(connection, caller.owner_id, analysis, prompt=prompt, item=item)
+    return done(request, f"/analyses/{analysis}")
+
+
+async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Shown:
+    shown = await views.show_analysis(connection, owner, analysis)
+    results = await views.list_results(connection, owner, analysis)
+    segments = await views.list_segments(connection, owner, analysis)
+    cells = await views.list_cells(connection, owner, analysis)
+    rows = [GridRow(one, [cells.get((one.id, r.prompt_id)) for r in results]) for one in segments[:MOST_SEGMENTS]]
+    return Shown(shown, results, rows, len(segments) - len(rows))
+
+
+def _as_html(content: str | None) -> str:
+    """Words of a model are a document's like any other."""
+    return "".join(block.html for block in render_window(content)) if content else ""
+
+
+def _unit(analysis: Analysis) -> str:
+    return "passage" if analysis.unit == "passages" else "p."
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What the address names; what is not there is left out. `cited` counts from 0."""
+
+    page: int | None = None
+    item: UUID | None = None
+    prompt: UUID | None = None
+    cited: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """`found` is where the quote stands on the page; None where nobody can tell."""
+
+    item: ItemView | None
+    page: int | None
+    citation: CitationView | None
+    found: FoundQuote | None
+    has_picture: bool
+
+    @property
+    def height(self) -> int:
+        """Of a picture that is 800 across; the usual shape of paper where nothing else is known."""
+        return round(800 * self.found.height / self.found.width) if self.found else 1035
+
+    @property
+    def words(self) -> str | None:
+        """What is said where there is no box."""
+        if not self.citation or (self.found and self.found.boxes):
+            return None
+        if not self.citation.verified:
+            return "Unverified: these words were not found on this page."
+        return "The words are in the text of this page, but where they stand on the picture is not known."
+
+
+async def open_side(
+    services: Services, owner: UUID, analysis: UUID, document: UUID, results: Sequence[ResultView], opened: Opened
+) -> Side | None:
+    async with services.database.connection() as connection:
+        item = await _item(connection, owner, analysis, opened.item) if opened.item else None
+        citation = _citation(item, results, opened)
+        page = citation.page if citation else opened.page
+        if page is None:
+            return Side(item, None, None, None, has_picture=False) if item else None
+        has_picture = is_pictured(await show_document(connection, owner, document))
+    found = await _find(services, owner, document, citation) if citation and has_picture else None
+    return Side(item, page, citation, found, has_picture)
+
+
+async def _item(connection: Connection, owner: UUID, analysis: UUID, item: UUID) -> ItemView | None:
+    try:
+        return await views.show_item(connection, owner, analysis, item)
+    except NotFound:
+        return None
+
+
+def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Opened) -> CitationView | None:
+    if opened.cited is None:
+        return None
+    result = next((one for one in results if one.prompt_id == opened.prompt), None)
+    cited = item.citations if item else result.citations if result else []
+    return cited[opened.cited] if opened.cited < len(cited) else None
+
+
+async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> FoundQuote | None:
+    """Looked for only where it is known to stand; a file that cannot be read any more keeps nobody from the page."""
+    if not citation.verified:
+        return None
+    try:
+        return await services.pictures.find_quote(owner, document, citation.page, citation.quote)
+    except OctavoError:
+        return None

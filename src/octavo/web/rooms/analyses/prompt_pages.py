@@ -1,0 +1,188 @@
+"""The library of prompts: what an analysis asks, all that each ever said, and which are asked without being chosen."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Request, Response
+from pydantic import BaseModel, Field
+
+from octavo.analyse import prompts
+from octavo.analyse.errors import BuiltInPrompt
+from octavo.analyse.prompts import DEFAULT_ORDER, Prompt, PromptVersion, PromptWords
+from octavo.core.errors import BadInput, NotFound
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.rooms.analyses.api import NewPrompt
+from octavo.web.shell.forms import Question, ask, read_form
+from octavo.web.shell.frame import Frame
+from octavo.web.shell.settings import SettingsFrame, show
+from octavo.web.shell.templates import back_to
+
+router = APIRouter(include_in_schema=False, prefix="/settings/prompts")
+Line = Annotated[str, Field(max_length=2000)]
+Text = Annotated[str, Field(max_length=40_000)]
+WRONG = {
+    "title": "Give it a title of at most 200 characters.",
+    "content": "Say what to ask, in at most 20,000 characters.",
+    "system": "At most 20,000 characters.",
+    "execution_order": "A whole number from 0 to 1,000,000.",
+}
+
+
+class Given(BaseModel):
+    """What is in the form, right or wrong."""
+
+    title: Line = ""
+    content: Text = ""
+    system: Text = ""
+    execution_order: Line = str(DEFAULT_ORDER)
+
+
+Filled = Annotated[Given, Form()]
+
+
+@router.get("")
+async def list_page(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    async with services.database.connection() as connection:
+        found = await prompts.list_prompts(connection, frame.caller.owner_id)
+    used = [one for one in found if one.active]
+    retired = [one for one in found if not one.active]
+    return show(request, "prompts", frame, said=said, used=used, retired=retired)
+
+
+@router.get("/new")
+async def new_page(request: Request, services: ServicesOf, frame: SettingsFrame, like: UUID | None = None) -> Response:
+    """Empty, or with the words of another prompt."""
+    given = Given()
+    if like:
+        async with services.database.connection() as connection:
+            given = _as_given(await prompts.show_prompt(connection, frame.caller.owner_id, like))
+    return _form(request, frame, None, given)
+
+
+@router.post("")
+async def add(
+    request: Request, services: ServicesOf, frame: SettingsFrame, caller: WriteCaller, given: Filled
+) -> Response:
+    wanted, wrong = _read(given)
+    if wanted is None:
+        return _form(request, frame, None, given, 422, wrong=wrong)
+    try:
+        async with services.database.transaction() as connection:
+            made = await prompts.add_prompt(connection, caller.owner_id, wanted)
+    except BadInput as error:
+        return _form(request, frame, None, given, error.status, wrong={"title": error.line})
+    return back_to(f"/settings/prompts/{made.id}?said=prompt")
+
+
+@router.get("/{prompt}")
+async def show_page(
+    request: Request, services: ServicesOf, frame: SettingsFrame, prompt: UUID, said: str = ""
+) -> Response:
+    """Its words to edit, and what it said before."""
+    found, versions = await _load(services, frame, prompt)
+    return _form(request, frame, found, _as_given(found), said=said, versions=versions)
+
+
+@router.post("/{prompt}")
+async def change(
+    request: Request, services: ServicesOf, frame: SettingsFrame, caller: WriteCaller, prompt: UUID, given: Filled
+) -> Response:
+    """New words are a new version; what was asked before keeps its own."""
+    wanted, wrong = _read(given)
+    if wanted is None:
+        found, versions = await _load(services, frame, prompt)
+        return _form(request, frame, found, given, 422, wrong=wrong, versions=versions)
+    async with services.database.transaction() as connection:
+        await prompts.change_prompt(connection, caller.owner_id, prompt, wanted)
+    return back_to(f"/settings/prompts/{prompt}?said=prompt")
+
+
+@router.post("/{prompt}/use")
+async def use_version(
+    services: ServicesOf, caller: WriteCaller, prompt: UUID, version: Annotated[int, Form(ge=1)]
+) -> Response:
+    """An earlier version's words again, as the newest version."""
+    async with services.database.transaction() as connection:
+        versions = await prompts.list_versions(connection, caller.owner_id, prompt)
+        chosen = next((one for one in versions if one.version == version), None)
+        if chosen is None:
+            raise NotFound
+        words = PromptWords(title=chosen.title, content=chosen.content, system=chosen.system)
+        await prompts.change_prompt(connection, caller.owner_id, prompt, words)
+    return back_to(f"/settings/prompts/{prompt}?said=prompt")
+
+
+@router.post("/{prompt}/retire")
+async def retire(services: ServicesOf, caller: WriteCaller, prompt: UUID) -> Response:
+    return await _switch(services, caller, prompt, active=False)
+
+
+@router.post("/{prompt}/resume")
+async def resume(services: ServicesOf, caller: WriteCaller, prompt: UUID) -> Response:
+    return await _switch(services, caller, prompt, active=True)
+
+
+async def _switch(services: ServicesOf, caller: WriteCaller, prompt: UUID, *, active: bool) -> Response:
+    async with services.database.transaction() as connection:
+        await prompts.change_prompt(connection, caller.owner_id, prompt, PromptWords(active=active))
+    return back_to(f"/settings/prompts?said={'used' if active else 'retired'}")
+
+
+@router.get("/{prompt}/delete")
+async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsFrame, prompt: UUID) -> Response:
+    found, versions = await _load(services, frame, prompt)
+    if found.built_in:
+        raise BuiltInPrompt
+    number = f"All {len(versions)} versions go with it. " if len(versions) > 1 else ""
+    question = Question(
+        title=f"Delete “{found.title}”?",
+        text=f"{number}Answers that were given to it stay where they are.",
+        action=f"/settings/prompts/{prompt}/delete",
+        verb="Delete",
+        keep=f"/settings/prompts/{prompt}",
+    )
+    return ask(request, question, frame)
+
+
+@router.post("/{prompt}/delete")
+async def delete(services: ServicesOf, caller: WriteCaller, prompt: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await prompts.delete_prompt(connection, caller.owner_id, prompt)
+    return back_to("/settings/prompts?said=gone")
+
+
+async def _load(services: ServicesOf, frame: Frame, prompt: UUID) -> tuple[Prompt, list[PromptVersion]]:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        found = await prompts.show_prompt(connection, owner, prompt)
+        return found, await prompts.list_versions(connection, owner, prompt)
+
+
+def _form(
+    request: Request,
+    frame: Frame,
+    prompt: Prompt | None,
+    given: Given,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401 - what the template takes
+) -> Response:
+    return show(request, "prompts", frame, status, prompt=prompt, given=given, **values)
+
+
+def _as_given(prompt: Prompt) -> Given:
+    order = str(prompt.execution_order)
+    return Given(title=prompt.title, content=prompt.content, system=prompt.system, execution_order=order)
+
+
+def _read(given: Given) -> tuple[PromptWords | None, dict[str, str]]:
+    """Checked by what the API checks with. Lines end as the database keeps them, so that nothing counts as changed."""
+    words: dict[str, Any] = {name: text.replace("\r\n", "\n").strip() for name, text in given.model_dump().items()}
+    order = words["execution_order"] or str(DEFAULT_ORDER)
+    words["execution_order"] = int(order) if order.isascii() and order.isdecimal() else -1
+    wanted, wrong = read_form(NewPrompt, words, WRONG)
+    if wanted is None:
+        return None, wrong
+    return PromptWords(wanted.title, wanted.content, wanted.system, wanted.execution_order), {}

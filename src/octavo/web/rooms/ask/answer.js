@@ -1,0 +1,111 @@
+// Sends the question of the ask page and shows the answer as it comes; without this the form does it with a whole page.
+
+import { icon, make, one } from "../../shell/js/dom.js";
+
+const form = one("#asking");
+const place = one("#answer");
+/** @type {AbortController | null} */
+let running = null;
+
+form?.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
+  event.preventDefault();
+  running?.abort(); // who asks anew does not wait, or pay, for the old answer
+  running = new AbortController();
+  const fields = new FormData(form);
+  const chosen = fields.getAll("document");
+  ask({ question: fields.get("question"), ...(chosen.length ? { document_ids: chosen } : {}) }, running.signal);
+});
+
+/** @param {object} wanted @param {AbortSignal} signal */
+async function ask(wanted, signal) {
+  const shown = new Shown();
+  try {
+    const headers = { "content-type": "application/json", accept: "text/event-stream" };
+    const answer = await fetch("/api/v1/ask", { method: "POST", headers, body: JSON.stringify(wanted), signal });
+    if (!answer.ok || !answer.body) return shown.fail((await answer.json()).detail);
+    for await (const [name, data] of read(answer.body)) {
+      if (name === "text") shown.say(data);
+      else if (name === "citations") shown.cite(data);
+      else if (name === "error") shown.fail(data.detail);
+    }
+  } catch (error) {
+    if (!signal.aborted) shown.fail("The answer broke off. Ask again.");
+  } finally {
+    if (!signal.aborted) shown.end();
+  }
+}
+
+/** Server-sent events, one by one. @param {ReadableStream<Uint8Array>} body @returns {AsyncGenerator<[string, any]>} */
+async function* read(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let held = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (held + value).split("\n\n");
+    held = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const [, name] = /^event: (.*)$/m.exec(block) ?? [];
+      const [, data] = /^data: (.*)$/m.exec(block) ?? [];
+      if (name && data) yield [name, JSON.parse(data)];
+    }
+  }
+}
+
+class Shown {
+  constructor() {
+    this.said = make("div", { class: "said" });
+    /** @type {{ line: HTMLElement, numbers: number[], verified: boolean }[]} */
+    this.lines = [];
+    one("#before")?.remove();
+    place.hidden = false;
+    place.setAttribute("aria-busy", "true");
+    place.replaceChildren(this.said);
+  }
+
+  /** @param {{ text: string, citations: number[], verified: boolean }} data */
+  say({ text, citations, verified }) {
+    const words = text.replace(/(\s*\[\d+\??\])+\s*$/, "").trim();
+    const line = make("p", { dir: "auto" }, words);
+    this.lines.push({ line, numbers: citations, verified });
+    this.said.append(line);
+  }
+
+  /** @param {{ citations: any[], found: boolean, made_by: string }} data */
+  cite({ citations, found, made_by: by }) {
+    for (const { line, numbers, verified } of this.lines) {
+      for (const number of numbers) line.append(" ", chip(citations[number - 1]));
+      if (found && !verified) line.append(" ", make("span", { class: "chip warn" }, icon("warning"), "Not verified"));
+    }
+    if (!citations.length) return;
+    const made = by === "local" ? "Sentences of your documents, found here, offline." : `Written by ${by} from the passages above. Check what matters.`;
+    place.append(make("h2", {}, "Sources"), make("ol", { class: "sources" }, ...citations.map(source)), make("p", { class: "quiet small made" }, made));
+  }
+
+  /** @param {string} why */
+  fail(why) {
+    place.append(make("p", { class: "note bad", role: "alert" }, icon("error"), make("span", {}, why)));
+  }
+
+  end() {
+    place.removeAttribute("aria-busy");
+  }
+}
+
+/** @param {any} cited */
+const address = (cited) => `/documents/${cited.document_id}?c=${cited.chunk_id}#c-${cited.chunk_id}`;
+
+/** @param {any} cited */
+function chip(cited) {
+  const label = `${cited.page ? `p. ${cited.page}` : cited.number}${cited.verified ? "" : "?"}`;
+  const title = `${cited.title}${cited.verified ? "" : ", not verified"}`;
+  return make("a", { class: `cite${cited.verified ? "" : " doubted"}`, href: address(cited), title }, label);
+}
+
+/** @param {any} cited */
+function source(cited) {
+  const where = make("span", { class: "where small quiet" }, make("span", { class: "cut", dir: "auto" }, cited.title));
+  if (cited.page) where.append(make("span", { class: "numbers" }, `p. ${cited.page}`));
+  if (!cited.verified) where.append(make("span", {}, "Not found in the text, letter by letter"));
+  return make("li", {}, make("a", { class: "hit", href: address(cited) }, make("span", { class: "snippet", dir: "auto" }, cited.quote), where));
+}

@@ -1,0 +1,144 @@
+"""Questions to an owner's documents, answered with what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from octavo.ask import Answer, Asking, answer, find_passages, with_marks
+from octavo.core.errors import OctavoError
+from octavo.web.context.callers import ReadCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import ConcurrencyLimit
+from octavo.web.http.parameters import problems
+from octavo.web.live.stream import HEADERS, HEARTBEAT, first_of, send_body, wait_for_leaving
+
+router = APIRouter(prefix="/api/v1", tags=["search"])
+MOST_CHARACTERS = 1000
+MOST_CHOSEN = 100
+# Models answer in parallel; beyond this, questions wait.
+PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS = 8, 40, 5.0
+_CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
+# Any text with something in it.
+Question = Annotated[str, Field(max_length=MOST_CHARACTERS, pattern=rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$")]
+EVENT = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"enum": ["text", "citations", "done", "error"]},
+        "data": {"type": "string", "description": "JSON."},
+    },
+}
+STREAM = {
+    200: {
+        "description": "`text` for each statement, `citations` once, then `done`; or `error`.",
+        "content": {"text/event-stream": {"schema": EVENT}},
+    }
+}
+
+
+HEARTBEAT_SECONDS = 15.0
+
+
+async def tell(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes]:
+    """Statements, then their citations, then the end; what goes wrong meanwhile is told as the last event."""
+    try:
+        answer = await make()
+    except OctavoError as error:
+        problem = {"status": error.status, "code": error.code, "title": error.title, "detail": error.detail}
+        yield frame("error", problem)
+        return
+    for said in answer.statements:
+        text = f"{with_marks(said, answer.citations)}\n"
+        yield frame("text", {"text": text, "citations": said.citations, "verified": said.verified})
+    rest = {"found": answer.found, "made_by": answer.made_by, "cost_usd": answer.cost_usd}
+    yield frame("citations", {"citations": [asdict(one) for one in answer.citations], **rest})
+    yield frame("done", {})
+
+
+def frame(name: str, data: dict[str, Any]) -> bytes:
+    """One server-sent event; JSON has no line breaks of its own."""
+    return f"event: {name}\ndata: {json.dumps(data, default=str)}\n\n".encode()
+
+
+class AnswerStream(Response):
+    """Sends until all is said or the caller leaves; then what is being asked of a model is given up at once."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncGenerator[bytes]) -> None:
+        super().__init__(headers=HEADERS)
+        del self.headers["content-length"]
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        leaving = asyncio.create_task(wait_for_leaving(receive))
+        try:
+            await first_of(leaving, self._send_all(send))
+            if not leaving.done():
+                await send_body(send, b"", more=False)
+        finally:
+            leaving.cancel()
+
+    async def _send_all(self, send: Send) -> None:
+        """With a sign of life while a model thinks."""
+        async with aclosing(self._events) as events:
+            while True:
+                coming = asyncio.ensure_future(anext(events, b""))
+                try:
+                    while not (await asyncio.wait([coming], timeout=HEARTBEAT_SECONDS))[0]:
+                        await send_body(send, HEARTBEAT)
+                    event = coming.result()
+                finally:
+                    coming.cancel()
+                    await asyncio.wait([coming])
+                if not event:
+                    return
+                await send_body(send, event)
+
+
+class AskRequest(BaseModel):
+    """`document_ids`: only these are asked; without them, all."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Question
+    document_ids: Annotated[list[UUID], Field(min_length=1, max_length=MOST_CHOSEN)] | None = None
+
+
+@router.post("/ask", responses={**problems(401, 404, 422, 429), **STREAM}, response_class=Response)
+async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
+    """Have a question answered from your documents, as server-sent events.
+
+    Each `text` event is a statement: its text with the numbers of its citations. The `citations` event lists these with
+    document, passage, page and quote; `verified` says whether the quote stands there, letter by letter. The answer is
+    made as a whole and sent statement by statement. Without a model it consists of sentences of the documents.
+    """
+    gateway = services.models.gateway
+    asking = await find_passages(
+        services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ()
+    )
+    return AnswerStream(tell(partial(answer_in_turn, services, asking)))
+
+
+def answer_limit(_: Services) -> ConcurrencyLimit:
+    return ConcurrencyLimit(PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS)
+
+
+async def answer_in_turn(services: Services, asking: Asking) -> Answer:
+    """A few at once: without a model it takes this machine's processor for a moment."""
+    async with services.shared(answer_limit).take():
+        return await answer(services.models.gateway, asking)

@@ -1,0 +1,91 @@
+"""The page to ask on: a question, the documents that it is asked of, and an answer whose citations open the text."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
+
+from octavo.ask import Answer, Citation, find_passages
+from octavo.core.errors import OctavoError
+from octavo.library.documents import Document, find_documents, list_documents
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.rooms.ask.api import MOST_CHARACTERS, MOST_CHOSEN, answer_in_turn
+from octavo.web.shell.frame import Frame, FrameFor
+from octavo.web.shell.templates import render
+
+router = APIRouter(include_in_schema=False)
+AskFrame = Annotated[Frame, Depends(FrameFor("ask"))]
+OFFERED = 30
+Written = Annotated[str, Form(max_length=MOST_CHARACTERS)]
+
+
+@router.get("/ask")
+async def ask_page(
+    request: Request,
+    services: ServicesOf,
+    frame: AskFrame,
+    document: Annotated[list[UUID] | None, Query(max_length=MOST_CHOSEN)] = None,
+) -> Response:
+    """With the documents chosen that the address names."""
+    return await _render(request, services, frame, "", document or [])
+
+
+@router.post("/ask")
+async def ask(
+    request: Request,
+    services: ServicesOf,
+    frame: AskFrame,
+    question: Written = "",
+    document: Annotated[list[UUID] | None, Form(max_length=MOST_CHOSEN)] = None,
+) -> Response:
+    """Without a script the answer is a page of its own; a form that is sent, because an answer may cost money."""
+    chosen = document or []
+    try:
+        asking = await find_passages(
+            services.database, services.models.gateway, frame.caller.owner_id, question.replace("\x00", " "), chosen
+        )
+        answer = await answer_in_turn(services, asking)
+    except OctavoError as error:
+        return await _render(request, services, frame, question, chosen, wrong=error)
+    return await _render(request, services, frame, question, chosen, answer=answer)
+
+
+async def _render(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    question: str,
+    chosen: list[UUID],
+    *,
+    answer: Answer | None = None,
+    wrong: OctavoError | None = None,
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        named = await find_documents(connection, owner, chosen) if chosen else []
+        newest = (await list_documents(connection, owner, limit=OFFERED)).items
+    return render(
+        request,
+        "ask.html",
+        frame,
+        wrong.status if wrong else 200,
+        question=question,
+        chosen=[one.id for one in named],
+        offered=_offer(named, newest),
+        answer=answer,
+        wrong=wrong.line if wrong else None,
+        address_of=address_of,
+    )
+
+
+def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
+    """Those that are chosen, then the newest that can be read."""
+    known = {one.id for one in named}
+    return [*named, *(one for one in newest if one.text_ready and one.id not in known)]
+
+
+def address_of(cited: Citation) -> str:
+    """Opens the text at the passage."""
+    return f"/documents/{cited.document_id}?c={cited.chunk_id}#c-{cited.chunk_id}"

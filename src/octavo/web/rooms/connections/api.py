@@ -1,0 +1,141 @@
+"""What documents have to do with each other: the list of one, verdicts, weights, the map, and comparing anew."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from octavo.connect.connections import (
+    Connection,
+    ConnectionFilter,
+    Decision,
+    Weights,
+    decide,
+    list_connections,
+    read_weights,
+    set_weights,
+)
+from octavo.connect.engine_types import Engine, Status
+from octavo.connect.map import ConnectionMap, MapFilter, load_map
+from octavo.connect.rebuild import rebuild
+from octavo.core.pages import Page
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.library.documents import show_document
+from octavo.owners import Caller
+from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
+
+router = APIRouter(prefix="/api/v1", tags=["connections"])
+Weight = Annotated[int, Field(ge=0, le=100), WHOLE]
+
+
+class WeightsRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    semantic_similarity: Weight
+    contradiction_detection: Weight
+    thematic_bridge: Weight
+
+
+class RebuildRequest(BaseModel):
+    """Without ids all of your documents are compared anew."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    document_ids: Annotated[list[UUID], Field(min_length=1, max_length=500)] | None = None
+
+
+class RebuildAnswer(BaseModel):
+    """The jobs that compare them, one for each document."""
+
+    jobs: list[UUID]
+
+
+@router.get("/documents/{document}/connections", responses=problems(400, 401, 404, 422))
+async def connections(
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: UUID,
+    engine: Engine | None = None,
+    status: Status | None = None,
+    chunk_id: UUID | None = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[Connection]:
+    """What a document agrees with, contradicts and is bridged to; the most important first, as you weigh the engines.
+
+    Dismissed ones are listed only when they are asked for.
+    """
+    async with services.database.connection() as connection:
+        await show_document(connection, caller.owner_id, document)
+        wanted = ConnectionFilter(engine, status, chunk_id)
+        return await list_connections(connection, caller.owner_id, document, wanted, cursor=cursor, limit=limit)
+
+
+@router.post("/connections/{connection_id}/confirm", responses=problems(401, 403, 404, 422))
+async def confirm(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
+    """It is so. Remembered by what both sides say, over all re-runs."""
+    return await _decide(services, caller, connection_id, Decision.CONFIRM)
+
+
+@router.post("/connections/{connection_id}/dismiss", responses=problems(401, 403, 404, 422))
+async def dismiss(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
+    """It is not so, or not of interest. Remembered by what both sides say, over all re-runs."""
+    return await _decide(services, caller, connection_id, Decision.DISMISS)
+
+
+@router.post("/connections/{connection_id}/undo", responses=problems(401, 403, 404, 422))
+async def undo(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
+    """Take a verdict back."""
+    return await _decide(services, caller, connection_id, Decision.UNDO)
+
+
+async def _decide(services: Services, caller: Caller, connection_id: UUID, decision: Decision) -> Connection:
+    async with services.database.transaction() as connection:
+        return await decide(connection, caller.owner_id, connection_id, decision)
+
+
+@router.get("/connections/weights", responses=problems(401))
+async def weights(services: ServicesOf, caller: ReadCaller) -> Weights:
+    """How much each engine matters to you, from 0 to 100."""
+    async with services.database.connection() as connection:
+        return await read_weights(connection, caller.owner_id)
+
+
+@router.put("/connections/weights", responses=problems(400, 401, 403, 422))
+async def weigh(services: ServicesOf, caller: WriteCaller, wanted: WeightsRequest) -> Weights:
+    """Lists are in the new order from now on."""
+    async with services.database.transaction() as connection:
+        chosen = Weights(**wanted.model_dump())
+        await set_weights(connection, caller.owner_id, chosen)
+        return Weights(**asdict(chosen))
+
+
+@router.get("/connections/map", responses=problems(401, 404, 422))
+async def connections_map(
+    services: ServicesOf,
+    caller: ReadCaller,
+    focus: UUID | None = None,
+    engine: Engine | None = None,
+    least: Annotated[float, Query(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0,
+) -> ConnectionMap:
+    """Your documents as nodes with their places, and what connects them: the sixty that are connected most strongly."""
+    async with services.database.connection() as connection:
+        if focus is not None:
+            await show_document(connection, caller.owner_id, focus)
+        return await load_map(connection, caller.owner_id, MapFilter(focus, engine, least))
+
+
+@router.post("/connections/rebuild", status_code=202, responses=problems(400, 401, 403, 404, 422))
+async def rebuild_connections(
+    services: ServicesOf, caller: WriteCaller, wanted: RebuildRequest | None = None
+) -> RebuildAnswer:
+    """Compare documents anew. Verdicts stay, and what models said before is not paid for again."""
+    async with services.database.transaction() as connection:
+        chosen = wanted.document_ids if wanted else None
+        return RebuildAnswer(jobs=await rebuild(connection, caller.owner_id, chosen))

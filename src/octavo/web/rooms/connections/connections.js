@@ -1,0 +1,58 @@
+// The map by keyboard: one stop for Tab, arrows go to the next document in that direction. The slider needs no button.
+
+import { all, one } from "../../shell/js/dom.js";
+
+const STEPS_MS = 300;
+const STEPS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+
+/** @type {SVGAElement[]} */
+const dots = all("#map .dot");
+
+/** @param {SVGAElement} dot */
+function place(dot) {
+  const circle = one("circle", dot);
+  return [circle.cx.baseVal.value, circle.cy.baseVal.value];
+}
+
+/** The nearest one in a direction; what lies aside counts as farther. @param {SVGAElement} from @param {number[]} step */
+function next(from, [dx, dy]) {
+  const [x, y] = place(from);
+  let [best, least] = [from, Infinity];
+  for (const dot of dots) {
+    const [toX, toY] = place(dot);
+    const ahead = (toX - x) * dx + (toY - y) * dy;
+    const aside = Math.abs((toX - x) * dy) + Math.abs((toY - y) * dx);
+    if (ahead > 0 && ahead + 2 * aside < least) [best, least] = [dot, ahead + 2 * aside];
+  }
+  return best;
+}
+
+/** @param {SVGAElement} dot */
+function choose(dot) {
+  for (const each of dots) each.setAttribute("tabindex", each === dot ? "0" : "-1");
+  dot.focus();
+}
+
+for (const [at, dot] of dots.entries()) {
+  dot.setAttribute("tabindex", at ? "-1" : "0");
+  dot.addEventListener("keydown", (event) => {
+    const step = STEPS[/** @type {keyof typeof STEPS} */ (event.key)];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    choose(next(dot, step));
+  });
+}
+
+const form = one("[data-least]");
+one("button", form).hidden = true;
+form.addEventListener("input", (/** @type {Event} */ { target }) => (one("output", form).value = Number(/** @type {any} */ (target).value).toFixed(2)));
+// Arrow keys change it step by step: all of them are waited for, and the slider has the focus again on the next page.
+form.action += `#${one("input[type=range]", form).id}`;
+let timer = 0;
+form.addEventListener("change", () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => form.requestSubmit(), STEPS_MS);
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented && !one("dialog[open], details.menu[open]")) one("[data-close-pair]")?.click();
+});

@@ -1,0 +1,155 @@
+"""The map of connections: documents as dots, what connects them as lines, and the same as a list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from octavo.connect.connections import (
+    DEFAULT_WEIGHTS,
+    Connection,
+    ConnectionFilter,
+    Decision,
+    Weights,
+    decide,
+    list_connections,
+    read_weights,
+    set_weights,
+)
+from octavo.connect.engine_types import Engine
+from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, load_map
+from octavo.connect.map_drawing import draw
+from octavo.core.errors import NotFound
+from octavo.database import Connection as Database
+from octavo.library.documents import Document, show_document
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.shell.forms import Back, done
+from octavo.web.shell.frame import Frame, FrameFor
+from octavo.web.shell.settings import SettingsFrame, show
+from octavo.web.shell.templates import render
+
+router = APIRouter(include_in_schema=False)
+MapFrame = Annotated[Frame, Depends(FrameFor("connections"))]
+MOST_OF_PAIR = 20
+Weight = Annotated[int, Form(ge=0, le=100)]
+# Glyph, name, name of many and colour of what each engine finds.
+ENGINES: dict[Engine, tuple[str, str, str, str]] = {
+    Engine.SIMILARITY: ("≈", "Similar", "Similar", "similar"),
+    Engine.CONTRADICTION: ("≠", "Contradiction", "Contradictions", "contra"),
+    Engine.BRIDGE: ("⌒", "Bridge", "Bridges", "bridge"),
+}
+
+
+class Asked(BaseModel):
+    """What the address asks for; an empty field is none. `one` and `other` are documents whose quotes are shown."""
+
+    focus: UUID | Literal[""] = ""
+    engine: Engine | Literal[""] = ""
+    least: Annotated[float, Field(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0
+    view: Literal["", "list"] = ""
+    one: UUID | Literal[""] = ""
+    other: UUID | Literal[""] = ""
+
+    @property
+    def narrowed(self) -> bool:
+        return bool(self.focus or self.engine or self.least)
+
+    def address(self, **changed: object) -> str:
+        """This page with something else chosen; a pair stays open only where it is named."""
+        kept = {"focus": self.focus, "engine": self.engine, "min": self.least or "", "view": self.view}
+        query = {name: str(value) for name, value in {**kept, **changed}.items() if value}
+        return f"/connections?{urlencode(query)}" if query else "/connections"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    one: Document
+    other: Document
+    items: list[Connection]
+
+    @property
+    def counts(self) -> Counter[Engine]:
+        return Counter(item.engine for item in self.items)
+
+
+@router.get("/connections")
+async def map_page(
+    request: Request, services: ServicesOf, frame: MapFrame, asked: Annotated[Asked, Query()]
+) -> Response:
+    """Filters, form and the pair that is looked at are in the address."""
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        focus = await show_document(connection, owner, asked.focus) if asked.focus else None
+        view = MapFilter(asked.focus or None, asked.engine or None, asked.least)
+        drawn = await load_map(connection, owner, view)
+        pair = await _pair(connection, owner, asked) if asked.one and asked.other else None
+    return render(
+        request,
+        "connections.html",
+        frame,
+        asked=asked,
+        focus=focus,
+        drawing=draw(drawn),
+        pair=pair,
+        engines=ENGINES,
+        size=(int(WIDTH), int(HEIGHT)),
+        is_full=len(drawn.nodes) >= MOST_NODES,
+    )
+
+
+async def _pair(connection: Database, owner: UUID, asked: Asked) -> Pair | None:
+    """What connects two documents; none when one of them is gone."""
+    if not (asked.one and asked.other):
+        return None
+    try:
+        one = await show_document(connection, owner, asked.one)
+        other = await show_document(connection, owner, asked.other)
+    except NotFound:
+        return None
+    wanted = ConnectionFilter(engine=asked.engine or None, other=other.id)
+    found = await list_connections(connection, owner, one.id, wanted, limit=MOST_OF_PAIR)
+    return Pair(one, other, found.items)
+
+
+@router.get("/settings/weights")
+async def weights_page(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    async with services.database.connection() as connection:
+        weights = asdict(await read_weights(connection, frame.caller.owner_id))
+    return show(request, "weights", frame, said=said, weights=weights, usual=DEFAULT_WEIGHTS, engines=ENGINES)
+
+
+@router.post("/actions/connections/weights")
+async def weigh(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    semantic_similarity: Weight,
+    contradiction_detection: Weight,
+    thematic_bridge: Weight,
+    back: Back = "/library",
+) -> Response:
+    async with services.database.transaction() as connection:
+        weights = Weights(semantic_similarity, contradiction_detection, thematic_bridge)
+        await set_weights(connection, caller.owner_id, weights)
+    return done(request, back)
+
+
+@router.post("/actions/connections/{ident}/{decision}")
+async def judge(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    ident: UUID,
+    decision: Decision,
+    back: Back = "/library",
+) -> Response:
+    async with services.database.transaction() as connection:
+        await decide(connection, caller.owner_id, ident, decision)
+    return done(request, back)

@@ -1,0 +1,11 @@
+"""Conversions: PDFs to XML, the review of what was found, and mappings."""
+
+from octavo.web.rooms.conversions import api, mapping_api, mapping_pages, pages, review
+
+ROUTERS = (
+    pages.router,
+    review.router,
+    mapping_pages.router,
+    api.router,
+    mapping_api.router,
+)

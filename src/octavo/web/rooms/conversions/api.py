@@ -1,0 +1,377 @@
+"""Business documents to XML: asking for a conversion, what was found, downloading it, putting it right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime
+from hashlib import sha256
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from octavo.convert import conversions as library
+from octavo.convert.contract import Conversion
+from octavo.convert.conversions import StoredConversion, find_result, show_conversion
+from octavo.convert.records import conversion_from_json
+from octavo.convert.results import Correction, Corrections, render_xml
+from octavo.convert.stored_mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
+from octavo.convert.submissions import ConversionIntake
+from octavo.core.errors import BadInput
+from octavo.core.json import JSON
+from octavo.core.pages import Page
+from octavo.core.states import JobStatus
+from octavo.database import Connection
+from octavo.intake import IntakeLimits
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.storage import attachment_header
+from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.intake import LimitsOf
+from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, WantedOfFile, Width
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.downloads import attachment, is_known
+from octavo.web.http.multipart import FormReader
+from octavo.web.http.parameters import RAW, Cursor, Limit, problems, read_name
+from octavo.web.http.problems import describe_mistakes
+
+router = APIRouter(prefix="/api/v1", tags=["conversions"])
+XML_TYPE, JSON_TYPE = "application/xml", "application/json"
+_JSON_BYTES = 64 << 10
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class DocumentToConvert(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    document_id: UUID
+    mapping: Name = DEFAULT_MAPPING
+
+
+class FoundValue(BaseModel):
+    """`box` is left, top, right and bottom in points from the upper left corner of the page."""
+
+    name: str
+    value: str
+    page: int | None
+    box: list[float] | None
+    quote: str | None
+    confidence: float
+    verified: bool
+
+
+class FoundCheck(BaseModel):
+    check: str
+    holds: bool | None
+
+
+class ModelSaid(BaseModel):
+    name: str
+    value: str
+    quote: str
+
+
+class ModelAsked(BaseModel):
+    """A model that was asked for what rules missed; `error` is why none answered, and `values` say what was taken."""
+
+    task: str
+    fields: list[str]
+    made_by: str | None
+    said: list[ModelSaid]
+    error: str | None
+
+
+class ConversionView(BaseModel):
+    """`duplicate_of` is always null: the same file and mapping is the same conversion."""
+
+    id: UUID
+    document_id: UUID | None
+    filename: str
+    mapping: str
+    status: str
+    error: dict[str, str] | None
+    duplicate_of: UUID | None = None
+    revision: int
+    sha256: str | None
+    bytes: int | None
+    download_count: int
+    first_downloaded_at: datetime | None
+    archived_at: datetime | None
+    created_at: datetime
+    values: list[FoundValue] = []
+    checks: list[FoundCheck] = []
+    missing: list[str] = []
+    model: ModelAsked | None = None
+
+
+class OneCorrection(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+    value: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None
+
+
+class CorrectionRequest(BaseModel):
+    """Only what is given is changed; null takes a value away."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    values: list[OneCorrection] = Field(min_length=1, max_length=500)
+
+
+class RevisionView(BaseModel):
+    number: int
+    made_by: str
+    user_id: UUID | None
+    created_at: datetime
+    values: list[FoundValue]
+
+
+@router.post(
+    "/conversions",
+    status_code=202,
+    responses=problems(400, 401, 403, 404, 409, 413, 415, 422, 429),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["file"],
+                        "properties": {"mapping": {"type": "string"}, "file": {"type": "string", "format": "binary"}},
+                    }
+                },
+                "application/json": {"schema": DocumentToConvert.model_json_schema()},
+                **RAW,
+            },
+        }
+    },
+)
+async def convert(
+    services: ServicesOf,
+    limits: LimitsOf,
+    caller: WriteCaller,
+    request: Request,
+    mapping: Annotated[Name | None, Query(description="For raw bytes; a form and JSON say it themselves.")] = None,
+    content_type: Annotated[str, Header()] = "",
+    x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
+) -> ConversionView:
+    """Convert a PDF: a form with `file` and `mapping`, raw bytes with `X-Upload-Filename`, or JSON with `document_id`.
+
+    The same content with the same mapping is the same conversion, finished or on its way.
+    """
+    intake, owner = conversion_intake(services, limits), caller.owner_id
+    media_type = content_type.partition(";")[0].strip().lower()
+    with services.limits.transfers.one(owner, limits.concurrent):
+        if x_upload_filename is not None:
+            name = read_name(x_upload_filename)
+            begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, request.stream())
+        elif media_type == "application/json":
+            wanted = await _read_json(request)
+            begun = await intake.submit_document(owner, wanted.document_id, wanted.mapping)
+        elif media_type == "multipart/form-data":
+            form = await FormReader(content_type, request.stream()).read()
+            fields = form.fields
+            begun = await intake.submit_file(
+                owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, form.file
+            )
+        else:
+            raise BadInput(
+                "Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a document."
+            )
+    async with services.database.connection() as connection:
+        return await _show(connection, caller.owner_id, begun.id)
+
+
+def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
+    """A service elsewhere may take less than we do; what it would refuse is refused at once."""
+    settings = services.settings
+    most = limits.upload_bytes
+    if settings.conversion_gateway_url:
+        most = min(most, settings.conversion_gateway_bytes)
+    return ConversionIntake(
+        services.database, services.bucket, most, settings.conversion_source_days, limits.stored_bytes
+    )
+
+
+async def _read_json(request: Request) -> DocumentToConvert:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _JSON_BYTES:
+            raise BadInput("The request is too long.")
+    try:
+        return DocumentToConvert.model_validate_json(bytes(body))
+    except ValidationError as error:
+        raise BadInput(describe_mistakes(error.errors())) from None
+
+
+@router.get("/conversions", responses=problems(401, 422))
+async def conversions(
+    services: ServicesOf,
+    caller: ReadCaller,
+    status: JobStatus | None = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[ConversionView]:
+    """Your conversions, newest first, without their values."""
+    async with services.database.connection() as connection:
+        found = await library.list_conversions(connection, caller.owner_id, status=status, cursor=cursor, limit=limit)
+    return Page([_view(one) for one in found.items], found.next_cursor)
+
+
+@router.get("/training-samples", responses=problems(401, 422), response_class=Response)
+async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
+    """What was found and what people made of it, as lines of JSON, to train and to measure with."""
+    async with services.database.connection() as connection:
+        found = await library.training_samples(connection, caller.owner_id)
+    lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
+    return Response(lines, media_type="application/jsonl", headers={"x-content-type-options": "nosniff"})
+
+
+@router.get("/conversions/{conversion}", responses=problems(401, 404, 422))
+async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> ConversionView:
+    """Its state and, when it is complete, its values with their places."""
+    async with services.database.connection() as connection:
+        return await _show(connection, caller.owner_id, conversion)
+
+
+@router.patch("/conversions/{conversion}", responses=problems(400, 401, 403, 404, 409, 410, 422))
+async def correct(
+    services: ServicesOf, caller: WriteCaller, conversion: UUID, wanted: CorrectionRequest
+) -> ConversionView:
+    """Put values right: all of them or none. It becomes the next revision, and its XML is made anew."""
+    corrections = Corrections(services.database, services.bucket, services.settings.conversion_result_days)
+    given = [Correction(one.name, one.value) for one in wanted.values]
+    await corrections.correct(caller.owner_id, conversion, caller.user_id, given)
+    async with services.database.connection() as connection:
+        return await _show(connection, caller.owner_id, conversion)
+
+
+@router.get("/conversions/{conversion}/revisions", responses=problems(401, 404, 422))
+async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> Page[RevisionView]:
+    """What was found first, and each correction of it."""
+    async with services.database.connection() as connection:
+        found = await library.show_conversion(connection, caller.owner_id, conversion)
+        made = await library.list_revisions(connection, caller.owner_id, conversion)
+        mapping = await _mapping(connection, caller.owner_id, found)
+    read = mapping.read()
+    views = [
+        RevisionView(
+            number=one.number,
+            made_by=one.made_by,
+            user_id=one.user_id,
+            created_at=one.created_at,
+            values=_values(conversion_from_json(one.record.encode(), read)),
+        )
+        for one in made
+    ]
+    return Page(views, None)
+
+
+@router.get("/conversions/{conversion}/download", responses=problems(401, 404, 409, 410, 422), response_class=Response)
+async def download(
+    services: ServicesOf, caller: ReadCaller, conversion: UUID, form: Literal["xml", "plain", "json"] = "xml"
+) -> Response:
+    """The XML; `plain` is without places, `json` has the same values as JSON."""
+    async with services.database.connection() as connection:
+        found = await library.show_conversion(connection, caller.owner_id, conversion)
+        record = found.complete_record
+        file = await library.find_result(connection, caller.owner_id, conversion)
+        mapping = await _mapping(connection, caller.owner_id, found)
+    name = f"{found.filename.removesuffix('.pdf')}.{'json' if form == 'json' else 'xml'}"
+    if form == "xml":
+        answer: Response = attachment(
+            await services.bucket.stream(file.key), name, XML_TYPE, {"etag": f'"{file.sha256}"'}
+        )
+    else:
+        answer = await asyncio.to_thread(_rendered, conversion_from_json(record, mapping.read()), mapping, form, name)
+    await _count(services, conversion)
+    return answer
+
+
+@router.get("/conversions/{conversion}/source", responses=problems(401, 404, 409, 410, 422), response_class=Response)
+async def source(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> StreamingResponse:
+    """The file that was converted, as long as it is kept."""
+    async with services.database.connection() as connection:
+        found = await library.show_conversion(connection, caller.owner_id, conversion)
+        file = await library.find_result(connection, caller.owner_id, conversion, "source")
+    return attachment(await services.bucket.stream(file.key), found.filename, "application/pdf")
+
+
+async def _count(services: Services, conversion: UUID) -> None:
+    async with services.database.transaction() as connection:
+        at_once = services.settings.conversion_delete_after_download
+        await library.count_download(connection, conversion, expire_now=at_once)
+
+
+def _rendered(found: Conversion, mapping: StoredMapping, form: str, name: str) -> Response:
+    body = (
+        json.dumps(found.as_json(), ensure_ascii=False).encode()
+        if form == "json"
+        else render_xml(found, mapping.read(), plain=True)
+    )
+    headers = {
+        "content-disposition": attachment_header(name),
+        "content-security-policy": "sandbox",
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    return Response(body, media_type=JSON_TYPE if form == "json" else XML_TYPE, headers=headers)
+
+
+async def _show(connection: Connection, owner: UUID, conversion: UUID) -> ConversionView:
+    found = await library.show_conversion(connection, owner, conversion)
+    if found.record is None or found.status != JobStatus.COMPLETE:
+        return _view(found)
+    mapping = await _mapping(connection, owner, found)
+    return _view(found, conversion_from_json(found.record.encode(), mapping.read()))
+
+
+async def _mapping(connection: Connection, owner: UUID, found: StoredConversion) -> StoredMapping:
+    return await find_mapping(connection, owner, found.mapping)
+
+
+def _view(found: StoredConversion, conversion: Conversion | None = None) -> ConversionView:
+    said: dict[str, Any] = {name: getattr(found, name) for name in ConversionView.model_fields if hasattr(found, name)}
+    if found.error_code:
+        said["error"] = {"code": found.error_code, "message": found.error_message or ""}
+    else:
+        said["error"] = None
+    if conversion:
+        made = conversion.as_json()
+        said |= {name: made[name] for name in ("values", "checks", "missing", "model")}
+    return ConversionView(**said)
+
+
+def _values(conversion: Conversion) -> list[FoundValue]:
+    rows: list[dict[str, JSON]] = [one.as_json() for one in conversion.values]
+    return [FoundValue.model_validate(row) for row in rows]
+
+
+@router.get(
+    "/conversions/{conversion}/pages/{number}.png",
+    response_class=Response,
+    responses={**PICTURE, **UNCHANGED, **problems(401, 404, 410, 413, 422)},
+)
+async def page_picture(
+    services: ServicesOf,
+    caller: ReadCaller,
+    conversion: UUID,
+    number: Annotated[int, Path(ge=1, le=1_000_000)],
+    width: Annotated[Width, Query(description="Pixels across, at most.")] = Width.MEDIUM,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """A page of the file that is converted, as long as the file is kept."""
+    async with services.database.connection() as connection:
+        await show_conversion(connection, caller.owner_id, conversion)
+        file = await find_result(connection, caller.owner_id, conversion, "source")
+    etag = f'"{sha256(f"{file.sha256} {number} {width}".encode()).hexdigest()}"'
+    headers = {"etag": etag, **HEADERS}
+    if is_known(etag, if_none_match):
+        return Response(status_code=304, headers=headers)
+    drawn = await services.pictures.draw_file(WantedOfFile(file.key, number, width))
+    return Response(drawn, headers=headers, media_type=MEDIA_TYPE)

@@ -1,0 +1,120 @@
+// The queue of conversions: several files go one by one, and every row says how it is without anybody asking.
+
+import { Refused, ask, fetchPiece } from "../../shell/js/ask.js";
+import { all, bytes, count, one, parse } from "../../shell/js/dom.js";
+import { onEvent, onLost, wake } from "../../shell/js/live.js";
+import { paced } from "../../shell/js/pace.js";
+import { announce, toast } from "../../shell/js/toast.js";
+
+const LEAST_MS = 500;
+const LATER_MS = 1000;
+const AT_ONCE = 3;
+const PARTS = [".what", ".how", ".sure", ".verbs"];
+const ENDS = { complete: "is converted", failed: "could not be converted", dead_letter: "could not be converted" };
+
+const form = one("#convert");
+const queue = one("#queue");
+const arrived = one("#arrived");
+/** @type {HTMLElement[]} rows that wait to be shown */
+let waiting = [];
+let pressed = false;
+// How many files this page has sent, and how many of them were there when the queue was last asked for.
+let sent = 0;
+let seen = 0;
+const plan = paced(refresh, LEAST_MS);
+
+// Sending -----------------------------------------------------------------------------------------------------------
+
+/** @param {Iterable<File>} files */
+async function send(files) {
+  const line = [...files];
+  wake();
+  const go = async () => {
+    for (let file = line.shift(); file; file = line.shift()) await sendOne(file);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, go));
+}
+
+/** @param {File} file */
+async function sendOne(file) {
+  try {
+    const most = Number(document.body.dataset.uploadBytes);
+    if (file.size > most) throw new Refused({ title: `It is larger than ${bytes(most)}.`, code: "TOO_LARGE" });
+    const address = `/api/v1/conversions?mapping=${encodeURIComponent(one("#mapping").value)}`;
+    const headers = { "x-upload-filename": encodeURIComponent(file.name), "content-type": "application/pdf" };
+    await ask(address, { method: "POST", body: file, headers });
+  } catch (error) {
+    toast(`${file.name}: ${error instanceof Refused ? error.cause : error}`, { tone: "bad" });
+  }
+  sent += 1;
+  plan();
+}
+
+if (form) {
+  const chosen = one("#file");
+  chosen.multiple = true;
+  one('label[for="file"]').textContent = "PDFs";
+  form.addEventListener("submit", (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const files = [...chosen.files];
+    form.reset();
+    send(files);
+  });
+  form.addEventListener("dropped", (/** @type {CustomEvent} */ event) => send(event.detail));
+}
+
+// Fresh rows --------------------------------------------------------------------------------------------------------
+
+async function refresh() {
+  const asked = sent;
+  const fresh = all("[data-conversion]", parse(await fetchPiece(queue.dataset.rows)));
+  show(fresh, asked > seen);
+  seen = asked;
+}
+
+/** @param {HTMLElement[]} fresh @param {boolean} isOwn what is new is this page's own, and shown at once */
+function show(fresh, isOwn) {
+  /** @type {HTMLElement[]} */
+  const unknown = [];
+  for (const now of fresh) {
+    const row = document.getElementById(now.id);
+    if (!row) unknown.push(document.adoptNode(now));
+    else patch(row, now);
+  }
+  waiting = unknown;
+  if (isOwn || !queue.children.length) showWaiting();
+  arrived.hidden = !waiting.length;
+  arrived.textContent = `${count(waiting.length, "new conversion")} · Show`;
+}
+
+/** What somebody stands on or presses stays; the rest of its row goes on. @param {HTMLElement} row @param {HTMLElement} now */
+function patch(row, now) {
+  const end = ENDS[/** @type {keyof typeof ENDS} */ (now.dataset.status)];
+  if (end && row.dataset.status !== now.dataset.status) announce(`${one("a", now).textContent} ${end}.`);
+  row.className = now.className;
+  row.dataset.status = now.dataset.status;
+  for (const part of PARTS) {
+    const [old, next] = [one(part, row), one(part, now)];
+    if (old.innerHTML === next.innerHTML) continue;
+    if (isInUse(old)) setTimeout(plan, LATER_MS);
+    else old.replaceChildren(...next.childNodes);
+  }
+}
+
+function showWaiting() {
+  queue.prepend(...waiting);
+  waiting = [];
+  arrived.hidden = true;
+}
+
+/** @param {Element} part */
+const isInUse = (part) => pressed || part.contains(document.activeElement);
+
+arrived.addEventListener("click", () => {
+  showWaiting();
+  one("a", queue).focus();
+});
+addEventListener("pointerdown", () => (pressed = true), true);
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = false)), true);
+onEvent(plan);
+onLost(plan);

@@ -1,0 +1,223 @@
+"""The values of a conversion as its page lays them out: fields, tables, boxes on a page, what changed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from octavo.convert.contract import Asked, Box, Conversion, Said, Value
+from octavo.convert.conversions import ModelCost
+from octavo.convert.mapping import Column, Field, Mapping
+from octavo.web.shell.formats import count_of, format_dollars
+
+CERTAIN = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A place for a value, whether there is one or not; `path` is how a correction names it."""
+
+    path: str
+    label: str
+    kind: str
+    required: bool
+    value: Value | None
+    by_person: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """It is written on the page, or a person vouches for it. What is not there is settled unless it is required."""
+        if self.value is None:
+            return not self.required
+        return self.value.verified or self.value.confidence >= CERTAIN
+
+    @property
+    def page(self) -> int | None:
+        return self.value.place.page if self.value and self.value.place else None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    label: str
+    columns: list[str]
+    rows: list[list[Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    cells: list[Cell]
+    tables: list[Table]
+
+    @property
+    def every(self) -> list[Cell]:
+        return [*self.cells, *(cell for table in self.tables for row in table.rows for cell in row)]
+
+    def find(self, path: str | None) -> Cell | None:
+        return next((one for one in self.every if one.path == path), None)
+
+    def next_unsettled(self, path: str | None) -> Cell | None:
+        """Behind this one, and then from the beginning."""
+        every = self.every
+        at = next((index for index, one in enumerate(every) if one.path == path), -1)
+        return next(
+            (one for one in [*every[at + 1 :], *every[: at + 1]] if not one.is_settled and one.path != path), None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value's place on a page."""
+
+    path: str
+    box: Box
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    label: str
+    before: str | None
+    after: str | None
+
+
+def lay_out(conversion: Conversion, mapping: Mapping, first: Conversion | None = None) -> Laid:
+    """In the order of the mapping, with a place for what was not found. What `first` has otherwise is by a person."""
+    found = {one.path: one for one in (first or conversion).values}
+    cells = [
+        _cell(one.name, one.name, one, conversion.single(one.name), found.get(one.name)) for one in mapping.singles
+    ]
+    return Laid(cells, [made for one in mapping.tables if (made := _table(conversion, one, found))])
+
+
+def _table(conversion: Conversion, field: Field, found: dict[str, Value]) -> Table | None:
+    rows = conversion.table(field.name)
+    if not rows:
+        return None
+    numbers = sorted({one.row for one in conversion.values if one.table == field.name and one.row})
+    cells: list[list[Cell]] = []
+    for number, row in zip(numbers, rows, strict=True):
+        paths = [f"{field.name}[{number}].{column.name}" for column in field.columns]
+        cells.append(
+            [
+                _cell(path, f"{column.name}, row {number}", column, row.get(column.name), found.get(path))
+                for path, column in zip(paths, field.columns, strict=True)
+            ]
+        )
+    return Table(_words(field.name), [_words(column.name) for column in field.columns], cells)
+
+
+def _cell(path: str, label: str, kind: Field | Column, value: Value | None, first: Value | None) -> Cell:
+    required = isinstance(kind, Field) and kind.required
+    changed = value is not None and (_text(first) != value.value or _became_certain(first, value))
+    return Cell(path, _words(label), kind.type, required, value, changed)
+
+
+def marks_on(laid: Laid, page: int, current: str | None) -> list[Mark]:
+    """The current one last, so that it is drawn over the others."""
+    marks = [
+        Mark(one.path, one.value.place.box, one.path == current)
+        for one in laid.every
+        if one.value and one.value.place and one.value.place.page == page
+    ]
+    return sorted(marks, key=lambda one: one.current)
+
+
+def changes_between(before: Conversion | None, after: Conversion) -> list[Change]:
+    """What a revision changed; nothing for the first. A value that was accepted as it is stands on both sides."""
+    if before is None:
+        return []
+    old, new = ({one.path: one for one in made.values} for made in (before, after))
+    return [
+        Change(_words(path), _text(old.get(path)), _text(new.get(path)))
+        for path in dict.fromkeys([*old, *new])
+        if _text(old.get(path)) != _text(new.get(path)) or _became_certain(old.get(path), new.get(path))
+    ]
+
+
+def _became_certain(before: Value | None, after: Value | None) -> bool:
+    return bool(before and after and before.confidence < CERTAIN <= after.confidence)
+
+
+def _text(value: Value | None) -> str | None:
+    return value.value if value else None
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+# The codes of what a conversion goes on without; said as it is now, since nothing is tried again by itself.
+SILENT = {
+    "AI_ANSWER_UNUSABLE": "It did not answer in the form that it was asked for",
+    "AI_BAD_KEY": "The provider does not accept the key in the settings",
+    "AI_CONTENT_BLOCKED": "It refused this content because of its own rules",
+    "AI_REFUSED": "The provider did not take the request",
+    "AI_TOKEN_LIMIT": "The text is too long for it",
+    "OVER_BUDGET": "The budget is used up",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was said of one field and what became of it: tone, glyph and word, as of a chip."""
+
+    path: str
+    label: str
+    value: str
+    quote: str
+    fate: tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPart:
+    """`made_by` is none where nobody answered; `silent` are the fields nothing was said of, `why` is why."""
+
+    made_by: str | None
+    wanted: list[str]
+    cost: str
+    answers: list[Answer]
+    silent: list[str]
+    why: str | None
+
+    def said_of(self, cell: Cell) -> Answer | None:
+        return next((one for one in self.answers if one.path == cell.path), None)
+
+
+def describe_model(asked: Asked | None, laid: Laid, cost: ModelCost) -> ModelPart | None:
+    """None: there was nothing to ask, or nobody."""
+    if asked is None:
+        return None
+    said = {one.name for one in asked.said}
+    why = f"{SILENT.get(asked.error, 'No model could answer')} ({asked.error})" if asked.error else None
+    return ModelPart(
+        made_by=asked.made_by,
+        wanted=[_label(laid, name) for name in asked.fields],
+        cost=_cost(asked, cost),
+        answers=[_answer(one, laid.find(one.name), _label(laid, one.name)) for one in asked.said],
+        silent=[] if why else [_label(laid, name) for name in asked.fields if name not in said],
+        why=why,
+    )
+
+
+def _answer(said: Said, cell: Cell | None, label: str) -> Answer:
+    return Answer(said.name, label, said.value, said.quote, _fate(said, cell))
+
+
+def _fate(said: Said, cell: Cell | None) -> tuple[str, str, str]:
+    value = cell.value if cell else None
+    same = value is not None and value.value == said.value
+    if cell is not None and cell.by_person:
+        return ("ok", "person", "Accepted") if same else ("", "person", "Corrected")
+    if value is None or not same:
+        return ("", "close", "Not taken")
+    return ("ok", "check", "Written there") if value.verified else ("warn", "warning", "Unverified")
+
+
+def _cost(asked: Asked, cost: ModelCost) -> str:
+    if cost.calls:
+        return f"{format_dollars(cost.cost_usd)}, {count_of(cost.tokens, 'token')}"
+    return "An earlier answer was used again, for nothing" if asked.made_by else "Nothing was paid"
+
+
+def _label(laid: Laid, name: str) -> str:
+    cell = laid.find(name)
+    return cell.label if cell else name.replace("_", " ")

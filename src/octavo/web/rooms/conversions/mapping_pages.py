@@ -1,0 +1,236 @@
+"""Mappings: which there are, what is in each, trying one out on a PDF, and adding one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Header, Request, Response
+from fastapi import Path as InPath
+
+from octavo.convert.contract import Conversion
+from octavo.convert.conversions import find_result, list_conversions
+from octavo.convert.errors import UnknownMapping
+from octavo.convert.mapping import Mapping
+from octavo.convert.mapping_text import mapping_from_text
+from octavo.convert.steps import convert_pdf_in_sandbox
+from octavo.convert.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
+from octavo.extract.contract import SourceType
+from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.ocr.steps import Recognition
+from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.storage import copy_to_file
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.intake import LimitsOf
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import ConcurrencyLimit
+from octavo.web.http.multipart import FormReader
+from octavo.web.shell.forms import NothingChosen
+from octavo.web.shell.frame import Frame
+from octavo.web.shell.settings import SettingsFrame, show
+from octavo.web.shell.templates import back_to
+
+router = APIRouter(include_in_schema=False, prefix="/settings/mappings")
+LABEL = "mapping.yaml"  # which refusals name
+MOST_TEXT = 256 * 1024
+TO_TRY_ON = 50
+Name = Annotated[str, InPath(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+EXAMPLE = """\
+name: membership_v1
+title: Membership forms
+xml: Membership
+fields:
+  member:
+    type: identifier
+    xml: MemberNumber
+    required: true
+    labels: {en: [member number, member no]}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    stored: StoredMapping
+    read: Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a mapping found, or why it could not be used."""
+
+    mapping: str = ""
+    found: Conversion | None = None
+    error: OctavoError | None = None
+
+
+@router.get("")
+async def list_page(request: Request, services: ServicesOf, frame: SettingsFrame) -> Response:
+    return await _show_list(request, services, frame)
+
+
+@router.post("")
+async def add(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: SettingsFrame,
+    text: Annotated[str, Form(max_length=MOST_TEXT)] = "",
+) -> Response:
+    """It is checked first; what is wrong with it is said above its text, which is still there."""
+    written = _as_written(text)
+    try:
+        async with services.database.transaction() as connection:
+            stored = await add_mapping(connection, caller.owner_id, LABEL, written)
+    except BadInput as error:
+        return await _show_list(request, services, frame, error.status, text=written, tried=Tried(error=error))
+    return back_to(f"/settings/mappings/{stored.name}?said=mapping")
+
+
+@router.post("/try")
+async def try_out(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: SettingsFrame,
+    limits: LimitsOf,
+    content_type: Annotated[str, Header()] = "",
+) -> Response:
+    """One that is there by its `name`, or a `text`; on a `file`, or on the file of a `conversion`."""
+    fields: dict[str, str] = {}
+    try:
+        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+            form = await FormReader(content_type, request.stream(), field_bytes=MOST_TEXT).read()
+            fields = form.fields
+            with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+                path = Path(folder, "source")
+                sent = await _keep(form.file, path, limits.upload_bytes)
+                text, label = await _text_of(services, caller.owner_id, fields)
+                mapping = await asyncio.to_thread(mapping_from_text, text, label)
+                if not sent:
+                    await _copy_source(services, caller.owner_id, fields.get("conversion", ""), path)
+                tried = Tried(mapping.name, await services.shared(MappingTrials).run(path, text, label))
+    except NotFound:
+        raise
+    except OctavoError as error:
+        tried = Tried(error=error)
+    status = tried.error.status if tried.error else 200
+    if name := fields.get("name"):
+        return await _show_one(request, services, frame, name, status, tried=tried)
+    return await _show_list(request, services, frame, status, text=_as_written(fields.get("text", "")), tried=tried)
+
+
+@router.get("/{name}")
+async def show_page(
+    request: Request, services: ServicesOf, frame: SettingsFrame, name: Name, said: str = ""
+) -> Response:
+    return await _show_one(request, services, frame, name, said=said)
+
+
+async def _show_list(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    *,
+    text: str | None = None,
+    tried: Tried | None = None,
+) -> Response:
+    async with services.database.connection() as connection:
+        stored = await list_mappings(connection, frame.caller.owner_id)
+    listed = await asyncio.to_thread(lambda: [Listed(one, one.read()) for one in stored])
+    values: dict[str, Any] = {"listed": listed, "one": None, "text": EXAMPLE if text is None else text, "tried": tried}
+    return show(request, "mappings", frame, status, **values, converted=await _to_try_on(services, frame))
+
+
+async def _show_one(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    name: str,
+    status: int = 200,
+    *,
+    tried: Tried | None = None,
+    said: str = "",
+) -> Response:
+    try:
+        async with services.database.connection() as connection:
+            stored = await find_mapping(connection, frame.caller.owner_id, name)
+    except UnknownMapping:
+        raise NotFound from None
+    one = Listed(stored, await asyncio.to_thread(stored.read))
+    values: dict[str, Any] = {"one": one, "tried": tried, "said": said}
+    return show(request, "mappings", frame, status, **values, converted=await _to_try_on(services, frame))
+
+
+async def _to_try_on(services: Services, frame: Frame) -> dict[str, str]:
+    """Those of the last ones whose file may be there still; whether it is shows when it is tried."""
+    async with services.database.connection() as connection:
+        page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
+    return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}
+
+
+def _as_written(text: str) -> str:
+    """Forms end lines in their own way."""
+    return text.replace("\r\n", "\n").replace("\0", "")
+
+
+async def _text_of(services: Services, owner: UUID, fields: dict[str, str]) -> tuple[str, str]:
+    if name := fields.get("name"):
+        async with services.database.connection() as connection:
+            stored = await find_mapping(connection, owner, name)
+        return stored.text, stored.file
+    return _as_written(fields.get("text", "")), LABEL
+
+
+async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
+    """Whether a file was sent; it is only as long here as it is tried on."""
+    taken = 0
+    with path.open("wb") as file:
+        async for chunk in body:
+            taken += len(chunk)
+            if taken > most:
+                raise TooLarge(f"At most {most:,} bytes can be converted.")
+            await asyncio.to_thread(file.write, chunk)
+    if taken and detect(await asyncio.to_thread(_head, path), path.name) is not SourceType.PDF:
+        raise NotPdf
+    return taken > 0
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+async def _copy_source(services: Services, owner: UUID, conversion: str, path: Path) -> None:
+    try:
+        wanted = UUID(conversion)
+    except ValueError:
+        raise NothingChosen("Or choose an earlier conversion.") from None
+    async with services.database.connection() as connection:
+        source = await find_result(connection, owner, wanted, "source")
+    await copy_to_file(services.bucket, source.key, path)
+
+
+MOST_WAITING = 10
+BUSY_SECONDS = 5.0
+
+
+class MappingTrials:
+    """Of one web process."""
+
+    def __init__(self, services: Services) -> None:
+        self._sandbox, settings = services.sandbox, services.settings
+        self._recognition = Recognition(self._sandbox, settings.ocr_language, settings.ocr_seconds)
+        self._limit = ConcurrencyLimit(1, MOST_WAITING, BUSY_SECONDS)
+
+    async def run(self, path: Path, mapping_text: str, label: str) -> Conversion:
+        """What the rules of this mapping find; no model is asked. Raises what reading a PDF raises."""
+        async with self._limit.take():
+            pdf = PdfInSandbox(self._sandbox, path, limits=self._sandbox.limits, recognition=self._recognition)
+            return (await convert_pdf_in_sandbox(pdf, mapping_text, label)).conversion

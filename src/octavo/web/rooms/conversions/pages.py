@@ -1,0 +1,119 @@
+"""The queue of conversions: PDFs in, what became of each, and the way to its values."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+
+from octavo.convert.conversions import ConfidenceSummary, StoredConversion, list_conversions, summarise_confidence
+from octavo.convert.stored_mappings import StoredMapping, list_mappings
+from octavo.core.errors import OctavoError
+from octavo.database import Connection
+from octavo.jobs.views import find_jobs
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.intake import LimitsOf
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.multipart import FormReader
+from octavo.web.rooms.conversions.api import conversion_intake
+from octavo.web.rooms.conversions.texts import describe_conversion
+from octavo.web.shell.document_status import Words
+from octavo.web.shell.forms import NothingChosen
+from octavo.web.shell.frame import Frame, FrameFor
+from octavo.web.shell.templates import back_to, render
+
+router = APIRouter(include_in_schema=False, prefix="/conversions")
+ConversionsFrame = Annotated[Frame, Depends(FrameFor("conversions"))]
+Cursor = Annotated[str | None, Query(max_length=500)]
+ROWS = 50
+# Of any sender; that of the API is for the one sender it was made for.
+USUAL_MAPPING = "invoice_v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    found: StoredConversion
+    words: Words
+    sure: ConfidenceSummary | None
+
+
+@router.get("")
+async def list_page(request: Request, services: ServicesOf, frame: ConversionsFrame, cursor: Cursor = None) -> Response:
+    return await _show(request, services, frame, cursor=cursor)
+
+
+@router.get("/rows")
+async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFrame, cursor: Cursor = None) -> Response:
+    """What changes by itself."""
+    async with services.database.connection() as connection:
+        rows, _ = await load_rows(connection, frame, cursor)
+    return render(request, "conversion_rows.html", frame, rows=rows)
+
+
+@router.post("")
+async def convert(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: ConversionsFrame,
+    limits: LimitsOf,
+    content_type: Annotated[str, Header()] = "",
+) -> Response:
+    """One file; a script sends several one by one. What is refused stands in the queue with its reason, too."""
+    intake = conversion_intake(services, limits)
+    fields: dict[str, str] = {}
+    try:
+        with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+            form = await FormReader(content_type, request.stream()).read()
+            if not form.filename:
+                raise NothingChosen
+            fields = form.fields
+            name = form.filename
+            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or USUAL_MAPPING, form.file)
+    except OctavoError as error:
+        return await _show(request, services, frame, error.status, wrong=error, chosen=fields.get("mapping"))
+    return back_to("/conversions")
+
+
+async def _show(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    *,
+    cursor: str | None = None,
+    wrong: OctavoError | None = None,
+    chosen: str | None = None,
+) -> Response:
+    async with services.database.connection() as connection:
+        rows, following = await load_rows(connection, frame, cursor)
+        stored = await list_mappings(connection, frame.caller.owner_id)
+    shown: dict[str, Any] = {
+        "rows": rows,
+        "more": f"/conversions?cursor={following}" if following else None,
+        "cursor": cursor,
+        "mappings": await titles_of(stored),
+        "chosen": chosen or USUAL_MAPPING,
+        "wrong": wrong,
+    }
+    return render(request, "conversions.html", frame, status, **shown)
+
+
+async def load_rows(connection: Connection, frame: Frame, cursor: str | None) -> tuple[list[Row], str | None]:
+    owner = frame.caller.owner_id
+    page = await list_conversions(connection, owner, status=None, cursor=cursor, limit=ROWS)
+    ids = [one.id for one in page.items]
+    jobs = await find_jobs(connection, owner, ids)
+    sure = await summarise_confidence(connection, owner, ids)
+    rows = [
+        Row(one, describe_conversion(one, jobs.get(one.id), sure.get(one.id), frame.now), sure.get(one.id))
+        for one in page.items
+    ]
+    return rows, page.next_cursor
+
+
+async def titles_of(stored: list[StoredMapping]) -> dict[str, str]:
+    """By their names; reading all of them takes a moment."""
+    return await asyncio.to_thread(lambda: {one.name: one.read().title for one in stored})

@@ -1,0 +1,62 @@
+"""What the state of a conversion is called, why it is so, and the one thing to do about it. Pure, as for documents."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from octavo.convert.conversions import ConfidenceSummary, StoredConversion
+from octavo.core.states import JobStatus
+from octavo.jobs.views import JobView
+from octavo.web.shell.document_status import Verb, Words, is_retried
+from octavo.web.shell.formats import count_of, format_date, format_eta
+
+CHOOSE = Verb("Choose another", "/conversions#file", "get")
+
+
+def describe_conversion(
+    found: StoredConversion, job: JobView | None, sure: ConfidenceSummary | None, now: datetime
+) -> Words:
+    """`sure` is there as soon as it has values."""
+    if found.archived_at:
+        return Words(
+            "", "box", "Archived", f"Removed by retention on {format_date(found.archived_at.date(), now.date())}"
+        )
+    if found.status == JobStatus.COMPLETE:
+        return _complete(found, sure)
+    if found.status in {JobStatus.FAILED, JobStatus.DEAD_LETTER, JobStatus.CANCELLED}:
+        return _ended(found, job)
+    cancel = Verb("Cancel", f"/actions/jobs/{found.id}/cancel")
+    if found.status == JobStatus.PROCESSING:
+        return Words("run", "play", "Converting", None, (cancel,), eta=format_eta(job.eta) if job else None)
+    why = job.waiting_because if job else None
+    return Words("", "clock", "Waiting", why.detail[:1].upper() + why.detail[1:] if why else None, (cancel,))
+
+
+def _complete(found: StoredConversion, sure: ConfidenceSummary | None) -> Words:
+    address = f"/conversions/{found.id}"
+    if sure and (line := _doubt(sure)):
+        return Words("warn", "warning", "Needs review", line, (Verb("Review", address, "get"),))
+    return Words("ok", "check", "Complete", None, (Verb("Open", address, "get"),))
+
+
+def _doubt(sure: ConfidenceSummary) -> str | None:
+    if sure.unverified:
+        return f"{sure.unverified:,} of {sure.found:,} values unverified"
+    if sure.missing:
+        return f"{count_of(sure.missing, 'required value')} missing"
+    if sure.broken:
+        return f"{count_of(sure.broken, 'check')} {'does' if sure.broken == 1 else 'do'} not hold"
+    return None
+
+
+def _ended(found: StoredConversion, job: JobView | None) -> Words:
+    again = f"/actions/jobs/{found.id}/retry"
+    if found.status == JobStatus.CANCELLED or found.error_code in {None, "CANCELLED"}:
+        return Words("", "close", "Cancelled", "Stopped by you", (Verb("Start again", again),))
+    cause = f"{(found.error_message or '').rstrip('.')} ({found.error_code})"
+    if found.status == JobStatus.DEAD_LETTER:
+        tries = f"{count_of(job.max_attempts, 'attempt')}: " if job else ""
+        return Words("bad", "error", "Gave up", tries + cause, (Verb("Try again", again),))
+    # What was refused left no file to try again with.
+    retried = found.sha256 is not None and is_retried(found.error_code or "")
+    return Words("bad", "error", "Failed", cause, (Verb("Try again", again) if retried else CHOOSE,))

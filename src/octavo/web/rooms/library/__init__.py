@@ -1,0 +1,16 @@
+"""The library: the list of documents, adding, editing, versions, the trash, and the API for documents and uploads."""
+
+from octavo.web.rooms.library import actions, adding, api, collections, edit, exports, pages, upload_api, versions
+
+ROUTERS = (
+    pages.router,
+    edit.router,
+    versions.router,
+    adding.router,
+    actions.router,
+    upload_api.router,
+    api.router,
+    exports.router,
+    versions.api_router,
+    collections.router,
+)

@@ -1,0 +1,262 @@
+"""What people do with documents by a button: each is a form that works without a script and leads back to its page.
+
+Scripts send the same forms and ask for JSON; they are told that it is done, and learn the rest from the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Request, Response
+
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.extraction import Extraction
+from octavo.core.states import JobStatus
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.jobs.actions import cancel_jobs, discard_dead_letters, retry_jobs
+from octavo.jobs.queue import IllegalTransition
+from octavo.jobs.views import MOST_LIMIT, show_job
+from octavo.library import changes
+from octavo.library.changes import Edit
+from octavo.library.documents import Filters, list_documents, show_document
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.intake import check_extraction
+from octavo.web.context.services import ServicesOf
+from octavo.web.shell.document_status import is_stale
+from octavo.web.shell.forms import Back, Question, ask, done
+from octavo.web.shell.frame import LibraryFrame
+
+router = APIRouter(include_in_schema=False, prefix="/actions")
+QUERIES = load_queries("pages")
+LIBRARY, TRASH = "/library", "/trash"
+MOST_IDS = 500
+DESCRIBED = "classified"
+Sure = Annotated[bool, Form()]
+Change: TypeAlias = Callable[[Connection, UUID, UUID], Awaitable[object]]
+
+
+# One document ------------------------------------------------------------------------------------------------------
+
+
+async def cancel(connection: Connection, owner: UUID, document: UUID) -> None:
+    found = await show_document(connection, owner, document)
+    await _cancel_job(connection, owner, found.process_id)
+
+
+async def retry(connection: Connection, owner: UUID, document: UUID) -> None:
+    await changes.retry_document(connection, owner, document, None)
+
+
+async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
+    """Take a job away from a worker that gets nowhere with it; what it finished is kept.
+
+    Whoever asks twice finds it in line, or moving, and then nothing is taken away.
+    """
+    (held,) = await changes.hold(connection, owner, [document])
+    job = await show_job(connection, owner, held.process_id)
+    if job.status != JobStatus.PROCESSING:
+        await changes.retry_document(connection, owner, document, None)
+    elif is_stale(job, await _now(connection)):
+        await cancel_jobs(connection, owner, [job.id])
+        await retry_jobs(connection, owner, [job.id])
+
+
+async def restart(connection: Connection, owner: UUID, document: UUID) -> None:
+    await changes.retry_document(connection, owner, document, "")
+
+
+async def classify(connection: Connection, owner: UUID, document: UUID) -> None:
+    """Only what describes a text is made again."""
+    await changes.retry_document(connection, owner, document, DESCRIBED)
+
+
+async def clean(connection: Connection, owner: UUID, document: UUID) -> None:
+    """A model puts the text in order."""
+    await changes.retry_document(connection, owner, document, None, Extraction.CLEAN)
+
+
+async def reread(connection: Connection, owner: UUID, document: UUID) -> None:
+    """A model reads the pages."""
+    await changes.retry_document(connection, owner, document, None, Extraction.PAGES)
+
+
+async def discard(connection: Connection, owner: UUID, document: UUID) -> None:
+    found = await show_document(connection, owner, document)
+    await discard_dead_letters(connection, [found.process_id], owner_id=owner)
+
+
+async def trash(connection: Connection, owner: UUID, document: UUID) -> None:
+    try:
+        await changes.trash_documents(connection, owner, [document])
+    except NotFound:
+        await show_document(connection, owner, document, trashed=True)  # asked twice
+
+
+async def restore(connection: Connection, owner: UUID, document: UUID) -> None:
+    try:
+        await changes.restore_documents(connection, owner, [document])
+    except NotFound:
+        await show_document(connection, owner, document)
+
+
+Verb = Literal["cancel", "retry", "resume", "restart", "classify", "clean", "reread", "trash", "restore"]
+VERBS: dict[Verb, Change] = {
+    "cancel": cancel,
+    "retry": retry,
+    "resume": resume,
+    "restart": restart,
+    "classify": classify,
+    "clean": clean,
+    "reread": reread,
+    "trash": trash,
+    "restore": restore,
+}
+# Those that only a model can do.
+WRITING = frozenset({"clean", "reread"})
+
+
+@router.post("/documents/{document}/discard")
+async def discard_document(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: LibraryFrame,
+    document: UUID,
+    back: Back = LIBRARY,
+    sure: Sure = False,  # noqa: FBT002 - a field
+) -> Response:
+    """Give up what was given up already: nothing is tried any more, and the file is kept."""
+    async with services.database.transaction() as connection:
+        if sure:
+            await discard(connection, caller.owner_id, document)
+            return done(request, back)
+        found = await show_document(connection, caller.owner_id, document)
+    text = "Nothing more is tried with it. The file is kept, and it can be started again."
+    return ask(request, Question(f"Discard “{found.title}”?", text, request.url.path, "Discard", LIBRARY, SURE), frame)
+
+
+@router.post("/documents/{document}/purge")
+async def purge_document(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: LibraryFrame,
+    document: UUID,
+    back: Back = TRASH,
+    sure: Sure = False,  # noqa: FBT002 - a field
+) -> Response:
+    async with services.database.transaction() as connection:
+        if not sure:
+            found = await show_document(connection, caller.owner_id, document, trashed=True)
+            question = Question(f"Delete “{found.title}” for good?", GONE, request.url.path, FOR_GOOD, TRASH, SURE)
+            return ask(request, question, frame)
+        keys = await changes.purge_documents(connection, caller.owner_id, [document])
+    await services.bucket.delete(keys)
+    return done(request, back)
+
+
+@router.post("/documents/{document}/{verb}")
+async def act_on_document(
+    request: Request, services: ServicesOf, caller: WriteCaller, document: UUID, verb: Verb, back: Back = LIBRARY
+) -> Response:
+    if verb in WRITING:
+        check_extraction(services.settings, caller, verb)
+    async with services.database.transaction() as connection:
+        await VERBS[verb](connection, caller.owner_id, document)
+    return done(request, back)
+
+
+# Jobs --------------------------------------------------------------------------------------------------------------
+
+
+@router.post("/jobs/{job}/{verb}")
+async def act_on_job(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    job: UUID,
+    verb: Literal["cancel", "retry"],
+    back: Back = LIBRARY,
+) -> Response:
+    async with services.database.transaction() as connection:
+        if verb == "cancel":
+            await _cancel_job(connection, caller.owner_id, job)
+        else:
+            await retry_jobs(connection, caller.owner_id, [job])
+    return done(request, back)
+
+
+async def _cancel_job(connection: Connection, owner: UUID, job: UUID) -> None:
+    try:
+        async with connection.transaction():
+            await cancel_jobs(connection, owner, [job])
+    except IllegalTransition:
+        return  # it has ended meanwhile, and its page says how
+
+
+# Many documents ----------------------------------------------------------------------------------------------------
+
+
+@router.post("/bulk")
+async def act_on_many(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    action: Annotated[Literal["retry", "tag", "delete"], Form()],
+    ids: Annotated[list[UUID], Form(max_length=MOST_IDS)],
+    tag: Annotated[str, Form(max_length=200)] = "",
+    back: Back = LIBRARY,
+) -> Response:
+    """One thing for all of them or for none."""
+    owner, wanted = caller.owner_id, set(ids)
+    async with services.database.transaction() as connection:
+        if action == "delete":
+            await changes.trash_documents(connection, owner, wanted)
+        elif action == "tag":
+            await _add_tag(connection, owner, wanted, tag)
+        else:
+            for document in sorted(wanted):
+                await changes.retry_document(connection, owner, document, None)
+    return done(request, back)
+
+
+async def _add_tag(connection: Connection, owner: UUID, documents: set[UUID], tag: str) -> None:
+    if not tag.strip():
+        raise BadInput("Write the tag that they should have.")
+    for document in sorted(documents):
+        found = await show_document(connection, owner, document)
+        await changes.edit_documents(connection, owner, [document], Edit(tags=[*found.tags, tag]))
+
+
+@router.post("/trash/empty")
+async def empty_trash(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: LibraryFrame,
+    sure: Sure = False,  # noqa: FBT002 - a field
+) -> Response:
+    """A page of them at a time, each for good before the next."""
+    if not sure:
+        return ask(request, Question("Empty the trash?", GONE, request.url.path, FOR_GOOD, TRASH, SURE), frame)
+    trashed = Filters(trashed=True)
+    while True:
+        async with services.database.transaction() as connection:
+            page = await list_documents(connection, caller.owner_id, trashed, limit=MOST_LIMIT)
+            ids = [one.id for one in page.items]
+            keys = await changes.purge_documents(connection, caller.owner_id, ids) if ids else []
+        await services.bucket.delete(keys)
+        if page.next_cursor is None:
+            return done(request, TRASH)
+
+
+GONE = "It cannot be brought back. What others keep of the same file stays theirs."
+FOR_GOOD = "Delete for good"
+SURE = (("sure", "true"),)
+
+
+async def _now(connection: Connection) -> datetime:
+    return (await fetch_rows(connection, QUERIES.now, {}))[0]["now"]

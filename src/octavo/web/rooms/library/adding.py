@@ -1,0 +1,153 @@
+"""Ways in that need no script: a link or text in the box, one file, a better file for one that failed, the samples."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Header, Request, Response
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse
+from pydantic import SecretStr
+
+from octavo.core.errors import BadInput, Empty
+from octavo.intake import NewUpload, Outcome, clean_filename
+from octavo.intake.links import link_source, paste_source
+from octavo.library import changes
+from octavo.library.changes import Edit
+from octavo.library.documents import show_document
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.intake import IntakeOf, LimitsOf
+from octavo.web.context.services import ServicesOf
+from octavo.web.http.multipart import Form as Sent
+from octavo.web.http.multipart import FormReader
+from octavo.web.rooms.library.unlocking import Unlocking
+from octavo.web.shell.forms import LIBRARY, Back, NothingChosen, local_path, wants_json
+from octavo.web.shell.frame import LibraryFrame
+from octavo.web.shell.templates import back_to, render
+
+router = APIRouter(include_in_schema=False)
+SAMPLES = Path(__file__).with_name("samples")
+MOST_CHARACTERS = 1_000_000
+_LINK = re.compile(r"https?://\S+", re.IGNORECASE)
+ContentType = Annotated[str, Header()]
+Password = Annotated[SecretStr, Form(min_length=1, max_length=500)]
+
+
+class SameFile(BadInput):
+    """This is the same file. Choose one that is different."""
+
+    code = "SAME_FILE"
+    status = 409
+
+
+def added(request: Request, outcomes: list[Outcome], back: str = LIBRARY) -> Response:
+    """Scripts are told which documents they are."""
+    if wants_json(request):
+        return JSONResponse(jsonable_encoder([asdict(one) for one in outcomes]), 202)
+    return back_to(local_path(back, LIBRARY))
+
+
+@router.post("/actions/add")
+async def add(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    intake: IntakeOf,
+    limits: LimitsOf,
+    text: Annotated[str, Form(max_length=MOST_CHARACTERS)] = "",
+    back: Back = LIBRARY,
+) -> Response:
+    """A web page, a video or a text, as it is."""
+    written = text.strip()
+    if not written:
+        raise Empty("Paste a link or a text first.")
+    allowed = frozenset(services.settings.fetch_allow)
+    source = link_source(written, allow=allowed) if _LINK.fullmatch(written) else paste_source(text)
+    with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+        outcome = await intake.take(caller.owner_id, source.upload, source.body, limits)
+    return added(request, [outcome], back)
+
+
+@router.post("/actions/upload")
+async def upload(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    intake: IntakeOf,
+    limits: LimitsOf,
+    content_type: ContentType = "",
+) -> Response:
+    with services.limits.transfers.one(caller.owner_id, limits.concurrent):
+        form = await read_file(request, content_type)
+        outcome = await intake.take(caller.owner_id, as_upload(form), form.file, limits)
+    return added(request, [outcome], form.fields.get("back", LIBRARY))
+
+
+@router.post("/actions/samples")
+async def add_samples(request: Request, caller: WriteCaller, intake: IntakeOf, limits: LimitsOf) -> Response:
+    """Three short texts that belong together, to see what happens with documents."""
+    files = sorted(path for path in SAMPLES.iterdir() if path.suffix in {".md", ".txt"} and path.stem != "LICENSE")
+    outcomes = [
+        await intake.take(caller.owner_id, NewUpload(path.name, "text/plain"), path.read_bytes(), limits)
+        for path in files
+    ]
+    return added(request, outcomes)
+
+
+# A better file for one that cannot be read -------------------------------------------------------------------------
+
+
+@router.get("/documents/{document}/replace")
+async def choose_replacement(request: Request, services: ServicesOf, frame: LibraryFrame, document: UUID) -> Response:
+    async with services.database.connection() as connection:
+        found = await show_document(connection, frame.caller.owner_id, document)
+    return render(request, "replace.html", frame, document=found)
+
+
+@router.post("/actions/documents/{document}/replace")
+async def replace(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    intake: IntakeOf,
+    limits: LimitsOf,
+    document: UUID,
+    content_type: ContentType = "",
+) -> Response:
+    """The new file takes over tags and collection; the old one goes to the trash."""
+    owner = caller.owner_id
+    async with services.database.connection() as connection:
+        old = await show_document(connection, owner, document)
+    with services.limits.transfers.one(owner, limits.concurrent):
+        form = await read_file(request, content_type)
+        outcome = await intake.take(owner, as_upload(form), form.file, limits)
+    if old.id in {outcome.document_id, outcome.duplicate_of}:
+        raise SameFile
+    async with services.database.transaction() as connection:
+        if outcome.duplicate_of is None and (old.tags or old.collection):
+            edit = Edit(tags=old.tags, collection=old.collection)
+            await changes.edit_documents(connection, owner, [outcome.document_id], edit)
+        await changes.trash_documents(connection, owner, [old.id])
+    return added(request, [outcome])
+
+
+@router.post("/actions/documents/{document}/unlock")
+async def unlock(services: ServicesOf, caller: WriteCaller, document: UUID, password: Password) -> Response:
+    """The same file, opened with its password, which is not kept."""
+    await services.shared(Unlocking).retry(caller.owner_id, document, password.get_secret_value())
+    return back_to(LIBRARY)
+
+
+async def read_file(request: Request, content_type: str) -> Sent:
+    form = await FormReader(content_type, request.stream()).read()
+    if not form.filename:
+        raise NothingChosen
+    return form
+
+
+def as_upload(form: Sent, version_of: UUID | None = None) -> NewUpload:
+    return NewUpload(clean_filename(form.filename), form.content_type, version_of=version_of)

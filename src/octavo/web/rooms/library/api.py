@@ -1,0 +1,296 @@
+"""An owner's documents: finding, reading, editing, deleting, and what has happened to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from octavo.core.errors import BadInput
+from octavo.core.extraction import Extraction
+from octavo.core.pages import Page
+from octavo.jobs.views import DEFAULT_LIMIT, EventView
+from octavo.library import changes
+from octavo.library.changes import Edit, Retried
+from octavo.library.documents import (
+    Chunk,
+    Document,
+    Filters,
+    list_chunks,
+    list_documents,
+    list_events,
+    show_document,
+)
+from octavo.library.files import count_download, find_file
+from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.intake import check_extraction
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
+from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, HowToRead, Limit, RetryRequest, problems
+from octavo.web.http.problems import WrongMethod
+from octavo.web.rooms.library.unlocking import Unlocking
+
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
+LINK_SECONDS = 300
+MOST_IDS = 500
+NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+Plain = r"^[^\x00-\x1f\x7f]*$"
+Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file is the one whose ETag was sent"}}
+
+
+class EditRequest(BaseModel):
+    """Only what is given is changed; null empties a field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str | None = Field(default=None, max_length=500, pattern=Plain)
+    author: str | None = Field(default=None, max_length=500, pattern=Plain)
+    document_date: Date | None = None
+    tags: list[Label] | None = Field(default=None, max_length=changes.MOST_TAGS)
+    collection: Label | None = None
+
+    def as_edit(self) -> Edit:
+        given: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        if "tags" in given:
+            given["tags"] = given["tags"] or []
+        return Edit(**given)
+
+
+class RetryDocumentRequest(RetryRequest):
+    """`password` opens a PDF that was added as a file. It is used once and not kept; what it opens is.
+
+    With an `extraction` other than `plain` a model makes the text anew, and the plain one is kept beside it.
+    """
+
+    password: SecretStr | None = Field(default=None, min_length=1, max_length=500)
+    extraction: HowToRead = Extraction.PLAIN
+
+
+class BulkRequest(BaseModel):
+    """One thing for many documents: for all of them or for none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[UUID] = Field(min_length=1, max_length=MOST_IDS)
+    action: Literal["delete", "restore", "purge", "retry", "edit"]
+    edit: EditRequest | None = None
+
+
+class BulkAnswer(BaseModel):
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFor:
+    """Which part of a file is wanted, and what of it somebody has already."""
+
+    range: Annotated[str | None, Header()] = None
+    if_range: Annotated[
+        str | None, Header(description="Only if the file is still this one, by its ETag or its date.")
+    ] = None
+    if_none_match: Annotated[str | None, Header(description="ETags of what is there already.")] = None
+
+
+PartOf = Annotated[AskedFor, Depends()]
+
+
+class SignedLink(BaseModel):
+    """Downloads one file for a while, without signing in."""
+
+    url: str
+    expires_in_seconds: int
+
+
+@router.get("", responses=problems(401, 422))
+async def documents(  # noqa: PLR0917 - query parameters
+    services: ServicesOf,
+    caller: ReadCaller,
+    id: Annotated[str | None, Query(pattern=r"^[0-9a-f-]{4,36}$")] = None,  # noqa: A002 - its name outside
+    q: Wanted = None,
+    status: Literal["pending", "completed", "failed"] | None = None,
+    tag: Wanted = None,
+    collection: Wanted = None,
+    trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[Document]:
+    """Your documents, newest first; with `trashed`, those in the trash; with `versions`, also older versions."""
+    filters = Filters(id, q, status, tag, collection, trashed, versions=versions)
+    async with services.database.connection() as connection:
+        return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
+
+
+@router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422))
+async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
+    """Do one thing with many documents: with all of them or with none."""
+    if (wanted.action == "edit") != (wanted.edit is not None):
+        raise BadInput("`edit` belongs to the action edit.")
+    owner, ids = caller.owner_id, set(wanted.ids)
+    keys: list[str] = []
+    async with services.database.transaction() as connection:
+        if wanted.action == "delete":
+            await changes.trash_documents(connection, owner, ids)
+        elif wanted.action == "restore":
+            await changes.restore_documents(connection, owner, ids)
+        elif wanted.action == "purge":
+            keys = await changes.purge_documents(connection, owner, ids)
+        elif wanted.edit:
+            await changes.edit_documents(connection, owner, ids, wanted.edit.as_edit())
+        else:
+            for document in sorted(ids):
+                await changes.retry_document(connection, owner, document, None)
+    await services.bucket.delete(keys)
+    return BulkAnswer(changed=len(ids))
+
+
+@router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
+async def only_posted() -> None:
+    """Which would else be taken for the id of a document."""
+    raise WrongMethod(["POST"])
+
+
+@router.get("/{document}", responses=problems(401, 404, 422))
+async def document(
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: UUID,
+    trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+) -> Document:
+    """One of your documents; with `trashed`, one in the trash."""
+    async with services.database.connection() as connection:
+        return await show_document(connection, caller.owner_id, document, trashed=trashed)
+
+
+@router.patch("/{document}", responses=problems(400, 401, 403, 404, 422))
+async def edit(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: EditRequest) -> Document:
+    """Change title, author, date, tags or collection."""
+    async with services.database.transaction() as connection:
+        await changes.edit_documents(connection, caller.owner_id, [document], wanted.as_edit())
+        return await show_document(connection, caller.owner_id, document)
+
+
+@router.delete("/{document}", status_code=204, responses=problems(401, 403, 404, 422))
+async def delete(
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    purge: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+) -> None:
+    """To the trash; with `purge`, for good, also from the trash."""
+    async with services.database.transaction() as connection:
+        if not purge:
+            await changes.trash_documents(connection, caller.owner_id, [document])
+            return
+        keys = await changes.purge_documents(connection, caller.owner_id, [document])
+    await services.bucket.delete(keys)
+
+
+@router.post("/{document}/restore", responses=problems(401, 403, 404, 422))
+async def restore(services: ServicesOf, caller: WriteCaller, document: UUID) -> Document:
+    """Back from the trash."""
+    async with services.database.transaction() as connection:
+        await changes.restore_documents(connection, caller.owner_id, [document])
+        return await show_document(connection, caller.owner_id, document)
+
+
+@router.post("/{document}/retry", responses=problems(400, 401, 403, 404, 409, 422))
+async def retry(
+    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: RetryDocumentRequest | None = None
+) -> Retried:
+    """Go on with what failed, or process again what is complete; a PDF that is locked, with its password."""
+    wanted = wanted or RetryDocumentRequest()
+    how = wanted.from_stage, wanted.extraction
+    check_extraction(services.settings, caller, wanted.extraction)
+    if wanted.password:
+        return await services.shared(Unlocking).retry(
+            caller.owner_id, document, wanted.password.get_secret_value(), *how
+        )
+    async with services.database.transaction() as connection:
+        return await changes.retry_document(connection, caller.owner_id, document, *how)
+
+
+@router.get("/{document}/chunks", responses=problems(401, 404, 422))
+async def chunks(
+    services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[Chunk]:
+    """The pieces of its text, in order."""
+    async with services.database.connection() as connection:
+        return await list_chunks(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@router.get("/{document}/events", responses=problems(401, 404, 422))
+async def events(
+    services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[EventView]:
+    """All that happened to it, oldest first."""
+    async with services.database.connection() as connection:
+        return await list_events(connection, caller.owner_id, document, cursor=cursor, limit=limit)
+
+
+@router.get(
+    "/{document}/markdown", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response
+)
+async def markdown(
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: UUID,
+    asked: PartOf,
+    plain: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+) -> Response:
+    """Its text; with `plain`, as it was read from the file, also where a model wrote it anew."""
+    kind = await _text_kind(services, caller.owner_id, document) if plain else "markdown"
+    return await _download(services, caller.owner_id, document, kind, asked)
+
+
+async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
+    """The kind of file that has the plain text."""
+    async with services.database.connection() as connection:
+        found = await show_document(connection, owner, document)
+    return "plain_markdown" if "text_by" in found.metadata else "markdown"
+
+
+@router.get("/{document}/source", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response)
+async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked: PartOf) -> Response:
+    """The file as it came in."""
+    return await _download(services, caller.owner_id, document, "source", asked)
+
+
+@router.post("/{document}/link", responses=problems(401, 404, 409, 422))
+async def link(
+    services: ServicesOf, caller: ReadCaller, document: UUID, kind: Literal["source", "markdown"] = "source"
+) -> SignedLink:
+    """A link that downloads the file for some minutes, for whoever has it."""
+    async with services.database.transaction() as connection:
+        file = await find_file(connection, caller.owner_id, document, kind)
+        await count_download(connection, document)
+    name = _label(file.filename, kind)
+    url = await services.bucket.sign_get(file.key, seconds=LINK_SECONDS, filename=name, content_type=file.content_type)
+    return SignedLink(url=url, expires_in_seconds=LINK_SECONDS)
+
+
+async def _download(services: Services, owner: UUID, document: UUID, kind: str, asked: AskedFor) -> Response:
+    async with services.database.connection() as connection:
+        file = await find_file(connection, owner, document, kind)
+    etag = f'"{file.sha256}"'
+    if is_known(etag, asked.if_none_match):
+        return Response(status_code=304, headers={"etag": etag, "cache-control": "private, no-store"})
+    info = await services.bucket.stat(file.key) if names_a_date(asked.if_range) else None
+    same = is_still(asked.if_range, etag, info.last_modified if info else None)
+    start, end = read_range(asked.range if same else None, file.bytes)
+    if kind == "source" and start == 0:
+        async with services.database.connection() as connection:
+            await count_download(connection, document)
+    stream = await services.bucket.stream(file.key, start=start, end=end)
+    return attachment(stream, _label(file.filename, kind), file.content_type, {"etag": etag})
+
+
+def _label(filename: str, kind: str) -> str:
+    if kind == "source" or filename.lower().endswith(".md"):
+        return filename
+    return f"{filename}.md"

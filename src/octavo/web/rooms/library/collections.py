@@ -1,0 +1,62 @@
+"""Collections and tags of an owner."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from octavo.core.pages import Page
+from octavo.library import collections
+from octavo.library.collections import Collection, Tag
+from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.http.parameters import problems
+
+router = APIRouter(prefix="/api/v1", tags=["documents"])
+
+
+class CollectionName(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+@router.get("/collections", responses=problems(401))
+async def list_collections(services: ServicesOf, caller: ReadCaller) -> Page[Collection]:
+    """Your collections by name, with the number of documents in each."""
+    async with services.database.connection() as connection:
+        return Page(await collections.list_collections(connection, caller.owner_id), None)
+
+
+@router.post("/collections", status_code=201, responses=problems(400, 401, 403, 422))
+async def make_collection(services: ServicesOf, caller: WriteCaller, wanted: CollectionName) -> Page[Collection]:
+    """The collection of this name, made if there is none."""
+    async with services.database.transaction() as connection:
+        made = await collections.ensure_collection(connection, caller.owner_id, wanted.name)
+        all_of_them = await collections.list_collections(connection, caller.owner_id)
+        return Page([one for one in all_of_them if one.id == made], None)
+
+
+@router.patch("/collections/{collection}", status_code=204, responses=problems(400, 401, 403, 404, 409, 422))
+async def rename_collection(
+    services: ServicesOf, caller: WriteCaller, collection: UUID, wanted: CollectionName
+) -> None:
+    async with services.database.transaction() as connection:
+        await collections.rename_collection(connection, caller.owner_id, collection, wanted.name)
+
+
+@router.delete("/collections/{collection}", status_code=204, responses=problems(401, 403, 404, 422))
+async def delete_collection(services: ServicesOf, caller: WriteCaller, collection: UUID) -> None:
+    """The collection only; its documents stay."""
+    async with services.database.transaction() as connection:
+        await collections.delete_collection(connection, caller.owner_id, collection)
+
+
+@router.get("/tags", responses=problems(401))
+async def list_tags(services: ServicesOf, caller: ReadCaller) -> Page[Tag]:
+    """Your tags, the most used first."""
+    async with services.database.connection() as connection:
+        return Page(await collections.list_tags(connection, caller.owner_id), None)

@@ -1,0 +1,120 @@
+"""Editing what is known about a document: title, author, date, tags and collection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request, Response
+
+from octavo.core.errors import BadInput
+from octavo.database import Connection
+from octavo.library import changes
+from octavo.library.collections import Collection, Tag, list_collections, list_tags
+from octavo.library.documents import Document, show_document
+from octavo.web.context.callers import WriteCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.rooms.library.api import EditRequest
+from octavo.web.shell.forms import read_form, read_id
+from octavo.web.shell.frame import Frame, LibraryFrame
+from octavo.web.shell.templates import back_to, render
+
+router = APIRouter(include_in_schema=False, prefix="/documents/{document}/edit")
+WRONG = 422
+MOST_SUGGESTED = 200
+Field = Annotated[str, Form(max_length=20_000)]
+SENTENCES = {
+    "title": "A title is one line of at most 500 characters.",
+    "author": "Authors are one line of at most 500 characters.",
+    "document_date": "Write the date as 2026-11-15.",
+    "tags": f"A document has at most {changes.MOST_TAGS} tags, and each is one line of at most 200 characters.",
+    "collection": "A collection's name is one line of at most 200 characters.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    collections: list[Collection]
+    tags: list[Tag]
+
+
+@router.get("")
+async def form(
+    request: Request, services: ServicesOf, caller: WriteCaller, frame: LibraryFrame, document: str
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await show_document(connection, caller.owner_id, read_id(document))
+        suggestions = await _suggestions(connection, frame)
+    return _show(request, frame, found, suggestions, as_written(found), {})
+
+
+@router.post("")
+async def save(  # noqa: PLR0917 - fields of a form
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: LibraryFrame,
+    document: str,
+    title: Field = "",
+    author: Field = "",
+    document_date: Field = "",
+    tags: Field = "",
+    collection: Field = "",
+) -> Response:
+    """Only what was changed is written."""
+    ident = read_id(document)
+    written = {"title": title, "author": author, "document_date": document_date, "tags": tags, "collection": collection}
+    async with services.database.transaction() as connection:
+        found = await show_document(connection, caller.owner_id, ident)
+        changed = {name: value for name, value in written.items() if value.strip() != as_written(found)[name]}
+        wanted, wrong = read_form(EditRequest, read_fields(changed), SENTENCES)
+        if wanted is not None and changed:
+            try:
+                async with connection.transaction():
+                    await changes.edit_documents(connection, caller.owner_id, [ident], wanted.as_edit())
+            except BadInput as error:
+                wrong = {next(iter(changed)): error.line}
+                wanted = None
+        if wanted is None:
+            return _show(request, frame, found, await _suggestions(connection, frame), written, wrong, WRONG)
+    return back_to(f"/documents/{ident}")
+
+
+def as_written(document: Document) -> dict[str, str]:
+    """A document as its form shows it; one without a title of its own has none there either."""
+    return {
+        "title": document.title if document.title != document.filename else "",
+        "author": document.author or "",
+        "document_date": document.document_date.isoformat() if document.document_date else "",
+        "tags": ", ".join(document.tags),
+        "collection": document.collection or "",
+    }
+
+
+def read_fields(written: Mapping[str, str]) -> dict[str, Any]:
+    """As the API takes them: an empty field is null, and tags are a list."""
+    given: dict[str, Any] = {name: value.strip() or None for name, value in written.items()}
+    if "tags" in given:
+        given["tags"] = [tag.strip() for tag in written["tags"].split(",") if tag.strip()]
+    return given
+
+
+async def _suggestions(connection: Connection, frame: Frame) -> Suggestions:
+    owner = frame.caller.owner_id
+    collections, tags = await list_collections(connection, owner), await list_tags(connection, owner)
+    return Suggestions(collections[:MOST_SUGGESTED], tags[:MOST_SUGGESTED])
+
+
+def _show(
+    request: Request,
+    frame: Frame,
+    document: Document,
+    suggestions: Suggestions,
+    written: Mapping[str, str],
+    wrong: Mapping[str, str],
+    status: int = 200,
+) -> Response:
+    return render(
+        request, "edit.html", frame, status, d=document, written=written, wrong=wrong, suggestions=suggestions
+    )

@@ -1,0 +1,112 @@
+"""A whole document as one JSON file, to keep or to take elsewhere."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+import structlog
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic_core import to_json
+
+from octavo.connect.connections import list_connections
+from octavo.core.errors import OctavoError
+from octavo.core.pages import Page
+from octavo.jobs.views import MOST_LIMIT
+from octavo.library.changes import StillProcessed
+from octavo.library.documents import Document, list_chunks, show_document
+from octavo.library.files import NotReady, find_file
+from octavo.storage import attachment_header
+from octavo.web.context.callers import ReadCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.parameters import problems
+from octavo.web.http.protocol import DROP
+
+log = structlog.get_logger()
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
+MEDIA_TYPE = "application/json"
+EXPORTED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "`document`, `markdown`, `chunks` and `connections`; without a text `markdown` is null.",
+        "content": {MEDIA_TYPE: {"schema": {"type": "object"}}},
+    }
+}
+
+
+@router.get("/{document}/export", responses={**EXPORTED, **problems(401, 404, 422)}, response_class=Response)
+async def export(request: Request, services: ServicesOf, caller: ReadCaller, document: UUID) -> StreamingResponse:
+    """All that is known of a document: its record, its text, its passages and what they are connected to."""
+    async with services.database.connection() as connection:
+        found = await show_document(connection, caller.owner_id, document)
+    headers = {
+        "content-disposition": attachment_header(f"{found.filename}.json"),
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    whole = _whole_or_cut(request, Export(services, caller.owner_id, found).pieces())
+    return StreamingResponse(whole, headers=headers, media_type=MEDIA_TYPE)
+
+
+async def _whole_or_cut(request: Request, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """What cannot be finished must not look whole, and it is too late for another answer."""
+    try:
+        async for piece in pieces:
+            yield piece
+    except OctavoError as error:
+        log.info("export broke off", path=request.url.path, reason=error.line)
+        if drop := request.scope.get(DROP):
+            drop()
+
+
+class Export:
+    """Written page by page, so that a long document takes no more memory than a short one."""
+
+    def __init__(self, services: Services, owner: UUID, document: Document) -> None:
+        self._parts = services
+        self._owner = owner
+        self._document = document
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        yield b'{"document":' + to_json(self._document) + b',"markdown":'
+        async for piece in self._text():
+            yield piece
+        for name, list_page in (("chunks", list_chunks), ("connections", list_connections)):
+            yield f',"{name}":['.encode()
+            async for piece in self._items(list_page):
+                yield piece
+            yield b"]"
+        async with self._parts.database.connection() as connection:
+            now = await show_document(connection, self._owner, self._document.id)
+        if now.revision != self._document.revision:
+            raise StillProcessed
+        yield b"}"
+
+    async def _text(self) -> AsyncGenerator[bytes]:
+        try:
+            async with self._parts.database.connection() as connection:
+                file = await find_file(connection, self._owner, self._document.id, "markdown")
+        except NotReady:
+            yield b"null"
+            return
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        yield b'"'
+        async for chunk in await self._parts.bucket.stream(file.key):
+            yield json.dumps(decoder.decode(chunk), ensure_ascii=False)[1:-1].encode()
+        yield b'"'
+
+    async def _items(self, list_page: Callable[..., Awaitable[Page[Any]]]) -> AsyncGenerator[bytes]:
+        cursor: str | None = None
+        between = b""
+        while True:
+            async with self._parts.database.connection() as connection:
+                page = await list_page(connection, self._owner, self._document.id, cursor=cursor, limit=MOST_LIMIT)
+            for item in page.items:
+                yield between + to_json(item)
+                between = b","
+            cursor = page.next_cursor
+            if cursor is None:
+                return

@@ -1,0 +1,136 @@
+"""The library: all documents, what is happening to them, and every way to add one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel, Field
+
+from octavo.database import fetch_rows, load_queries
+from octavo.library.collections import list_collections, list_tags
+from octavo.library.documents import Filters, Sort, Tab, find_documents, list_documents
+from octavo.web.context.callers import ReadCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.shell.document_rows import make_rows
+from octavo.web.shell.frame import LibraryFrame, load_frame
+from octavo.web.shell.templates import render
+
+router = APIRouter(include_in_schema=False)
+QUERIES = load_queries("pages")
+ROWS = 50
+MOST_FRAGMENTS = 100
+TABS = {"": "All", "working": "Working", "needs_you": "Needs you", "failed": "Failed", "stored_only": "Stored only"}
+SORTS: dict[Sort, str] = {"newest": "Newest first", "oldest": "Oldest first", "title": "By title"}
+Text = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class Asked(BaseModel):
+    """What the address asks for. An empty field is none, so that plain forms can send them all."""
+
+    status: Tab | Literal[""] = ""
+    tag: Text = ""
+    collection: Text = ""
+    q: Text = ""
+    sort: Sort = "newest"
+    view: Literal["", "cards"] = ""
+    cursor: str | None = Field(default=None, max_length=3000)
+
+    @property
+    def filters(self) -> Filters:
+        return Filters(
+            q=self.q or None, tag=self.tag or None, collection=self.collection or None, tab=self.status or None
+        )
+
+    @property
+    def narrowed(self) -> bool:
+        return self.filters != Filters()
+
+    def address(self, **changed: str) -> str:
+        """The same page with something else; it begins at the start unless a cursor is given."""
+        wanted = self.model_dump(exclude={"cursor"}, exclude_defaults=True) | changed
+        given = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "newest")}
+        return f"/library?{urlencode(given)}" if given else "/library"
+
+
+@router.get("/")
+async def home(caller: ReadCaller) -> Response:
+    del caller  # whoever comes first gets their cookie here
+    return RedirectResponse("/library", 303)
+
+
+@router.get("/library")
+async def library(
+    request: Request,
+    services: ServicesOf,
+    frame: LibraryFrame,
+    asked: Annotated[Asked, Query()],
+) -> Response:
+    """Filters, order and view are in the address."""
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        page = await list_documents(connection, owner, asked.filters, sort=asked.sort, cursor=asked.cursor, limit=ROWS)
+        rows = await make_rows(connection, owner, page.items, frame.now)
+        counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": owner}))[0]
+        collections = await list_collections(connection, owner)
+        tags = await list_tags(connection, owner)
+    return render(
+        request,
+        "library.html",
+        frame,
+        rows=rows,
+        counts=counts,
+        collections=collections,
+        all_tags=tags,
+        tabs=TABS,
+        sorts=SORTS,
+        asked=asked,
+        cards=bool(asked.view),
+        next_address=asked.address(cursor=page.next_cursor) if page.next_cursor else None,
+    )
+
+
+@router.get("/trash")
+async def trash(
+    request: Request,
+    services: ServicesOf,
+    frame: LibraryFrame,
+    cursor: Annotated[str | None, Query(max_length=1500)] = None,
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        page = await list_documents(connection, owner, Filters(trashed=True), cursor=cursor, limit=ROWS)
+        rows = await make_rows(connection, owner, page.items, frame.now)
+    more = f"/trash?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
+    return render(request, "trash.html", frame, rows=rows, next_address=more, days=services.settings.trash_days)
+
+
+# Pieces, for scripts -----------------------------------------------------------------------------------------------
+
+
+@router.get("/fragments/rows")
+async def rows(
+    request: Request,
+    services: ServicesOf,
+    caller: ReadCaller,
+    id: Annotated[list[UUID], Query(max_length=MOST_FRAGMENTS)],  # noqa: A002 - its name outside
+    view: str = "",
+) -> Response:
+    """Rows as they are now, of those documents that are still there; without the rest of the page."""
+    async with services.database.connection() as connection:
+        frame = await load_frame(connection, caller, "library", services.settings.upload_bytes)
+        found = await find_documents(connection, caller.owner_id, id)
+        made = await make_rows(connection, caller.owner_id, found, frame.now)
+    return render(request, "rows.html", frame, rows=made, cards=view == "cards")
+
+
+@router.get("/fragments/frame")
+async def frame_pieces(request: Request, services: ServicesOf, caller: ReadCaller) -> Response:
+    """The dock and the numbers in the rail and on the tabs."""
+    async with services.database.connection() as connection:
+        frame = await load_frame(connection, caller, "library", services.settings.upload_bytes)
+        counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": caller.owner_id}))[0]
+    return render(request, "frame.html", frame, counts=counts)

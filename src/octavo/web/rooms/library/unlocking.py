@@ -1,0 +1,57 @@
+"""Opens PDFs with the password that somebody gives: once, while they wait, in the sandbox. The password is not kept."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from uuid import UUID
+
+from octavo.core.extraction import Extraction
+from octavo.core.ids import new_id
+from octavo.extract.unlocking import unlock_in_sandbox
+from octavo.library.changes import Retried, retry_document
+from octavo.library.unlocked import find_locked, keep_unlocked
+from octavo.storage import Stored, copy_to_file
+from octavo.web.context.services import Services
+from octavo.web.http.limits import ConcurrencyLimit
+
+MOST_WAITING = 20
+BUSY_SECONDS = 5.0
+
+
+class Unlocking:
+    """Of one web process. One file is opened at a time."""
+
+    def __init__(self, services: Services) -> None:
+        self._database = services.database
+        self._bucket = services.bucket
+        self._sandbox = services.sandbox
+        self._limit = ConcurrencyLimit(1, MOST_WAITING, BUSY_SECONDS)
+
+    async def retry(
+        self,
+        owner: UUID,
+        document: UUID,
+        password: str,
+        from_stage: str | None = None,
+        extraction: Extraction = Extraction.PLAIN,
+    ) -> Retried:
+        """Process a document from what its password opens. A wrong one is `Encrypted` and changes nothing."""
+        opened = await self._unlock(owner, document, password)
+        async with self._database.transaction() as connection:
+            unused = await keep_unlocked(connection, owner, document, opened) if opened else []
+            retried = await retry_document(connection, owner, document, from_stage, extraction)
+        await self._bucket.delete(unused)
+        return retried
+
+    async def _unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
+        """The opened file, as an object that no row refers to yet; None for a file that needs no password."""
+        async with self._database.connection() as connection:
+            key = await find_locked(connection, owner, document)
+        async with self._limit.take():
+            with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+                locked, opened = Path(folder, "locked"), Path(folder, "opened")
+                await copy_to_file(self._bucket, key, locked)
+                if not await unlock_in_sandbox(self._sandbox, locked, password, opened):
+                    return None
+                return await self._bucket.put(f"unlocked/{document}/{new_id()}.pdf", opened)

@@ -1,0 +1,137 @@
+"""A new version of a document, and what changed between two: side by side, word by word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+
+from octavo.core.pages import Page
+from octavo.library.differences import Kind, shorten
+from octavo.library.documents import show_document
+from octavo.library.versions import Comparison, Pick, TextChange, Version, compare_documents, list_versions
+from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.intake import IntakeOf, LimitsOf
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import ConcurrencyLimit
+from octavo.web.http.parameters import WHOLE, problems
+from octavo.web.rooms.library.adding import ContentType, SameFile, added, as_upload, read_file
+from octavo.web.shell.forms import read_id, read_number
+from octavo.web.shell.frame import LibraryFrame
+from octavo.web.shell.templates import render
+
+router = APIRouter(include_in_schema=False)
+AROUND = 240
+# Comparing long texts keeps a processor busy for a second or two, so it is done one at a time.
+COMPARING_WAIT, COMPARING_BUSY_SECONDS = 20, 2.0
+NAMES = {
+    "document_date": "Date",
+    "page_count": "Pages",
+    "word_count": "Words",
+    "filename": "File",
+    "source_type": "Type",
+    "bytes": "Size",
+}
+
+
+def comparison_limit(_: Services) -> ConcurrencyLimit:
+    return ConcurrencyLimit(1, COMPARING_WAIT, COMPARING_BUSY_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One change as two cells, each with its services."""
+
+    change: TextChange
+    old: list[tuple[Kind, str]]
+    new: list[tuple[Kind, str]]
+
+
+@router.get("/documents/{document}/version")
+async def choose_version(request: Request, services: ServicesOf, frame: LibraryFrame, document: str) -> Response:
+    async with services.database.connection() as connection:
+        found = await show_document(connection, frame.caller.owner_id, read_id(document))
+    return render(request, "version.html", frame, d=found)
+
+
+@router.post("/actions/documents/{document}/version")
+async def add_version(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    intake: IntakeOf,
+    limits: LimitsOf,
+    document: UUID,
+    content_type: ContentType = "",
+) -> Response:
+    """The old one stays as it is; what a person put right on it is taken over."""
+    owner = caller.owner_id
+    with services.limits.transfers.one(owner, limits.concurrent):
+        form = await read_file(request, content_type)
+        outcome = await intake.take(owner, as_upload(form, version_of=document), form.file, limits)
+    if outcome.state == "deduplicated":
+        raise SameFile
+    return added(request, [outcome], f"/documents/{outcome.document_id}")
+
+
+@router.get("/documents/{document}/compare/{other}")
+async def compare(request: Request, services: ServicesOf, frame: LibraryFrame, document: str, other: str) -> Response:
+    """From `other`, an older version or the number of a revision, to the document."""
+    ident, revision = read_id(document), read_number(other)
+    old = Pick(ident, revision) if revision else Pick(read_id(other))
+    async with services.shared(comparison_limit).take():
+        found = await compare_documents(services.database, services.bucket, frame.caller.owner_id, old, Pick(ident))
+    cells = [make_cells(one) for one in found.text or ()]
+    return render(request, "compare.html", frame, found=found, cells=cells, fields=say_fields(found))
+
+
+def make_cells(change: TextChange) -> Cells:
+    parts = list(shorten([(part.kind, part.text) for part in change.parts], AROUND))
+    return Cells(
+        change,
+        [(kind, text) for kind, text in parts if kind != "added"],
+        [(kind, text) for kind, text in parts if kind != "removed"],
+    )
+
+
+def say_fields(found: Comparison) -> list[tuple[str, str, str]]:
+    return [(NAMES.get(one.field, one.field.capitalize()), say(one.old), say(one.new)) for one in found.fields]
+
+
+def say(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return f"{value:,}" if isinstance(value, int) else str(value or "—")
+
+
+api_router = APIRouter(prefix="/api/v1/documents/{document}", tags=["documents"])
+Revision = Annotated[int | None, Query(ge=1, lt=1 << 31), WHOLE]
+
+
+@api_router.get("/versions", responses=problems(401, 404, 422))
+async def versions(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[Version]:
+    """All versions of it, newest first, whichever of them is named."""
+    async with services.database.connection() as connection:
+        return Page(await list_versions(connection, caller.owner_id, document), None)
+
+
+@api_router.get("/diff", responses=problems(401, 404, 409, 413, 422, 429))
+async def diff(
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: UUID,
+    since: UUID | None = None,
+    since_revision: Revision = None,
+    revision: Revision = None,
+) -> Comparison:
+    """What changed up to this document: since another one, or since a revision of it.
+
+    Without either, since the version before it or, of a first version, since the revision before.
+    """
+    old = Pick(since or document, since_revision) if since or since_revision else None
+    async with services.shared(comparison_limit).take():
+        return await compare_documents(
+            services.database, services.bucket, caller.owner_id, old, Pick(document, revision)
+        )

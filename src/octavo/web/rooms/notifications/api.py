@@ -1,0 +1,163 @@
+"""What you are told: what is ready, and what went wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from octavo.core.pages import Page
+from octavo.deliver import notifications, subscribers
+from octavo.deliver.channels import known_channels
+from octavo.deliver.messages import DEFAULT_EVENTS, EventType
+from octavo.deliver.notifications import Notification, NotificationPage
+from octavo.deliver.subscribers import ChannelName, NewSubscriber, Subscriber, Try
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.web.context.callers import KnownCaller, ReadCaller, WriteCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.http.parameters import Cursor, Limit, problems
+
+router = APIRouter(prefix="/api/v1/notifications", tags=["notifications"])
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRead:
+    """How many were unread before."""
+
+    marked: int
+
+
+@router.get("", responses=problems(401, 422))
+async def list_notifications(
+    services: ServicesOf,
+    caller: ReadCaller,
+    unread: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> NotificationPage:
+    """Newest first; with `unread` only those that nobody has read."""
+    async with services.database.connection() as connection:
+        return await notifications.list_notifications(
+            connection, caller.owner_id, unread=unread, cursor=cursor, limit=limit
+        )
+
+
+@router.post("/read", responses=problems(401, 403))
+async def mark_all_read(services: ServicesOf, caller: WriteCaller) -> MarkedRead:
+    """All of them."""
+    async with services.database.transaction() as connection:
+        return MarkedRead(await notifications.mark_all_read(connection, caller.owner_id))
+
+
+@router.post("/{notification}/read", responses=problems(401, 403, 404, 422))
+async def mark_read(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
+    async with services.database.transaction() as connection:
+        return await notifications.mark_read(connection, caller.owner_id, notification)
+
+
+@router.post("/{notification}/resolve", responses=problems(401, 403, 404, 409, 422))
+async def resolve(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
+    """An error that needs nobody any more; who said so, and when, is kept."""
+    async with services.database.transaction() as connection:
+        return await notifications.resolve(connection, caller.owner_id, caller.user_id, notification)
+
+
+webhooks_router = APIRouter(prefix="/api/v1/webhooks", tags=["webhooks"])
+
+Address = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00-\x20\x7f]+$")]
+Events = Annotated[list[EventType], Field(min_length=1, max_length=100)]
+
+
+class WebhookWanted(BaseModel):
+    """`address` is a web address, or for the channel mail a mail address."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    channel: ChannelName = "webhook"
+    address: Address
+    events: Events = list(DEFAULT_EVENTS)
+
+
+class WebhookEdit(BaseModel):
+    """What is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    address: Address | None = None
+    events: Events | None = None
+    active: StrictBool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TestStarted:
+    """The job that sends the test; its state says how it went."""
+
+    job_id: UUID
+
+
+@webhooks_router.get("", responses=problems(401))
+async def list_webhooks(services: ServicesOf, caller: KnownCaller) -> Page[Subscriber]:
+    """All of yours, oldest first."""
+    async with services.database.connection() as connection:
+        return Page(await subscribers.list_subscribers(connection, caller.owner_id), None)
+
+
+@webhooks_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
+async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: WebhookWanted) -> NewSubscriber:
+    """Send events there from now on. `secret`, which webhooks are signed with, is shown this once and never again."""
+    async with services.database.transaction() as connection:
+        return await subscribers.add_subscriber(
+            connection,
+            caller,
+            known_channels(services.settings),
+            channel=wanted.channel,
+            address=wanted.address,
+            events=wanted.events,
+        )
+
+
+@webhooks_router.get("/{webhook}", responses=problems(401, 404, 422))
+async def show_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Subscriber:
+    async with services.database.connection() as connection:
+        return await subscribers.show_subscriber(connection, caller.owner_id, webhook)
+
+
+@webhooks_router.patch("/{webhook}", responses=problems(400, 401, 403, 404, 422))
+async def edit_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, wanted: WebhookEdit) -> Subscriber:
+    """Change it, stop it or start it again; what happens while it is stopped is never sent."""
+    async with services.database.transaction() as connection:
+        return await subscribers.edit_subscriber(
+            connection,
+            caller,
+            known_channels(services.settings),
+            webhook,
+            address=wanted.address,
+            events=wanted.events,
+            active=wanted.active,
+        )
+
+
+@webhooks_router.delete("/{webhook}", status_code=204, responses=problems(401, 403, 404, 422))
+async def delete_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> None:
+    """With what was still to be sent there."""
+    async with services.database.transaction() as connection:
+        await subscribers.delete_subscriber(connection, caller, webhook)
+
+
+@webhooks_router.post("/{webhook}/test", status_code=202, responses=problems(401, 403, 404, 422))
+async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> TestStarted:
+    """Send a test there now, signed like everything else; it is tried once."""
+    async with services.database.transaction() as connection:
+        return TestStarted(await subscribers.send_test(connection, caller, webhook))
+
+
+@webhooks_router.get("/{webhook}/deliveries", responses=problems(401, 404, 422))
+async def list_deliveries(
+    services: ServicesOf, caller: KnownCaller, webhook: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[Try]:
+    """Every try of the last months, newest first."""
+    async with services.database.connection() as connection:
+        return await subscribers.list_tries(connection, caller.owner_id, webhook, cursor=cursor, limit=limit)

@@ -1,0 +1,155 @@
+"""Where events are sent: webhooks for programs, mail and chats for people, and how each delivery went."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Query, Request, Response
+
+from octavo.core.errors import BadInput, NotAllowed
+from octavo.deliver import subscribers
+from octavo.deliver.channels import known_channels
+from octavo.deliver.messages import DEFAULT_EVENTS, EventType
+from octavo.web.context.callers import KnownCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.rooms.notifications.api import WebhookWanted
+from octavo.web.shell.forms import Question, ask, read_form
+from octavo.web.shell.frame import Frame
+from octavo.web.shell.settings import SettingsFrame, show
+from octavo.web.shell.templates import back_to
+
+router = APIRouter(include_in_schema=False, prefix="/settings/webhooks")
+Field = Annotated[str, Form(max_length=4000)]
+ROWS = 50
+CHANNELS = {"webhook": "Webhook, for programs", "mail": "E-mail", "slack": "Slack or a chat like it"}
+# Those that people ask for; programs can have all of them by the API.
+EVENTS: dict[EventType, str] = {
+    "document.completed": "A document is ready",
+    "document.failed": "A document could not be processed",
+    "document.rejected": "A file was refused",
+    "document.created": "A document was added",
+    "document.deleted": "A document was moved to the trash",
+    "analysis.completed": "An analysis is complete",
+    "analysis.failed": "An analysis failed",
+    "analysis.abandoned": "Nothing happened to an analysis for two days",
+    "job.failed": "A job failed",
+    "job.dead_letter": "A job was given up",
+}
+WRONG = {
+    "channel": "There is no such way.",
+    "address": "Give an address of at most 2,000 characters, without spaces.",
+    "events": "Choose at least one.",
+}
+
+
+@router.get("")
+async def list_webhooks(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    return await _show(request, services, frame, said=said)
+
+
+async def _show(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
+    if frame.caller.is_anonymous:
+        raise NotAllowed("Events are sent elsewhere only for people with an account.")
+    async with services.database.connection() as connection:
+        found = await subscribers.list_subscribers(connection, frame.caller.owner_id)
+    more = {"hooks": found, "hook": None, "channels": CHANNELS, "events": EVENTS, "usual": DEFAULT_EVENTS}
+    values["mail"] = services.settings.smtp_url is not None
+    return show(request, "webhooks", frame, status, **more, **values)
+
+
+@router.post("")
+async def add_webhook(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    channel: Field = "webhook",
+    address: Field = "",
+    events: Annotated[list[str] | None, Form(max_length=100)] = None,
+) -> Response:
+    """Answers the page itself with a webhook's secret on it, which is shown nowhere else."""
+    given = {"channel": channel, "address": address.strip(), "events": events or []}
+    wanted, wrong = read_form(WebhookWanted, given, WRONG)
+    status = 422
+    if wanted:
+        try:
+            async with services.database.transaction() as connection:
+                made = await subscribers.add_subscriber(
+                    connection,
+                    frame.caller,
+                    known_channels(services.settings),
+                    channel=wanted.channel,
+                    address=wanted.address,
+                    events=wanted.events,
+                )
+            return await _show(request, services, frame, 201, made=made)
+        except NotAllowed:
+            raise
+        except BadInput as error:
+            wrong, status = {"address": error.line}, error.status
+    return await _show(request, services, frame, status, wrong=wrong, chosen=given)
+
+
+@router.get("/{webhook}")
+async def show_webhook(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    webhook: UUID,
+    said: str = "",
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+) -> Response:
+    """One of them, with its log."""
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        hook = await subscribers.show_subscriber(connection, owner, webhook)
+        page = await subscribers.list_tries(connection, owner, webhook, cursor=cursor, limit=ROWS)
+    more = f"/settings/webhooks/{webhook}?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
+    values: dict[str, Any] = {"hook": hook, "tries": page.items, "more": more, "channels": CHANNELS, "events": EVENTS}
+    return show(request, "webhooks", frame, said=said, **values)
+
+
+@router.post("/{webhook}/pause")
+async def pause(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Response:
+    return await _switch(services, caller, webhook, active=False)
+
+
+@router.post("/{webhook}/resume")
+async def resume(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Response:
+    return await _switch(services, caller, webhook, active=True)
+
+
+async def _switch(services: Services, caller: KnownCaller, webhook: UUID, *, active: bool) -> Response:
+    async with services.database.transaction() as connection:
+        channels = known_channels(services.settings)
+        await subscribers.edit_subscriber(connection, caller, channels, webhook, active=active)
+    return back_to(f"/settings/webhooks/{webhook}?said={'resumed' if active else 'paused'}")
+
+
+@router.post("/{webhook}/test")
+async def send_test(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await subscribers.send_test(connection, caller, webhook)
+    return back_to(f"/settings/webhooks/{webhook}?said=tested")
+
+
+@router.get("/{webhook}/delete")
+async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsFrame, webhook: UUID) -> Response:
+    async with services.database.connection() as connection:
+        hook = await subscribers.show_subscriber(connection, frame.caller.owner_id, webhook)
+    question = Question(
+        title=f"Delete {hook.address}?",
+        text="Nothing is sent there any more, and the log of what was is deleted with it.",
+        action=f"/settings/webhooks/{webhook}/delete",
+        verb="Delete",
+        keep=f"/settings/webhooks/{webhook}",
+    )
+    return ask(request, question, frame)
+
+
+@router.post("/{webhook}/delete")
+async def delete(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await subscribers.delete_subscriber(connection, caller, webhook)
+    return back_to("/settings/webhooks?said=deleted")

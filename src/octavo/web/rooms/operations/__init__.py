@@ -1,0 +1,10 @@
+"""Operations: health, jobs, failed jobs, workers and schedules, and the API for jobs."""
+
+from octavo.web.rooms.operations import api, job_pages, pages
+
+ROUTERS = (
+    job_pages.router,
+    pages.router,
+    api.jobs_router,
+    api.router,
+)

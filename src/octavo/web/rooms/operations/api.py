@@ -1,0 +1,153 @@
+"""For the administrator: what was given up, the workers, and how the installation is. These see every owner's jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from octavo.core.pages import Page
+from octavo.core.states import JobStatus
+from octavo.jobs.actions import cancel_jobs, discard_dead_letters, requeue_dead_letters, retry_jobs
+from octavo.jobs.views import (
+    DEFAULT_LIMIT,
+    JobView,
+    WorkerView,
+    count_jobs,
+    dead_letters,
+    list_jobs,
+    list_workers,
+    show_job,
+)
+from octavo.ops.health import Check
+from octavo.web.context.callers import ReadCaller, WriteCaller, administer
+from octavo.web.context.services import ServicesOf
+from octavo.web.http.parameters import IF_GIVEN, Cursor, Limit, RetryRequest, problems
+
+router = APIRouter(
+    prefix="/api/v1/admin", tags=["admin"], dependencies=[Depends(administer)], responses=problems(401, 403, 422)
+)
+
+
+class ManyJobs(BaseModel):
+    """All of these are changed, or none is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[UUID] = Field(min_length=1, max_length=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`jobs`: how many are in each state that somebody may have to do something about."""
+
+    ready: bool
+    checks: list[Check]
+    live_workers: int
+    jobs: dict[str, int]
+
+
+@router.get("/dead-letters")
+async def letters(services: ServicesOf, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT) -> Page[JobView]:
+    """Jobs whose attempts are used up, newest first."""
+    async with services.database.connection() as connection:
+        return await dead_letters(connection, cursor=cursor, limit=limit)
+
+
+@router.post("/dead-letters/requeue", responses=problems(400, 404, 409))
+async def requeue_many(services: ServicesOf, wanted: ManyJobs) -> Changed:
+    """Try these again: all of them, or none when one is no dead letter."""
+    async with services.database.transaction() as connection:
+        return Changed(await requeue_dead_letters(connection, wanted.ids))
+
+
+@router.post("/dead-letters/discard", responses=problems(400, 404, 409))
+async def discard_many(services: ServicesOf, wanted: ManyJobs) -> Changed:
+    """Give these up for good: all of them, or none when one is no dead letter."""
+    async with services.database.transaction() as connection:
+        return Changed(await discard_dead_letters(connection, wanted.ids))
+
+
+@router.post("/dead-letters/{job}/requeue", responses=problems(400, 404, 409))
+async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None = None) -> JobView:
+    """Try one again."""
+    async with services.database.transaction() as connection:
+        await requeue_dead_letters(connection, [job], from_stage=wanted.from_stage if wanted else None)
+        return await show_job(connection, None, job)
+
+
+@router.post("/dead-letters/{job}/discard", responses=problems(404, 409))
+async def discard(services: ServicesOf, job: UUID) -> JobView:
+    """Give one up for good."""
+    async with services.database.transaction() as connection:
+        await discard_dead_letters(connection, [job])
+        return await show_job(connection, None, job)
+
+
+@router.get("/workers")
+async def workers(services: ServicesOf) -> Page[WorkerView]:
+    """Workers that run, and those that ended without a word in the last hour."""
+    async with services.database.connection() as connection:
+        return Page(await list_workers(connection), None)
+
+
+@router.get("/health")
+async def health(services: ServicesOf) -> Health:
+    """How the services are and how much there is to do."""
+    checks = await services.readiness()
+    async with services.database.connection() as connection:
+        live = sum(worker.alive for worker in await list_workers(connection))
+        return Health(all(check.ok for check in checks), checks, live, await count_jobs(connection))
+
+
+jobs_router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
+
+Kind = Annotated[str | None, Query(pattern=r"^[\w.:-]{0,100}$"), IF_GIVEN]
+
+
+@jobs_router.get("", responses=problems(401, 422))
+async def jobs(
+    services: ServicesOf,
+    caller: ReadCaller,
+    status: JobStatus | None = None,
+    kind: Kind = None,
+    document_id: UUID | None = None,
+    cursor: Cursor = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Page[JobView]:
+    """Your jobs, newest first."""
+    async with services.database.connection() as connection:
+        return await list_jobs(
+            connection, caller.owner_id, status=status, kind=kind, document_id=document_id, cursor=cursor, limit=limit
+        )
+
+
+@jobs_router.get("/{job}", responses=problems(401, 404, 422))
+async def job(services: ServicesOf, caller: ReadCaller, job: UUID) -> JobView:
+    """One of your jobs, with all that it has finished."""
+    async with services.database.connection() as connection:
+        return await show_job(connection, caller.owner_id, job)
+
+
+@jobs_router.post("/{job}/cancel", responses=problems(401, 403, 404, 409, 422))
+async def cancel(services: ServicesOf, caller: WriteCaller, job: UUID) -> JobView:
+    """Stop a job and what follows from it, at once."""
+    async with services.database.transaction() as connection:
+        await cancel_jobs(connection, caller.owner_id, [job])
+        return await show_job(connection, caller.owner_id, job)
+
+
+@jobs_router.post("/{job}/retry", responses=problems(400, 401, 403, 404, 409, 422))
+async def retry(services: ServicesOf, caller: WriteCaller, job: UUID, wanted: RetryRequest | None = None) -> JobView:
+    """Put a job that failed, was cancelled or is paused back in line."""
+    async with services.database.transaction() as connection:
+        await retry_jobs(connection, caller.owner_id, [job], from_stage=wanted.from_stage if wanted else None)
+        return await show_job(connection, caller.owner_id, job)

@@ -1,0 +1,168 @@
+"""Operations, for the administrator: how the installation is, what was given up, the workers and the schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+
+from octavo.core.errors import BadInput, NotFound, Unauthenticated
+from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.jobs.actions import discard_dead_letters, requeue_dead_letters
+from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
+from octavo.jobs.views import JobView, WorkerView, dead_letters, list_workers
+from octavo.owners import Caller
+from octavo.web.context.callers import OptionalCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.rooms.operations.charts import Chart, draw_depth, follow_depth
+from octavo.web.rooms.operations.texts import STATES, Health, describe_health, describe_load, stage_words, waiting_time
+from octavo.web.shell.formats import count_of
+from octavo.web.shell.forms import Question, ask
+from octavo.web.shell.frame import Frame, load_frame
+from octavo.web.shell.templates import back_to, render
+
+router = APIRouter(include_in_schema=False, prefix="/operations")
+QUERIES = load_queries("operations")
+MOST_LETTERS = 50
+CHART_HOURS = 24
+STAYS = "The jobs are removed from this list. Their documents and events stay."
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """`title` is None for what is somebody else's: an administrator does not read over people's shoulders."""
+
+    job: JobView
+    title: str | None
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    health: Health
+    load: list[str]
+    counts: Row
+    letters: list[Letter]
+    more_letters: bool
+    workers: list[WorkerView]
+    schedules: list[ScheduleState]
+
+
+# Who may look ------------------------------------------------------------------------------------------------------
+
+
+async def find_administrator(services: ServicesOf, caller: OptionalCaller) -> Caller:
+    """For everybody else these pages are not there."""
+    if caller is None and not services.settings.anonymous:
+        raise Unauthenticated
+    if caller is None or not caller.is_admin:
+        raise NotFound
+    return caller
+
+
+Administrator = Annotated[Caller, Depends(find_administrator)]
+
+
+async def operations_frame(services: ServicesOf, caller: Administrator) -> Frame:
+    async with services.database.connection() as connection:
+        return await load_frame(connection, caller, "operations", services.settings.upload_bytes)
+
+
+OperationsFrame = Annotated[Frame, Depends(operations_frame)]
+
+
+# Looking -----------------------------------------------------------------------------------------------------------
+
+
+@router.get("")
+async def operations(request: Request, services: ServicesOf, frame: OperationsFrame) -> Response:
+    overview = await _look(services, frame.caller)
+    async with services.database.connection() as connection:
+        chart = await _draw(connection, overview.counts)
+    return render(request, "operations.html", frame, now=overview.counts["now"], o=overview, states=STATES, chart=chart)
+
+
+@router.get("/pieces")
+async def pieces(request: Request, services: ServicesOf, caller: Administrator) -> Response:
+    """What changes by itself, for the script of the page."""
+    overview = await _look(services, caller)
+    return render(request, "operations_pieces.html", None, now=overview.counts["now"], o=overview, states=STATES)
+
+
+async def _look(services: Services, caller: Caller) -> Overview:
+    checks = await services.readiness()
+    async with services.database.connection() as connection:
+        counts = (await fetch_rows(connection, QUERIES.counts, {}))[0]
+        page = await dead_letters(connection, limit=MOST_LETTERS)
+        workers = await list_workers(connection)
+        schedules = await list_schedules(connection)
+        titles = await find_titles(connection, caller.owner_id, page.items)
+    waits = waiting_time(counts["oldest_at"], counts["now"])
+    return Overview(
+        health=describe_health(checks, workers, waits),
+        load=describe_load(workers, waits, counts["dead_letter"]),
+        counts=counts,
+        letters=[Letter(job, titles.get(job.document_id), stage_words(job)) for job in page.items],
+        more_letters=page.next_cursor is not None,
+        workers=workers,
+        schedules=schedules,
+    )
+
+
+async def _draw(connection: Connection, counts: Row) -> Chart:
+    rows = await fetch_rows(connection, QUERIES.depth, {"hours": CHART_HOURS})
+    changes = [(row["minute"], row["change"]) for row in rows]
+    return draw_depth(follow_depth(changes, counts["now"], CHART_HOURS))
+
+
+async def find_titles(connection: Connection, owner: UUID, jobs: Sequence[JobView]) -> dict[UUID | None, str]:
+    documents = [job.document_id for job in jobs if job.document_id]
+    rows = await fetch_rows(connection, QUERIES.titles, {"owner": owner, "documents": documents}) if documents else []
+    return {row["id"]: row["title"] for row in rows}
+
+
+# Doing -------------------------------------------------------------------------------------------------------------
+
+
+@router.post("/dead-letters")
+async def change_letters(
+    request: Request,
+    services: ServicesOf,
+    frame: OperationsFrame,
+    action: Annotated[Literal["resume", "restart", "discard"], Form()],
+    ids: Annotated[list[UUID] | None, Form(max_length=1000)] = None,
+    confirmed: Annotated[str, Form(max_length=10)] = "",
+) -> Response:
+    """All of those that were chosen, or none when one of them is no dead letter any more."""
+    if not ids:
+        raise BadInput("Choose at least one dead letter first.")
+    if action == "discard" and not confirmed:
+        return ask(request, _question(ids), frame)
+    async with services.database.transaction() as connection:
+        if action == "discard":
+            await discard_dead_letters(connection, ids)
+        else:
+            await requeue_dead_letters(connection, ids, from_stage="" if action == "restart" else None)
+    return back_to("/operations")
+
+
+def _question(ids: Sequence[UUID]) -> Question:
+    return Question(
+        title=f"Discard {count_of(len(ids), 'dead letter')}?",
+        text=STAYS,
+        action="/operations/dead-letters",
+        verb=f"Discard {len(ids):,}",
+        keep="/operations",
+        fields=[("action", "discard"), *(("ids", str(one)) for one in ids)],
+    )
+
+
+@router.post("/schedules/{name}/run")
+async def run_schedule(services: ServicesOf, caller: Administrator, name: str) -> Response:
+    del caller
+    async with services.database.transaction() as connection:
+        job = await run_now(connection, name)
+    return back_to(f"/operations/jobs/{job}")

@@ -1,0 +1,82 @@
+"""What the operations page says about the installation and its jobs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from octavo.core.states import JobStatus
+from octavo.jobs.views import JobView, WorkerView
+from octavo.ops.health import Check
+from octavo.web.shell.document_status import STAGES, Tone, stage_of
+from octavo.web.shell.formats import count_of, format_span
+
+SLOW_AFTER = timedelta(minutes=10)
+# The filters in the order in which they stand, with what each is called and its tone where there are any.
+STATES: dict[str, tuple[str, Tone]] = {
+    "queued": ("Queued", ""),
+    "working": ("Working", ""),
+    "backing_off": ("Backing off", ""),
+    "paused": ("Paused", "warn"),
+    "failed": ("Failed", "bad"),
+    "dead_letter": ("Gave up", "bad"),
+}
+# A list without a filter leaves out what needs nobody any more.
+OTHER_STATES = {"complete": "Done", "cancelled": "Cancelled"}
+CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
+    JobStatus.QUEUED: ("", "clock", "Queued"),
+    JobStatus.PROCESSING: ("run", "again", "Working"),
+    JobStatus.COMPLETE: ("ok", "check", "Done"),
+    JobStatus.FAILED: ("bad", "error", "Failed"),
+    JobStatus.DEAD_LETTER: ("bad", "error", "Gave up"),
+    JobStatus.PAUSED: ("warn", "pause", "Paused"),
+    JobStatus.CANCELLED: ("", "close", "Cancelled"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One chip, and a sentence for each thing that is wrong."""
+
+    tone: Tone
+    glyph: str
+    chip: str
+    wrong: tuple[str, ...]
+
+
+def describe_health(checks: Sequence[Check], workers: Sequence[WorkerView], waits: timedelta | None) -> Health:
+    """The worst comes first: what is down, then what stands still, then what is slow."""
+    down = tuple(f"The {check.name} does not answer as it should: {check.detail}" for check in checks if not check.ok)
+    if not any(worker.alive for worker in workers):
+        down += ("No worker is running, so nothing is processed. Start one with `octavo worker`.",)
+    if down:
+        return Health("bad", "error", "Not healthy", down)
+    if waits and waits > SLOW_AFTER:
+        return Health("warn", "warning", "Slow", (f"A job has been waiting for {format_span(waits)}.",))
+    return Health("ok", "check", "Healthy", ())
+
+
+def describe_load(workers: Sequence[WorkerView], waits: timedelta | None, dead_letters: int) -> list[str]:
+    alive = count_of(sum(worker.alive for worker in workers), "worker")
+    waiting = f"oldest waiting {format_span(waits)}" if waits else "nothing waits"
+    return [alive, waiting, *([count_of(dead_letters, "dead letter")] if dead_letters else [])]
+
+
+def waiting_time(oldest: datetime | None, now: datetime) -> timedelta | None:
+    return max(now - oldest, timedelta()) if oldest else None
+
+
+def stage_words(job: JobView) -> str:
+    """Documents are spoken of in words; other kinds name their stages themselves."""
+    if job.kind == "process_document":
+        return stage_of(job)
+    return job.stage or "the beginning"
+
+
+def finished_words(kind: str, stage: str) -> str:
+    """What was being done until a stage was finished."""
+    if kind != "process_document":
+        return stage
+    names = list(STAGES)
+    return STAGES[names[max(0, names.index(stage) - 1)]] if stage in names else stage

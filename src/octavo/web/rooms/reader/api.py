@@ -1,0 +1,76 @@
+"""Pages of documents as pictures, and where on them something stands."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from octavo.extract.contract import Box
+from octavo.library.pictures import find_boxes
+from octavo.web.context.callers import ReadCaller
+from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, Wanted, Width
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.downloads import is_known
+from octavo.web.http.parameters import problems
+
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
+MOST_BOXES = 100
+_SIDE = r"[0-9]{1,6}(\.[0-9]{1,3})?"
+WrittenBox = Annotated[str, Field(pattern=rf"^({_SIDE},){{3}}{_SIDE}$")]
+
+
+Boxes = Annotated[
+    list[WrittenBox],
+    Query(
+        default_factory=list,
+        max_length=MOST_BOXES,
+        description="A place that is marked: left,top,right,bottom in points from the upper left corner of the page.",
+    ),
+]
+
+
+@router.get(
+    "/{document}/pages/{number}.png",
+    response_class=Response,
+    responses={**PICTURE, **UNCHANGED, **problems(401, 404, 409, 413, 422)},
+)
+async def page_picture(
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: UUID,
+    number: Annotated[int, Path(ge=1, le=1_000_000)],
+    box: Boxes,
+    width: Annotated[Width, Query(description="Pixels across, at most.")] = Width.LARGE,
+    chunk: Annotated[UUID | None, Query(description="A passage whose places on the page are marked.")] = None,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """A page of a PDF or of an image as a picture, with boxes on it if they are asked for."""
+    wanted = Wanted(caller.owner_id, document, number, width)
+    boxes = [Box(*map(float, one.split(","))) for one in box]
+    if chunk:
+        async with services.database.connection() as connection:
+            boxes += [Box(*one) for one in await find_boxes(connection, caller.owner_id, document, chunk, number)]
+    picture = await services.pictures.find(wanted)
+    etag = f'"{_digest(picture.sha256, boxes)}"'
+    headers = {"etag": etag, **HEADERS}
+    if is_known(etag, if_none_match):
+        return Response(status_code=304, headers=headers)
+    return await _answer(services, wanted, boxes, headers)
+
+
+async def _answer(services: Services, wanted: Wanted, boxes: list[Box], headers: dict[str, str]) -> Response:
+    if boxes:
+        return Response(await services.pictures.mark(wanted, boxes), headers=headers, media_type=MEDIA_TYPE)
+    _, stream = await services.pictures.stream(wanted)
+    length = {"content-length": str(stream.info.bytes)}
+    return StreamingResponse(stream, headers=headers | length, media_type=MEDIA_TYPE)
+
+
+def _digest(picture: str, boxes: list[Box]) -> str:
+    """Names the picture with its boxes, without drawing it."""
+    return sha256(f"{picture} {boxes}".encode()).hexdigest() if boxes else picture

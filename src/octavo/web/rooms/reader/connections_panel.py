@@ -1,0 +1,58 @@
+"""Connections beside the text: what is shown of them, as a piece of the page, and the buttons on it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+
+from octavo.connect.connections import Connection, ConnectionFilter, count_connections, list_connections, read_weights
+from octavo.connect.engine_types import Status
+from octavo.database import Connection as Database
+from octavo.library.documents import show_document
+from octavo.web.context.callers import ReadCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.shell.templates import render
+
+router = APIRouter(include_in_schema=False)
+MOST_SHOWN, MOST_DISMISSED = 40, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the panel shows. `is_ready`: there is a text that can be compared."""
+
+    document_id: UUID
+    passage: UUID | None
+    items: list[Connection]
+    dismissed: list[Connection]
+    total: int
+    weights: dict[str, int]
+    is_ready: bool
+
+
+async def show_connections(
+    connection: Database, owner: UUID, document: UUID, *, is_ready: bool, passage: UUID | None = None
+) -> Shown:
+    """Of all of a document, or of one of its passages; `total` is always that of the document."""
+    counts = await count_connections(connection, owner, document)
+    items = await list_connections(connection, owner, document, ConnectionFilter(chunk=passage), limit=MOST_SHOWN)
+    gone = ConnectionFilter(status=Status.DISMISSED, chunk=passage)
+    dismissed = await list_connections(connection, owner, document, gone, limit=MOST_DISMISSED)
+    weights = asdict(await read_weights(connection, owner))
+    return Shown(document, passage, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
+
+
+@router.get("/documents/{document}/connections")
+async def piece(
+    request: Request, services: ServicesOf, caller: ReadCaller, document: UUID, of: UUID | None = None
+) -> Response:
+    """As they are now, for scripts; `of` is a passage."""
+    async with services.database.connection() as connection:
+        found = await show_document(connection, caller.owner_id, document)
+        shown = await show_connections(
+            connection, caller.owner_id, document, is_ready=found.embeddings_ready, passage=of
+        )
+    back = f"/documents/{document}?panel=connections" + (f"&of={of}" if of else "")
+    return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)

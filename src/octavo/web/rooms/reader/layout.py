@@ -1,0 +1,142 @@
+"""Puts blocks on pages and into passages, with the anchors that other pages point to."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from octavo.web.markdown.render import Block
+from octavo.web.rooms.reader.windows import Plan, Sheet
+
+_WORD = re.compile(r"\w")
+_HEADING = re.compile(r"<(h[2-6])>")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A passage of the document as it is stored. `seconds` is when in a recording it begins.
+
+    `boxes` are its places on pages, each as page, left, top, right and bottom, in points.
+    """
+
+    id: UUID
+    start: int
+    end: int
+    seconds: float | None = None
+    boxes: Sequence[Sequence[float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A block as it is shown. `anchors` are the passages that begin in the middle of it."""
+
+    start: int
+    end: int
+    html: str
+    anchors: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Blocks of one stored passage that stand together. `begins`: it begins here, and so has its anchor here."""
+
+    place: Place | None
+    begins: bool
+    pieces: list[Piece] = field(default_factory=list[Piece])
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A page, or what of a text without pages is shown together."""
+
+    sheet: Sheet | None
+    start: int
+    passages: list[Passage] = field(default_factory=list[Passage])
+
+
+def arrange(
+    blocks: Sequence[Block],
+    text: str,
+    start: int,
+    *,
+    breaks: Sequence[tuple[int, Sheet]] = (),
+    places: Sequence[Place] = (),
+    headings: Mapping[int, int | None] | None = None,
+) -> list[Leaf]:
+    """The leaves of a window whose Markdown, `text`, begins at `start`; `headings` are numbers by their starts."""
+    leaves = [Leaf(None, start)]
+    begins = [_lead(place.start - start, text) + start for place in places]
+    waiting = list(reversed(breaks))
+    anchored = {place.id for place, begin in zip(places, begins, strict=True) if begin < start}
+    for block in blocks:
+        while waiting and waiting[-1][0] <= block.start:
+            at, sheet = waiting.pop()
+            leaves.append(Leaf(sheet, at))
+        if block.html:
+            _add(leaves[-1], _numbered(block, (headings or {}).get(block.start)), places, begins, anchored)
+    leaves += [Leaf(sheet, at) for at, sheet in reversed(waiting)]
+    return [leaf for leaf in leaves if leaf.sheet or leaf.passages]
+
+
+def _lead(position: int, text: str) -> int:
+    """A passage may begin behind the marks of its first line; it is meant to begin with them."""
+    line = text.rfind("\n", 0, max(position, 0)) + 1
+    return line if position > 0 and not _WORD.search(text, line, position) else position
+
+
+def _numbered(block: Block, heading: int | None) -> Block:
+    if heading is None or block.level is None:
+        return block
+    return Block(block.start, block.end, _HEADING.sub(rf'<\1 id="h-{heading}">', block.html, count=1), block.level)
+
+
+def _add(leaf: Leaf, block: Block, places: Sequence[Place], begins: Sequence[int], anchored: set[UUID]) -> None:
+    """An anchor stands once, where the first that can be seen of its passage is."""
+    now = bisect_right(begins, block.start)
+    place = places[now - 1] if now else None
+    if not leaf.passages or leaf.passages[-1].place != place:
+        leaf.passages.append(Passage(place, begins=place is not None and place.id not in anchored))
+    inside = tuple(one.id for one in places[now : bisect_left(begins, block.end)])
+    leaf.passages[-1].pieces.append(Piece(block.start, block.end, block.html, inside))
+    anchored.update(inside, [place.id] if place else [])
+
+
+WHOLE = 10_000
+USUAL_SIZE = (3, 4)
+# A picture that is taller than this would leave no room for anything below it.
+MOST_HEIGHT = 1.5
+
+
+class Mark(NamedTuple):
+    """A place on a page; its sides are in ten-thousandths of the page."""
+
+    page: int
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+def marks_of(boxes: Iterable[Sequence[float]], plan: Plan) -> list[Mark]:
+    """Of boxes as passages have them: page, left, top, right, bottom, in points. Pages without a size have none."""
+    return [mark for box in boxes if (mark := _mark(box, plan.sheet_of(int(box[0]))))]
+
+
+def _mark(box: Sequence[float], sheet: Sheet | None) -> Mark | None:
+    if sheet is None or not sheet.width or not sheet.height:
+        return None
+    page, left, top, right, bottom = box
+    across, down = WHOLE / sheet.width, WHOLE / sheet.height
+    return Mark(int(page), round(left * across), round(top * down), round(right * across), round(bottom * down))
+
+
+def usual_size(sheets: Iterable[Sheet]) -> tuple[int, int]:
+    """Of most pages: the size of the frame that pictures are shown in, so that nothing moves from page to page."""
+    sizes = Counter((round(one.width), round(one.height)) for one in sheets if one.width and one.height)
+    width, height = sizes.most_common(1)[0][0] if sizes else USUAL_SIZE
+    return max(width, 1), max(1, min(height, round(width * MOST_HEIGHT)))

@@ -1,0 +1,271 @@
+"""The reader: a document's text with its outline and all that is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Query, Request, Response
+
+from octavo.connect.connections import count_by_chunk
+from octavo.connect.engine_types import Engine
+from octavo.database import Connection
+from octavo.jobs.views import find_jobs, list_jobs
+from octavo.library.documents import Document, find_documents, show_document
+from octavo.library.pictures import is_pictured
+from octavo.library.versions import list_versions
+from octavo.web.context.callers import ReadCaller
+from octavo.web.context.intake import may_rewrite
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.markdown.safety import is_address
+from octavo.web.rooms.reader.activity import list_happenings, stage_done
+from octavo.web.rooms.reader.connections_panel import show_connections
+from octavo.web.rooms.reader.text import (
+    MOST_BYTES,
+    OpenText,
+    find_place,
+    find_text,
+    format_moment,
+    moment_address,
+    open_text,
+)
+from octavo.web.rooms.reader.windows import Plan, Window
+from octavo.web.shell.document_rows import Row, make_row
+from octavo.web.shell.document_status import describe
+from octavo.web.shell.forms import local_path, read_id, read_number
+from octavo.web.shell.frame import LibraryFrame
+from octavo.web.shell.templates import back_to, render
+
+router = APIRouter(include_in_schema=False, prefix="/documents/{document}")
+SIZE_COOKIE, PANEL_COOKIE, OUTLINE_COOKIE = "octavo_text_size", "octavo_panel", "octavo_outline"
+SIZES = ("16", "18", "20", "22", "24")
+USUAL_SIZE = "18"
+PANELS = frozenset({"about", "connections", "outline", "closed"})
+# What is beside the text; connections first, where there are any.
+TABS = ("connections", "about")
+YEAR_SECONDS = 365 * 24 * 3600
+HAPPENINGS = 20
+MOST_EVENTS = 100
+MOST_JOBS = 50
+Margins: TypeAlias = dict[UUID, dict[Engine, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Where somebody wants to read; what makes no sense is left out."""
+
+    page: int | None = None
+    at: int | None = None
+
+    def choose(self, plan: Plan) -> Window:
+        if self.at is not None:
+            return plan.window_at(self.at)
+        return plan.window_of_page(self.page) if self.page is not None else plan.windows[0]
+
+
+async def find_row(connection: Connection, frame: LibraryFrame, document: UUID) -> Row:
+    """The document with its words, also from the trash."""
+    owner = frame.caller.owner_id
+    found = await find_documents(connection, owner, [document])
+    one = found[0] if found else await show_document(connection, owner, document, trashed=True)
+    jobs = await find_jobs(connection, owner, [one.process_id]) if one.status != "completed" else {}
+    return make_row(one, describe(one, jobs.get(one.process_id), frame.now), frame.now)
+
+
+# The page ----------------------------------------------------------------------------------------------------------
+
+
+@router.get("")
+async def reader(  # noqa: PLR0917 - query parameters
+    request: Request,
+    services: ServicesOf,
+    frame: LibraryFrame,
+    document: str,
+    p: str = "",
+    at: str = "",
+    c: str = "",
+    go: str = "",
+    panel: str = "",
+    of: str = "",
+) -> Response:
+    """`p` is a page, `at` a character of the text, `c` a passage; `go` is a page that the browser is led to.
+
+    `of` is a passage whose connections are shown, instead of those of the whole text.
+    """
+    ident, owner = read_id(document), frame.caller.owner_id
+    if (page := read_number(go)) is not None:
+        return back_to(f"/documents/{ident}?p={page}#p-{page}")
+    async with services.database.connection() as connection:
+        row = await find_row(connection, frame, ident)
+        happened = await list_happenings(connection, owner, ident, most=HAPPENINGS)
+        stored = await find_text(connection, owner, ident)
+        cited = await find_place(connection, owner, ident, c) if c else None
+        twin = await _twin(connection, owner, row.document)
+        ready, passage = row.document.embeddings_ready, await find_place(connection, owner, ident, of) if of else None
+        related = await show_connections(
+            connection, owner, ident, is_ready=ready, passage=passage.id if passage else None
+        )
+        versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
+    too_long = stored is not None and stored.bytes > MOST_BYTES
+    wanted = Wanted(read_number(p), cited.start if cited else read_number(at))
+    text = await open_text(services, owner, ident, stored, wanted.choose) if stored and not too_long else None
+    return render(
+        request,
+        "reader.html",
+        frame,
+        margins=await _margins(services, owner, ident, text),
+        row=row,
+        d=row.document,
+        text=text,
+        too_long=too_long,
+        page=_page(text, wanted),
+        cited=c if cited else None,
+        marked=text.marks_of(cited) if text and cited else [],
+        happened=happened,
+        twin=twin,
+        connections=related,
+        tab=panel if panel in TABS else TABS[related.total == 0],
+        may_rewrite=may_rewrite(services.settings, frame.caller),
+        versions=versions,
+        **_view(request, panel, row.document),
+    )
+
+
+async def _margins(services: Services, owner: UUID, document: UUID, text: OpenText | None) -> Margins:
+    """How many connections the passages have that are shown, for the margin beside them."""
+    passages = [passage for leaf in text.leaves for passage in leaf.passages] if text else []
+    places = [passage.place.id for passage in passages if passage.place and passage.begins]
+    async with services.database.connection() as connection:
+        return await count_by_chunk(connection, owner, document, places)
+
+
+def _page(text: OpenText | None, wanted: Wanted) -> int | None:
+    """The page that is shown first."""
+    if text is None or not text.plan.sheets:
+        return None
+    numbers = [sheet.number for _, sheet in text.plan.breaks_in(text.window)]
+    if wanted.at is not None:
+        return text.plan.page_at(max(wanted.at, text.window.start))
+    return wanted.page if wanted.page in numbers else (numbers[0] if numbers else text.plan.page_at(text.window.start))
+
+
+def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
+    """How this browser shows texts, and what templates need for it."""
+    size = request.cookies.get(SIZE_COOKIE, USUAL_SIZE)
+    closed = panel == "closed" or (not panel and request.cookies.get(PANEL_COOKIE) == "closed")
+    query = {name: value for name, value in request.query_params.items() if name in {"p", "at", "c"}}
+
+    def address(**changed: str | int) -> str:
+        wanted = {**query, **changed}
+        return f"/documents/{document.id}" + (f"?{urlencode(wanted)}" if wanted else "")
+
+    return {
+        "size": size if size in SIZES else USUAL_SIZE,
+        "sizes": SIZES,
+        "panel": panel if panel in PANELS else "",
+        "panel_closed": closed,
+        "outline_closed": request.cookies.get(OUTLINE_COOKIE) == "closed" and panel != "outline",
+        "address": address,
+        "pictures": f"/api/v1/documents/{document.id}/pages" if is_pictured(document) else None,
+        "source": document.source_url if document.source_url and is_address(document.source_url) else None,
+        "moment_address": partial(moment_address, document),
+        "format_moment": format_moment,
+        "language": _language(document.language),
+    }
+
+
+def _language(language: str | None) -> str | None:
+    """As HTML has it: en-GB, not en_GB."""
+    tag = (language or "").replace("_", "-")
+    return tag if tag and all(part.isascii() and part.isalnum() for part in tag.split("-")) else None
+
+
+async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:
+    """The document that this one is the same file as."""
+    found = await find_documents(connection, owner, [document.duplicate_of]) if document.duplicate_of else []
+    return found[0] if found else None
+
+
+@router.get("/history")
+async def history(
+    request: Request,
+    services: ServicesOf,
+    frame: LibraryFrame,
+    document: str,
+    before: str = "",
+) -> Response:
+    ident, owner = read_id(document), frame.caller.owner_id
+    async with services.database.connection() as connection:
+        row = await find_row(connection, frame, ident)
+        happened = await list_happenings(connection, owner, ident, before=read_number(before), most=MOST_EVENTS + 1)
+        jobs = (await list_jobs(connection, owner, document_id=ident, limit=MOST_JOBS)).items
+    shown = happened[:MOST_EVENTS]
+    more = f"/documents/{ident}/history?before={shown[-1].id}" if len(happened) > MOST_EVENTS else None
+    return render(
+        request,
+        "history.html",
+        frame,
+        row=row,
+        d=row.document,
+        happened=shown,
+        jobs=jobs,
+        stage_done=stage_done,
+        earlier=more,
+        is_first=not before,
+    )
+
+
+@router.post("/size")
+async def keep_size(
+    request: Request,
+    document: str,
+    size: Annotated[Literal["16", "18", "20", "22", "24"], Form()],
+    back: Annotated[str, Form(max_length=2000)] = "",
+) -> Response:
+    """How large texts are in this browser; also what scripts write there."""
+    answer = back_to(local_path(back, f"/documents/{read_id(document)}"))
+    secure = request.url.scheme == "https"
+    answer.set_cookie(SIZE_COOKIE, size, max_age=YEAR_SECONDS, samesite="lax", secure=secure)
+    return answer
+
+
+# Pieces, for scripts -----------------------------------------------------------------------------------------------
+
+
+@router.get("/text")
+async def window(
+    request: Request,
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: str,
+    start: Annotated[int, Query(alias="from", ge=0, lt=1 << 31)] = 0,
+    revision: Annotated[int, Query(ge=0, lt=1 << 31)] = 0,
+) -> Response:
+    """One window of the text; nothing when the text is another one by now."""
+    ident = read_id(document)
+    found, text = await _open(services, caller.owner_id, ident, Wanted(at=start))
+    if text is None or (revision and text.revision != revision):
+        return Response(status_code=409, headers={"cache-control": "no-store"})
+    margins = await _margins(services, caller.owner_id, ident, text)
+    view = _view(request, "", found)
+    return render(request, "reader_text.html", None, d=found, text=text, cited=None, margins=margins, **view)
+
+
+async def _open(services: Services, owner: UUID, document: UUID, wanted: Wanted) -> tuple[Document, OpenText | None]:
+    async with services.database.connection() as connection:
+        found = await show_document(connection, owner, document)
+        stored = await find_text(connection, owner, document)
+    if stored is None or stored.bytes > MOST_BYTES:
+        return found, None
+    return found, await open_text(services, owner, document, stored, wanted.choose)
+
+
+@router.get("/state")
+async def state(request: Request, services: ServicesOf, frame: LibraryFrame, document: str) -> Response:
+    """How it is going with the document: what may be shown anew while somebody reads."""
+    async with services.database.connection() as connection:
+        row = await find_row(connection, frame, read_id(document))
+    return render(request, "reader_state.html", frame, row=row, d=row.document)

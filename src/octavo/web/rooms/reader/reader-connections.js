@@ -1,0 +1,126 @@
+// Connections beside the text: their buttons without leaving the page, and new ones as they are found. Nothing moves
+// under the pointer: while somebody is in the list, news wait behind a button.
+
+import { all, isField, make, one, parse } from "../../shell/js/dom.js";
+import { ask, fetchPiece } from "../../shell/js/ask.js";
+import { onEvent, onLost } from "../../shell/js/live.js";
+import { paced } from "../../shell/js/pace.js";
+import { onClick, togglePanel } from "./reader-panels.js";
+import { complain } from "../../shell/js/toast.js";
+
+const BATCH_MS = 250;
+// Comparing begins when a text is indexed, and the stream of events may rest by then.
+const LATER_MS = 4000;
+
+const panel = one("#about");
+const holder = one("#connections");
+// How often somebody asked for the list; what is asked for in passing gives way to that.
+let asked = 0;
+/** What is sent goes one after the other, so that the last word is the last to arrive. */
+let line = Promise.resolve();
+
+/** @param {string} name */
+function showTab(name) {
+  panel.dataset.tab = name;
+  for (const link of all("[data-tab-of]", panel)) {
+    if (link.dataset.tabOf === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+async function fetchList() {
+  const { document: ident, of } = holder.dataset;
+  return one("#connections-list", parse(await fetchPiece(`/documents/${ident}/connections${of ? `?of=${of}` : ""}`)));
+}
+
+/** @param {Element} list */
+function put(list) {
+  const open = all("details[open]", holder).map((each) => each.className);
+  const focused = holder.contains(document.activeElement) ? document.activeElement : null;
+  one("#connections-list", holder).replaceWith(document.adoptNode(list));
+  for (const each of all("details", holder)) each.open = open.includes(each.className);
+  one("[data-tab-count]", panel).textContent = Number(list.dataset.count) || "";
+  one(".news", holder)?.remove();
+  if (focused && !focused.isConnected) standAgain(focused);
+}
+
+/** On the same slider, or where the list begins. @param {any} focused what is gone */
+function standAgain({ type, name }) {
+  const place = type === "range" ? one(`[name="${name}"]`, holder) : null;
+  (place ?? one(".connection h3 a, .dismissed summary", holder))?.focus({ preventScroll: true });
+}
+
+async function showList() {
+  const number = ++asked;
+  const list = await fetchList();
+  if (number === asked) put(list);
+}
+
+async function refresh() {
+  const number = asked;
+  const list = await fetchList();
+  const shown = one("#connections-list", holder);
+  if (number !== asked || list.innerHTML === shown.innerHTML) return;
+  if (!holder.matches(":hover") && !holder.contains(document.activeElement)) return put(list);
+  if (one(".news", holder)) return;
+  const button = make("button", { class: "button news", type: "button" }, "New connections · Show");
+  button.addEventListener("click", () => showList().catch(complain));
+  holder.prepend(button);
+}
+
+/** @param {SubmitEvent} event */
+function send(event) {
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  event.preventDefault();
+  const body = new URLSearchParams(/** @type {any} */ (new FormData(form)));
+  line = line.then(() => post(form.action, body));
+}
+
+/** @param {string} address @param {URLSearchParams} body */
+async function post(address, body) {
+  try {
+    await ask(address, { method: "POST", body });
+    await showList();
+    one("#announcements").textContent = "Connections are up to date.";
+  } catch (error) {
+    complain(error);
+  }
+}
+
+/** Only those of a passage, or all again. @param {string | undefined} passage */
+async function showOnly(passage) {
+  if (passage) holder.dataset.of = passage;
+  else delete holder.dataset.of;
+  showTab("connections");
+  if (document.body.classList.contains("about-closed") || !panel.offsetParent) togglePanel("about");
+  await showList();
+  one(".of-passage a, .connection h3 a", holder)?.focus({ preventScroll: true });
+}
+
+/** @param {MouseEvent} event */
+function follow(event) {
+  const link = /** @type {Element} */ (event.target).closest("[data-connections-of], [data-whole]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  showOnly(link.dataset.connectionsOf).catch(complain);
+}
+
+if (holder) {
+  document.addEventListener("click", follow);
+  onClick("[data-tab-of]", (link) => showTab(link.dataset.tabOf));
+  holder.addEventListener("submit", send);
+  holder.addEventListener("change", ({ target }) => target.closest("[data-weights]")?.requestSubmit());
+  const plan = paced(refresh, BATCH_MS);
+  onEvent((event) => {
+    if (event.kind !== "complete" && event.kind !== "connection_judged") return;
+    plan();
+    setTimeout(plan, LATER_MS);
+  });
+  onLost(plan);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "c" || event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || one("dialog[open]")) return;
+    if (document.cookie.split("; ").includes("octavo_keys=off")) return;
+    showTab("connections");
+    if (document.body.classList.contains("about-closed") || !panel.offsetParent) togglePanel("about");
+  });
+}

@@ -1,0 +1,125 @@
+// Pictures of pages: beside the text the one that is read, and enlarged any of them. What is marked in the text is marked
+// on its page too.
+
+import { all, one } from "../../shell/js/dom.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const WHOLE = 10_000;
+// Who scrolls through pages does not want a picture of each.
+const FOLLOW_MS = 150;
+
+const dialog = one("#page-dialog");
+const beside = one(".page-picture.framed");
+const enlarged = one("#page-dialog .page-picture");
+const field = one("#picture-number");
+/** Pages and sides of what is marked, in ten-thousandths. @param {HTMLElement | null} marked */
+const readMarks = (marked) => (marked?.dataset.boxes ?? "").split(";").map((box) => box.split(" ").map(Number));
+let marks = readMarks(beside);
+let now = Number(beside?.dataset.page);
+let timer = 0;
+
+export function startPictures() {
+  if (!dialog) return;
+  for (const view of [beside, enlarged]) {
+    const image = one("img", view);
+    image.addEventListener("load", () => {
+      draw(view);
+      bringNeighbours(view);
+    });
+    image.addEventListener("error", () => (image.alt = `Page ${view.dataset.page} cannot be drawn`));
+  }
+  document.addEventListener("click", (event) => {
+    const link = /** @type {Element} */ (event.target).closest("[data-picture]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    openPicture(Number(link.dataset.picture));
+  });
+  for (const step of all("[data-step]", dialog)) step.addEventListener("click", () => turn(Number(step.dataset.step)));
+  dialog.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step && event.target !== field) turn(step);
+  });
+  dialog.addEventListener("click", (/** @type {Event} */ event) => event.target === dialog && dialog.close());
+  field.addEventListener("change", () => turn(0));
+  field.form.addEventListener("submit", read);
+}
+
+/** Large, and without a number the page beside the text. @param {number} [number] */
+export function openPicture(number) {
+  if (!dialog) return;
+  field.value = number || now;
+  if (!dialog.open) dialog.showModal();
+  turn(0);
+}
+
+/** @param {number} step */
+function turn(step) {
+  const number = Math.min(Math.max(Number(field.value) + step, 1), Number(field.max));
+  field.value = number;
+  show(enlarged, number);
+}
+
+/** The text of the page in the dialog; what is not loaded is asked for as the form says. @param {Event} event */
+function read(event) {
+  const mark = document.getElementById(`p-${field.value}`);
+  if (!mark) return;
+  event.preventDefault();
+  dialog.close();
+  mark.scrollIntoView({ block: "start" });
+  follow(Number(field.value)); // at once, so that the next key means this page
+}
+
+/** Show the page that is read, soon. @param {number} number */
+export function follow(number) {
+  clearTimeout(timer);
+  now = number;
+  if (beside) timer = setTimeout(show, FOLLOW_MS, beside, number);
+}
+
+/** @param {HTMLElement | null} passage */
+export function markPassage(passage) {
+  if (!beside || !passage) return;
+  marks = readMarks(passage);
+  clearTimeout(timer);
+  const pages = marks.map(([page]) => page).filter(Boolean);
+  if (pages.length && !pages.includes(now)) now = pages[0];
+  show(beside, now);
+}
+
+/** @param {HTMLElement} view @param {number} number */
+function show(view, number) {
+  if (view.dataset.page !== String(number)) {
+    view.dataset.page = String(number);
+    one(".boxes", view).replaceChildren();
+    const image = one("img", view);
+    image.alt = `Page ${number}`;
+    image.src = address(view, number);
+    if (view === beside) for (const link of all(".where [data-picture]")) link.href = address(enlarged, number);
+  } else draw(view);
+}
+
+/** @param {HTMLElement} view @param {number} number */
+const address = (view, number) => `${dialog.dataset.pictures}/${number}.png?width=${view.dataset.width}`;
+
+/** Mark what is on the page. @param {HTMLElement} view */
+function draw(view) {
+  const { naturalWidth: width, naturalHeight: height, complete } = one("img", view);
+  if (!complete || !width) return;
+  const boxes = one(".boxes", view);
+  boxes.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const here = marks.filter(([page]) => page === Number(view.dataset.page));
+  boxes.replaceChildren(...here.map(([, left, top, right, bottom]) => rectangle(left * width, top * height, (right - left) * width, (bottom - top) * height)));
+}
+
+/** @param {...number} sides */
+function rectangle(...sides) {
+  const made = document.createElementNS(SVG, "rect");
+  for (const [at, name] of ["x", "y", "width", "height"].entries()) made.setAttribute(name, String(sides[at] / WHOLE));
+  return made;
+}
+
+/** @param {HTMLElement} view */
+function bringNeighbours(view) {
+  const number = Number(view.dataset.page);
+  for (const next of [number + 1, number - 1]) if (next >= 1 && next <= Number(field.max)) new Image().src = address(view, next);
+}

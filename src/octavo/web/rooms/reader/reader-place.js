@@ -1,0 +1,158 @@
+// Where one is in the text: the heading and the page, marked as one scrolls, and the ways from one to the next.
+
+import { all, one } from "../../shell/js/dom.js";
+import { closeDrawers } from "./reader-panels.js";
+import { follow as followPage, markPassage } from "./reader-picture.js";
+
+// What is above this part of the window is where one is.
+const LINE = 0.3;
+
+/** @type {() => Element} */
+let scroller;
+let page = 0;
+let waiting = false;
+
+/** @param {() => Element} scrolls */
+export function startPlace(scrolls) {
+  scroller = scrolls;
+  page = Number(one("[data-page-now]")?.textContent ?? 0);
+  one("#leaves").addEventListener("click", pick);
+  const markTarget = () => markPassage(one(".passage:is(.cited, :target)"));
+  addEventListener("hashchange", markTarget);
+  markTarget();
+  for (const link of all("[data-heading]")) link.addEventListener("click", (/** @type {Event} */ event) => follow(event, link));
+  // Caught on its way down, because a column's scrolling is told to nobody else.
+  addEventListener("scroll", () => waiting || plan(), { capture: true, passive: true });
+  findHash();
+  plan();
+}
+
+function plan() {
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    locate();
+  });
+}
+
+/** Mark the page and the heading that one is at. */
+export function locate() {
+  const line = innerHeight * LINE;
+  const leaves = all(".leaf");
+  let [low, high] = [0, leaves.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (leaves[middle].getBoundingClientRect().top <= line) low = middle + 1;
+    else high = middle;
+  }
+  const at = Math.max(low - 1, 0);
+  if (leaves[at]?.dataset.page) setPage(Number(leaves[at].dataset.page));
+  setHeading(headingAt(leaves, at, line));
+}
+
+/** The heading before the line, or nothing. @param {any[]} leaves @param {number} at @param {number} line */
+function headingAt(leaves, at, line) {
+  const near = all(".passage > [id^='h-']", leaves[at]).filter((heading) => heading.getBoundingClientRect().top <= line);
+  if (near.length) return near.at(-1).id;
+  for (let before = at - 1; before >= 0; before -= 1) {
+    const last = all(".passage > [id^='h-']", leaves[before]).at(-1);
+    if (last) return last.id;
+  }
+  return "";
+}
+
+/** @param {string} id */
+function setHeading(id) {
+  const links = all("[data-heading]");
+  const now = links.findIndex((link) => link.hasAttribute("aria-current"));
+  const next = id ? links.findIndex((link) => link.dataset.heading === id) : beforeAll(links);
+  if (next === now || (id && next < 0)) return;
+  links[now]?.removeAttribute("aria-current");
+  links[next]?.setAttribute("aria-current", "true");
+  keepInSight(links[next]);
+}
+
+/** The heading before the first one that is loaded. @param {any[]} links */
+function beforeAll(links) {
+  const first = one(".passage > [id^='h-']")?.id;
+  return first ? links.findIndex((link) => link.dataset.heading === first) - 1 : links.findIndex((link) => link.hasAttribute("aria-current"));
+}
+
+/** Without moving anything but the outline. @param {HTMLElement | undefined} link */
+function keepInSight(link) {
+  const panel = link?.closest(".outline-scroll");
+  if (!link || !panel) return;
+  const [inner, outer] = [link.getBoundingClientRect(), panel.getBoundingClientRect()];
+  if (inner.top < outer.top + 16) panel.scrollBy(0, inner.top - outer.top - 16);
+  else if (inner.bottom > outer.bottom - 16) panel.scrollBy(0, inner.bottom - outer.bottom + 16);
+}
+
+/** @param {number} number */
+function setPage(number) {
+  if (page === number) return;
+  page = number;
+  for (const place of all("[data-page-now]")) place.textContent = String(page);
+  const field = one("#page-number");
+  if (field && field !== document.activeElement) field.value = String(page);
+  followPage(page);
+}
+
+/** A heading that is on the page already is not loaded again. @param {Event} event @param {HTMLElement} link */
+function follow(event, link) {
+  const target = document.getElementById(link.dataset.heading ?? "");
+  if (!target) return;
+  event.preventDefault();
+  closeDrawers();
+  location.hash = target.id;
+}
+
+/** A link to a page without its anchor, or to a passage that is in another part of the text. */
+function findHash() {
+  const asked = new URLSearchParams(location.search).get("p");
+  if (asked && !location.hash) document.getElementById(`p-${asked}`)?.scrollIntoView({ block: "start" });
+  const passage = /^#c-([0-9a-f-]{36})$/.exec(location.hash)?.[1];
+  if (!passage || document.getElementById(`c-${passage}`)) return;
+  const query = new URLSearchParams(location.search);
+  if (query.get("c") === passage) return;
+  location.replace(`${location.pathname}?c=${passage}${location.hash}`);
+}
+
+/** @param {1 | -1} step */
+export function movePassage(step) {
+  const passages = all(".passage[id]");
+  const top = scroller() === document.scrollingElement ? 60 : one("#text").getBoundingClientRect().top;
+  let now = passages.findIndex((passage) => passage.classList.contains("current"));
+  if (now < 0) {
+    const first = passages.findIndex((passage) => passage.getBoundingClientRect().bottom > top + 8);
+    now = step > 0 ? first - 1 : first;
+  }
+  const next = passages[now + step];
+  if (!next) return;
+  setCurrent(next);
+  next.scrollIntoView({ block: "start" });
+}
+
+/** @param {HTMLElement} passage */
+function setCurrent(passage) {
+  one(".passage.current")?.classList.remove("current");
+  passage.classList.add("current");
+  markPassage(passage);
+}
+
+/** A passage that is clicked is shown on its page; who selects words or follows a link means something else. @param {Event} event */
+function pick({ target }) {
+  const passage = /** @type {Element} */ (target).closest(".passage[data-boxes]");
+  if (passage && !(/** @type {Element} */ (target).closest("a")) && getSelection()?.isCollapsed) setCurrent(passage);
+}
+
+/** @param {1 | -1} step */
+export function movePage(step) {
+  const last = Number(one("#page-number")?.max ?? 0);
+  const wanted = page + step;
+  if (!page || wanted < 1 || wanted > last) return;
+  const mark = document.getElementById(`p-${wanted}`);
+  // At once, so that the next key counts from here and not from where the last frame was.
+  setPage(wanted);
+  if (mark) mark.scrollIntoView({ block: "start" });
+  else location.assign(`${location.pathname}?p=${wanted}#p-${wanted}`);
+}

@@ -1,0 +1,202 @@
+// The reader: goes on loading where one reads, marks where one is, and tells when there is another text. The text that
+// is on the page is never changed under who reads it.
+
+import { all, isField, one, parse } from "../../shell/js/dom.js";
+import { fetchPiece } from "../../shell/js/ask.js";
+import { onEvent, onLost } from "../../shell/js/live.js";
+import { paced } from "../../shell/js/pace.js";
+import { onClick, startPanels, togglePanel } from "./reader-panels.js";
+import { openPicture, startPictures } from "./reader-picture.js";
+import { locate, movePage, movePassage, startPlace } from "./reader-place.js";
+
+const BATCH_MS = 250;
+const LOOK_MS = 2000;
+const SIZES = [16, 18, 20, 22, 24];
+const YEAR_SECONDS = 31_536_000;
+const NEAR_PX = 1500;
+const SECOND_MS = 1500;
+const HOLD_FRAMES = 10;
+
+const leaves = one("#leaves");
+const state = () => one("#state");
+
+// Windows ---------------------------------------------------------------------------------------------------------
+
+/** @type {Set<"earlier" | "later">} sides that are asked for */
+const loading = new Set();
+
+/** @param {string} start @returns {Promise<HTMLElement | null>} */
+async function fetchWindow(start) {
+  const query = new URLSearchParams({ from: start, revision: leaves.dataset.revision });
+  try {
+    const piece = one(".window", parse(await fetchPiece(`${leaves.dataset.address}/text?${query}`)));
+    return piece && document.adoptNode(piece);
+  } catch (error) {
+    if (error.status === 409) one("#newer").hidden = false;
+    return null;
+  }
+}
+
+/** @param {"earlier" | "later"} side @param {HTMLElement} link */
+async function load(side, link) {
+  const edge = side === "later" ? all(".window", leaves).at(-1) : one(".window", leaves);
+  if (loading.has(side) || !edge.dataset[side]) return;
+  loading.add(side);
+  const piece = await fetchWindow(edge.dataset[side]);
+  loading.delete(side);
+  if (!piece) return;
+  const mark = one(".turn, .passage", edge) ?? edge;
+  const before = mark.getBoundingClientRect().top;
+  edge[side === "later" ? "after" : "before"](piece);
+  turn(link, piece, side);
+  if (side === "earlier") hold(mark, before, HOLD_FRAMES);
+  locate();
+}
+
+/**
+ * What is being read stays where it is, while what came above it finds its height.
+ * @param {Element} mark @param {number} top @param {number} frames
+ */
+function hold(mark, top, frames) {
+  const moved = mark.getBoundingClientRect().top - top;
+  if (Math.abs(moved) >= 1) scroller().scrollBy(0, moved);
+  if (frames) requestAnimationFrame(() => hold(mark, top, frames - 1));
+}
+
+/** The link to what is beyond. @param {HTMLElement} link @param {HTMLElement} piece @param {"earlier" | "later"} side */
+function turn(link, piece, side) {
+  const start = piece.dataset[side];
+  if (!start) return link.parentElement.remove();
+  link.setAttribute("href", `${leaves.dataset.address}?at=${start}`);
+  const words = [...link.childNodes].find((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  if (words) words.data = piece.dataset[`${side}Label`] || (side === "later" ? "Later text" : "Earlier text");
+}
+
+const isPhone = matchMedia("(max-width: 720px)");
+const scroller = () => (isPhone.matches ? document.scrollingElement : one("#text"));
+
+function startWindows() {
+  const later = one("a[data-later]", leaves);
+  onClick("a[data-earlier]", (link) => load("earlier", link));
+  onClick("a[data-later]", (link) => load("later", link));
+  if (!later) return;
+  let eye = null;
+  const look = () => {
+    eye?.disconnect();
+    const near = { root: isPhone.matches ? null : one("#text"), rootMargin: `0px 0px ${NEAR_PX}px 0px` };
+    eye = new IntersectionObserver(async ([seen]) => {
+      if (!seen.isIntersecting) return;
+      await load("later", later);
+      // A short window may leave the end as near as it was.
+      eye.unobserve(later);
+      if (later.isConnected) setTimeout(() => eye.observe(later), BATCH_MS);
+    }, near);
+    eye.observe(later);
+  };
+  look();
+  isPhone.addEventListener("change", look);
+}
+
+// How it is going -------------------------------------------------------------------------------------------------
+
+async function refresh() {
+  const shown = state();
+  const fresh = parse(await fetchPiece(`/documents/${shown.dataset.document}/state`));
+  const now = one("#state", fresh);
+  shown.replaceChildren(...now.childNodes);
+  shown.dataset.status = now.dataset.status;
+  patchGoing(one("#going", fresh), now.dataset.status);
+  tell(now.dataset);
+}
+
+/** @param {HTMLElement | null} now @param {string} status */
+function patchGoing(now, status) {
+  const going = one("#going");
+  if (!going || !now || going.innerHTML === now.innerHTML) return;
+  if (!going.contains(document.activeElement) && !going.matches(":active")) going.replaceChildren(...now.childNodes);
+  const bones = one(".bones");
+  if (bones) bones.hidden = status !== "pending";
+}
+
+/** @param {DOMStringMap} now */
+function tell(now) {
+  const readable = "readable" in now;
+  if (readable && !("readable" in state().dataset)) one("#ready").hidden = false;
+  else if (readable && leaves && now.revision !== leaves.dataset.revision) one("#newer").hidden = false;
+}
+
+function startState() {
+  const plan = paced(refresh, BATCH_MS);
+  onEvent((event) => event.document_id === state().dataset.document && plan());
+  onLost(plan);
+  setInterval(() => !document.hidden && state().dataset.status === "pending" && plan(), LOOK_MS);
+}
+
+// Size and keys ---------------------------------------------------------------------------------------------------
+
+/** @param {number} size */
+function setSize(size) {
+  const { classList } = document.body;
+  for (const one of SIZES) classList.toggle(`size-${one}`, one === size);
+  document.cookie = `octavo_text_size=${size}; path=/; max-age=${YEAR_SECONDS}; samesite=lax`;
+  for (const button of all("[data-sizes] button")) button.setAttribute("aria-pressed", String(Number(button.value) === size));
+}
+
+/** @param {number} step */
+function resize(step) {
+  const now = SIZES.findIndex((size) => document.body.classList.contains(`size-${size}`));
+  setSize(SIZES[Math.min(Math.max(now + step, 0), SIZES.length - 1)]);
+}
+
+const KEYS = {
+  j: () => movePassage(1),
+  k: () => movePassage(-1),
+  "]": () => movePage(1),
+  "[": () => movePage(-1),
+  "+": () => resize(1),
+  "=": () => resize(1),
+  "-": () => resize(-1),
+  o: () => togglePanel("outline"),
+  p: () => openPicture(),
+};
+
+function startKeys() {
+  if (document.cookie.split("; ").includes("octavo_keys=off")) return;
+  let went = -SECOND_MS; // after a "g" a letter is a place to go to
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isField(event.target)) return;
+    const goes = performance.now() - went < SECOND_MS;
+    went = event.key === "g" ? performance.now() : -SECOND_MS;
+    const act = KEYS[/** @type {keyof typeof KEYS} */ (event.key)];
+    if (!act || goes || one("dialog[open]")) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+function startCopying() {
+  if (!navigator.clipboard) return;
+  for (const button of all("[data-copy-text]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.dataset.copyText);
+      button.title = "Copied";
+      one("#announcements").textContent = "Copied.";
+    });
+  }
+}
+
+startPanels();
+startState();
+startCopying();
+if (leaves) {
+  startWindows();
+  startPictures();
+  startPlace(scroller);
+  startKeys();
+  onClick(".where [data-step]", (link) => movePage(Number(link.dataset.step)));
+  one("[data-sizes]")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    setSize(Number(event.submitter.value));
+  });
+}

@@ -1,0 +1,9 @@
+"""Search: the page, the API, similar documents and tags, and embeddings."""
+
+from octavo.web.rooms.search import api, pages
+
+ROUTERS = (
+    pages.router,
+    api.router,
+    api.embeddings_router,
+)

@@ -1,0 +1,170 @@
+"""The search page: where something is written, by document, with the words that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from octavo.core.errors import OctavoError
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.describe.saving import whole_date
+from octavo.library.collections import list_collections, list_tags
+from octavo.search import Filters, Found, Hit, Mode, find_page
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.shell.frame import Frame, FrameFor
+from octavo.web.shell.templates import render
+
+router = APIRouter(include_in_schema=False)
+SearchFrame = Annotated[Frame, Depends(FrameFor("search"))]
+QUERIES = load_queries("search")
+HITS, OF_ONE, MOST_TAGS = 30, 4, 40
+MODES: dict[Mode, str] = {"hybrid": "Words and meaning", "text": "Words", "semantic": "Meaning"}
+Text = Annotated[str, Field(max_length=500)]
+
+
+class Asked(BaseModel):
+    """What the address asks for. An empty field is none, so that plain forms can send them all."""
+
+    # Anything may be typed; what cannot be searched for is answered with a sentence.
+    q: str = ""
+    mode: Mode | Literal[""] = ""
+    tag: Text = ""
+    collection: Text = ""
+    kind: Text = ""
+    language: Text = ""
+    since: Text = ""
+    until: Text = ""
+    versions: Literal["", "1"] = ""
+    cursor: Text = ""
+
+    @property
+    def narrowed(self) -> bool:
+        return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
+
+    def address(self, cursor: str) -> str:
+        """The page behind this one."""
+        return "/search?" + urlencode(
+            {name: value for name, value in {**self.model_dump(), "cursor": cursor}.items() if value}
+        )
+
+    def filters(self) -> Filters:
+        return Filters(
+            tags=[self.tag] if self.tag else (),
+            collection=self.collection or None,
+            kinds=[self.kind] if self.kind else (),
+            language=self.language or None,
+            since=whole_date(self.since),
+            until=whole_date(self.until),
+            versions=bool(self.versions),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a snippet, found or not."""
+
+    text: str
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A passage that answers, and the address that opens it."""
+
+    address: str
+    page: int | None
+    heading: str
+    pieces: list[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A document with its passages, the best first."""
+
+    document_id: UUID
+    title: str
+    source_type: str
+    places: list[Place]
+
+
+@router.get("/search")
+async def search_page(
+    request: Request, services: ServicesOf, frame: SearchFrame, asked: Annotated[Asked, Query()]
+) -> Response:
+    """Query, way of looking and filters are in the address."""
+    owner = frame.caller.owner_id
+    found, wrong = await _find(services, owner, asked) if asked.q.strip() else (None, None)
+    async with services.database.connection() as connection:
+        choices = await _choices(connection, owner)
+    return render(
+        request,
+        "search.html",
+        frame,
+        200 if wrong is None else 422,
+        asked=asked,
+        modes=MODES,
+        found=found,
+        wrong=wrong,
+        more=asked.address(found.next_cursor) if found and found.next_cursor else None,
+        groups=group(found.items) if found else [],
+        **choices,
+    )
+
+
+async def _find(services: Services, owner: UUID, asked: Asked) -> tuple[Found | None, str | None]:
+    """What was found, or why it cannot be looked for."""
+    try:
+        mode = asked.mode or "hybrid"
+        return await find_page(
+            services.database,
+            services.models,
+            owner,
+            asked.q,
+            cursor=asked.cursor or None,
+            mode=mode,
+            limit=HITS,
+            filters=asked.filters(),
+            most_of_one=OF_ONE,
+        ), None
+    except OctavoError as error:
+        return None, error.line
+
+
+async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
+    """What can be chosen from: only what there is."""
+    kinds = await fetch_rows(connection, QUERIES.kinds, {"owner": owner})
+    return {
+        "collections": await list_collections(connection, owner),
+        "all_tags": (await list_tags(connection, owner))[:MOST_TAGS],
+        "kinds": sorted({row["source_type"] for row in kinds}),
+        "languages": sorted({row["language"] for row in kinds if row["language"]}),
+    }
+
+
+def group(hits: Iterable[Hit]) -> list[Group]:
+    """By document, in the order of the best passage of each."""
+    groups: dict[UUID, Group] = {}
+    for hit in hits:
+        one = groups.setdefault(hit.document_id, Group(hit.document_id, hit.title, hit.source_type, []))
+        address = f"/documents/{hit.document_id}?c={hit.chunk_id}#c-{hit.chunk_id}"
+        heading = " / ".join(part for part in hit.heading_path if part != hit.title)
+        one.places.append(Place(address, hit.page, heading, list(cut(hit.snippet, hit.marks))))
+    return list(groups.values())
+
+
+def cut(text: str, marks: Iterable[tuple[int, int]]) -> Iterable[Piece]:
+    """A snippet in pieces, so that a template can mark the found ones and escape all."""
+    end = 0
+    for start, stop in marks:
+        if start > end:
+            yield Piece(text[end:start], found=False)
+        yield Piece(text[start:stop], found=True)
+        end = stop
+    if end < len(text):
+        yield Piece(text[end:], found=False)

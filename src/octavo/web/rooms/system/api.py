@@ -1,0 +1,163 @@
+"""What happens to an owner's documents and jobs, as it happens."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+
+from octavo import __version__
+from octavo.core.extraction import Extraction
+from octavo.jobs.events import BadCursor, Cursor, latest_cursor, parse_cursor, read_owner_events
+from octavo.jobs.views import MOST_LIMIT
+from octavo.ops.metrics import MEDIA_TYPE, read_metrics, render_metrics
+from octavo.web.context.callers import ReadCaller, still_acts_for
+from octavo.web.context.intake import intake_limits, may_rewrite
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.downloads import attachment
+from octavo.web.http.parameters import Limit, problems
+from octavo.web.live.hub import TooFarBehind
+from octavo.web.live.stream import EventStream, Follower, LiveEvent, public_form
+
+router = APIRouter(prefix="/api/v1", tags=["events"])
+
+STREAM = {
+    "description": "Server-sent events: first one named `hello`, whose id is where the stream begins, then one for "
+    "each event, with its JSON as data. With `application/json`, one page of them.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
+After = Annotated[
+    str | None,
+    Query(max_length=100, description="Id of the last event that is known, or a `cursor` that was answered."),
+]
+Format = Annotated[
+    Literal["stream", "json"] | None, Query(description="As the header Accept says when it is not given.")
+]
+LastEventId = Annotated[str | None, Header(max_length=1000, description="As browsers send it; wins over `after`.")]
+
+
+class Events(BaseModel):
+    """`cursor` is the `after` of the next question."""
+
+    items: list[LiveEvent]
+    cursor: str
+
+
+@router.get("/events", response_model=Events, responses={200: STREAM, **problems(401, 410, 422)})
+async def events(
+    request: Request,
+    services: ServicesOf,
+    caller: ReadCaller,
+    after: After = None,
+    limit: Limit = MOST_LIMIT,
+    format: Format = None,  # noqa: A002 - its name outside
+    last_event_id: LastEventId = None,
+) -> EventStream | Events:
+    """What happens to your documents and jobs, in order, nothing twice: a stream that stays open, or what is new."""
+    place = parse_cursor(after) if after is not None else None
+    if wants_json(format, request.headers.get("accept", "")):
+        return await list_new(services, caller.owner_id, place, limit)
+    place = read_header(last_event_id) or place
+    return EventStream(services.live, Follower(caller.owner_id, place, still_acts_for(request, services, caller)))
+
+
+def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - its name outside
+    if format is not None:
+        return format == "json"
+    return "application/json" in accept.lower() and "text/event-stream" not in accept.lower()
+
+
+def read_header(last_event_id: str | None) -> Cursor | None:
+    """A browser sends back whatever was the last id; what is none of ours says nothing."""
+    try:
+        return parse_cursor(last_event_id) if last_event_id else None
+    except BadCursor:
+        return None
+
+
+async def list_new(services: Services, owner: UUID, place: Cursor | None, limit: int) -> Events:
+    """What happened after a place; without one, only where to begin."""
+    async with services.database.connection() as connection:
+        now = await latest_cursor(connection)
+        if place is None:
+            return Events(items=[], cursor=str(now))
+        if place > now:
+            raise TooFarBehind
+        found = await read_owner_events(connection, owner, place, limit)
+    return Events(items=[public_form(one) for one in found], cursor=str(found[-1].cursor if found else place))
+
+
+health_router = APIRouter(tags=["health"])
+
+
+@health_router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+@health_router.get("/readyz")
+async def readyz(services: ServicesOf, response: Response) -> dict[str, Any]:
+    checks = await services.readiness()
+    ready = all(check.ok for check in checks)
+    response.status_code = 200 if ready else 503
+    return {"status": "ready" if ready else "not ready", "checks": [asdict(check) for check in checks]}
+
+
+@health_router.get("/metrics", response_class=Response)
+async def metrics(services: ServicesOf) -> Response:
+    """How much there is to do and who does it, in the form that Prometheus reads."""
+    async with services.database.connection() as connection:
+        found = await read_metrics(connection)
+    return Response(render_metrics(found), media_type=MEDIA_TYPE)
+
+
+objects_router = APIRouter(include_in_schema=False)
+
+
+@objects_router.get("/objects/{key:path}")
+async def download(request: Request, key: str, services: ServicesOf) -> StreamingResponse:
+    link = await services.bucket.verify_link(request.method, key, request.query_params)
+    stream = await services.bucket.stream(link.key)
+    return attachment(stream, link.filename, link.content_type)
+
+
+settings_router = APIRouter(prefix="/api/v1", tags=["settings"])
+
+
+class Limits(BaseModel):
+    """`stored_bytes` is null where there is no limit."""
+
+    upload_bytes: int
+    stored_bytes: int | None
+    concurrent_uploads: int
+
+
+class Published(BaseModel):
+    """`sign_up`: whether anybody may make an account. `extraction`: how texts can be made for you."""
+
+    version: str
+    limits: Limits
+    trash_days: int
+    sign_up: bool
+    extraction: list[Extraction]
+
+
+@settings_router.get("/settings", responses=problems(401))
+async def settings(services: ServicesOf, caller: ReadCaller) -> Published:
+    """The limits that hold for you."""
+    allowed = intake_limits(services.settings, anonymous=caller.is_anonymous)
+    limits = Limits(
+        upload_bytes=allowed.upload_bytes, stored_bytes=allowed.stored_bytes, concurrent_uploads=allowed.concurrent
+    )
+    chosen = services.settings
+    return Published(
+        version=__version__,
+        limits=limits,
+        trash_days=chosen.trash_days,
+        sign_up=chosen.sign_up,
+        extraction=[*Extraction] if may_rewrite(chosen, caller) else [Extraction.PLAIN],
+    )

@@ -1,0 +1,133 @@
+"""Documents as rows and cards of the library: each with its words, ready for a template."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.jobs.views import find_jobs
+from octavo.library.documents import Document
+from octavo.library.pictures import is_pictured
+from octavo.web.shell.document_status import Words, describe
+from octavo.web.shell.formats import count_of, format_bytes, format_day, format_span
+
+QUERIES = load_queries("pages")
+MOST_TAGS = 3
+OPENING_CHARACTERS = 400
+KINDS = {
+    "pdf": "PDF",
+    "epub": "EPUB",
+    "docx": "DOCX",
+    "markdown": "Markdown",
+    "text": "Text",
+    "html": "HTML",
+    "web": "Web page",
+    "youtube": "YouTube",
+    "paste": "Pasted",
+    "transcript": "Transcript",
+    "image": "Image",
+}
+BADGE_LETTERS = 4
+# What is only there for the look: marks at the beginning of a line, emphasis, code, and where links lead.
+_MARKS = re.compile(r"^[#>\-*+\s]+|[*_`~]{1,3}|!?\[(?=[^\]]*\]\()|\]\([^)]*\)|<[^>]*>")
+_RULES = re.compile(r"[-=|:\s]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`named`: it has a title of its own, which is set in the document's typeface."""
+
+    document: Document
+    words: Words
+    kind: str
+    badge: str
+    length: str
+    size: str
+    added: str
+    named: bool
+    opening: str = ""
+
+    @property
+    def picture(self) -> str | None:
+        """The first page, once the file was read: of one that nobody could open there is nothing to see."""
+        document = self.document
+        return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else None
+
+    @property
+    def tags(self) -> list[str]:
+        return self.document.tags[:MOST_TAGS]
+
+    @property
+    def about(self) -> str | None:
+        document = self.document
+        if document.status == "failed":
+            return "Nothing could be read. The file is kept and can be downloaded."
+        return document.summary or self.opening or document.author
+
+
+async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Document], now: datetime) -> list[Row]:
+    unfinished = [one.process_id for one in documents if one.status != "completed"]
+    jobs = await find_jobs(connection, owner, unfinished) if unfinished else {}
+    openings = await _openings(connection, [one.id for one in documents if one.text_ready and not one.summary])
+    return [
+        make_row(one, describe(one, jobs.get(one.process_id), now), now, openings.get(one.id, "")) for one in documents
+    ]
+
+
+async def _openings(connection: Connection, documents: list[UUID]) -> dict[UUID, str]:
+    """How these begin, for those that nobody has summed up."""
+    values = {"documents": documents, "characters": OPENING_CHARACTERS}
+    rows = await fetch_rows(connection, QUERIES.openings, values) if documents else []
+    return {row["document_id"]: row["opening"] for row in rows}
+
+
+def make_row(document: Document, words: Words, now: datetime, opening: str = "") -> Row:
+    return Row(
+        document=document,
+        words=words,
+        kind=kind_of(document),
+        badge=badge_of(document),
+        length=length_of(document),
+        size=format_bytes(document.bytes),
+        added=format_day(document.created_at, now),
+        named=document.title != document.filename,
+        opening=plain_words(opening, document.title),
+    )
+
+
+def plain_words(markdown: str, title: str) -> str:
+    """The beginning of a text in one line, without marks and without its own title."""
+    lines = [_MARKS.sub("", line).strip() for line in markdown.splitlines()]
+    words = [line for line in lines if line and line != title and not _RULES.fullmatch(line)]
+    return " ".join(" ".join(words).split())
+
+
+def kind_of(document: Document) -> str:
+    return KINDS.get(document.source_type) or _suffix(document.filename) or "File"
+
+
+def badge_of(document: Document) -> str:
+    """The few letters on the picture of a file that has none."""
+    if document.source_type in {"web", "youtube", "paste"}:
+        return {"web": "WEB", "youtube": "VIDEO", "paste": "TEXT"}[document.source_type]
+    return (_suffix(document.filename) or document.source_type).upper()[: BADGE_LETTERS + 1]
+
+
+def length_of(document: Document) -> str:
+    seconds = document.metadata.get("seconds")
+    if isinstance(seconds, int | float):
+        return format_span(timedelta(seconds=seconds))
+    if document.page_count:
+        return count_of(document.page_count, "page")
+    if document.word_count:
+        return count_of(document.word_count, "word")
+    return "—"
+
+
+def _suffix(filename: str) -> str:
+    stem, dot, suffix = filename.rpartition(".")
+    return suffix.upper() if dot and stem and suffix.isalnum() and len(suffix) <= BADGE_LETTERS + 1 else ""

@@ -1,0 +1,183 @@
+"""What a document's state is called, why it is so, and the one thing to do about it. One table for every page.
+
+Pure: a document, the job that processes it and the time in, words out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget
+from octavo.core.states import JobStatus
+from octavo.describe.embedding import EMBED_DOCUMENT as EMBEDDING
+from octavo.jobs.views import JobView
+from octavo.library.documents import Document
+from octavo.web.shell.formats import count_of, format_date, format_eta, format_span
+
+Tone = Literal["", "run", "ok", "warn", "bad"]
+STALE_AFTER = timedelta(minutes=10)
+
+# What is going on after a stage was finished.
+STAGES = {
+    None: "Reading pages",
+    "inherited": "Reading pages",
+    "fetched": "Reading pages",
+    "pictured": "Reading pages",
+    "recognising": "Recognising text",
+    "reading": "Reading pages",
+    "extracted": "Saving text",
+    "markdown_saved": "Splitting",
+    "rewriting": "Writing text",
+    "rewritten": "Splitting",
+    "chunked": "Describing",
+    "classified": "Describing",
+    "describing": "Describing",
+    "enriched": "Indexing",
+    "indexing": "Indexing",
+    "embedded": "Connecting",
+}
+FETCHING = "Fetching"
+LINKS = frozenset({"web", "youtube"})
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """`action` is a form's address below the document's, or a link where `method` is get."""
+
+    label: str
+    action: str
+    method: Literal["post", "get"] = "post"
+    asks: bool = False
+
+
+CANCEL = Verb("Cancel", "cancel")
+RESUME = Verb("Resume", "resume")
+TRY_AGAIN = Verb("Try again", "retry")
+START_AGAIN = Verb("Start again", "retry")
+START_OVER = Verb("Start over", "restart")
+DISCARD = Verb("Discard", "discard", asks=True)
+REPLACE = Verb("Replace file", "replace", "get")
+DOWNLOAD = Verb("Download", "source", "get")
+CLASSIFY = Verb("Classify again", "classify")
+READ_REST = Verb("Read the rest", "retry")
+TRY_OCR = Verb("Try OCR", "retry")
+RAISE_BUDGET = Verb("Raise budget", "budget", "get")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """`chip` is None while it is being worked on: then `line` and the progress say more than a chip could."""
+
+    tone: Tone = ""
+    glyph: str = ""
+    chip: str | None = None
+    line: str | None = None
+    verbs: tuple[Verb, ...] = ()
+    done: int = 0
+    total: int | None = None
+    eta: str | None = None
+
+    @property
+    def is_working(self) -> bool:
+        return self.chip is None
+
+
+def describe(document: Document, job: JobView | None, now: datetime) -> Words:
+    """What to say of a document. Its job is the one that processes it."""
+    if document.deleted_at:
+        return Words("", "trash", "In the trash", f"Since {format_date(document.deleted_at.date(), now.date())}")
+    if document.status == "failed":
+        return _failed(document, job)
+    if document.status == "pending" and job is not None:
+        return _unfinished(document, job, now)
+    return _finished(document)
+
+
+def stage_of(job: JobView, source_type: str = "") -> str:
+    if job.kind == EMBEDDING:
+        return "Indexing"
+    if job.stage is None and source_type in LINKS:
+        return FETCHING
+    return STAGES.get(job.stage, "Working")
+
+
+def last_progress(job: JobView) -> datetime:
+    """When this attempt began, or something of it was last finished."""
+    return max(filter(None, (job.progressed_at, job.started_at, job.created_at)))
+
+
+def is_stale(job: JobView, now: datetime) -> bool:
+    return job.status == JobStatus.PROCESSING and now - last_progress(job) > STALE_AFTER
+
+
+def _unfinished(document: Document, job: JobView, now: datetime) -> Words:
+    stage = stage_of(job, document.source_type)
+    if job.status == JobStatus.PROCESSING:
+        if is_stale(job, now):
+            line = f"No progress for {format_span(now - last_progress(job))} at “{stage}”"
+            return Words("warn", "clock", "Stale", line, (RESUME,))
+        progress = job.progress
+        counted = f"{stage}, {progress.done:,} of {progress.total:,}" if progress.total else stage
+        return Words("run", "", None, counted, (CANCEL,), progress.done, progress.total, format_eta(job.eta))
+    why = job.waiting_because
+    if why and why.reason == "paused" and why.facts.get("code") == "OVER_BUDGET":
+        told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
+        return Words("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
+    line = _sentence(why.detail) if why else None
+    return Words("", "clock", "Waiting", line, (CANCEL,))
+
+
+def _failed(document: Document, job: JobView | None) -> Words:
+    error = document.error
+    if error is None or error.code == "CANCELLED":
+        return Words("", "close", "Cancelled", "Stopped by you", (START_AGAIN,))
+    cause = f"{error.message.rstrip('.')} ({error.code})"
+    if job is not None and job.status == JobStatus.DEAD_LETTER:
+        line = f"{count_of(job.max_attempts, 'attempt')}: {cause}"
+        stage = stage_of(job, document.source_type)
+        verbs = (Verb(f"Resume from {stage}", "retry"), START_OVER, DISCARD)
+        return Words("bad", "error", "Gave up", line, verbs)
+    verb = TRY_AGAIN if is_retried(error.code) or document.source_type in LINKS else REPLACE
+    return Words("bad", "error", "Failed", cause, (verb,))
+
+
+def _finished(document: Document) -> Words:
+    if document.needs_classification:
+        cause = document.error.message if document.error else "What it is about is not known yet."
+        return Words("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
+    if document.duplicate_of and document.quality is None:
+        return Words("", "twins", "Already here", "Same file as another document")
+    if document.quality == "partial":
+        return Words("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
+    if document.quality == "empty" and (why := document.metadata.get("unreadable")):
+        return Words("warn", "warning", "Not opened", f"Kept as it is. {why}", (TRY_AGAIN,))
+    return QUALITIES[document.quality or "full"]
+
+
+QUALITIES = {
+    "full": Words("ok", "check", "Full text"),
+    "ocr": Words("", "check", "OCR text"),
+    "empty": Words("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,)),
+    "stored_only": Words("", "box", "Stored only", "Kept as it is. This type is not read.", (DOWNLOAD,)),
+}
+
+
+def _readable_pages(document: Document) -> str:
+    readable, pages = document.metadata.get("pages_with_text"), document.page_count
+    return f"{readable:,} of {pages:,} pages have text" if readable is not None and pages else "Some pages have no text"
+
+
+def is_retried(code: str) -> bool:
+    """Whether the same file may succeed when it is tried again."""
+    return code in _retried_codes(OctavoError)
+
+
+def _retried_codes(kind: type[OctavoError]) -> set[str]:
+    own = {kind.code} if RETRY_RULES[kind.error_class] else set[str]()
+    return own.union(*map(_retried_codes, kind.__subclasses__()))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,82 @@
+"""What forms of pages have in common: fields checked by the same models as the API's, and places to go back to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+from fastapi import Form, Request, Response
+from pydantic import BaseModel, ValidationError
+
+from octavo.core.errors import BadInput, NotFound
+from octavo.web.shell.frame import Frame
+from octavo.web.shell.templates import back_to, render
+
+Model = TypeVar("Model", bound=BaseModel)
+LIBRARY = "/library"
+Back = Annotated[str, Form(max_length=2000)]
+ANOTHER = "This cannot be used here."
+_LOCAL = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]{0,1000}")
+
+
+class NothingChosen(BadInput):
+    """No file was chosen. Choose one, then send."""
+
+    code = "NOTHING_CHOSEN"
+
+
+def read_form(
+    model: type[Model], given: Mapping[str, Any], sentences: Mapping[str, str]
+) -> tuple[Model | None, dict[str, str]]:
+    """What was filled in, or for each field that is wrong the sentence that stands beside it."""
+    try:
+        return model.model_validate(dict(given)), {}
+    except ValidationError as error:
+        fields = {str(one["loc"][0]) for one in error.errors()}
+        return None, {field: sentences.get(field, ANOTHER) for field in sorted(fields)}
+
+
+def local_path(address: str, otherwise: str = "/") -> str:
+    """A place of ours to go to, however the address was written; anything else could lead to another site."""
+    return address if _LOCAL.fullmatch(address) else otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`title` names the thing or its number; `keep` is where no leads to, `other` something better to do."""
+
+    title: str
+    text: str
+    action: str
+    verb: str
+    keep: str
+    fields: Sequence[tuple[str, str]] = ()
+    other: tuple[str, str] | None = None
+    no: str = "Keep"
+
+
+def ask(request: Request, question: Question, frame: Frame | None = None) -> Response:
+    return render(request, "confirm.html", frame, question=question)
+
+
+def read_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else None  # noqa: PLR2004 - an integer
+
+
+def read_id(text: str) -> UUID:
+    """An id that cannot be one is as missing as any other."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound from None
+
+
+def wants_json(request: Request) -> bool:
+    return "application/json" in request.headers.get("accept", "")
+
+
+def done(request: Request, back: str) -> Response:
+    return Response(status_code=204) if wants_json(request) else back_to(local_path(back, LIBRARY))

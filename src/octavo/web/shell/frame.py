@@ -1,0 +1,121 @@
+"""What stands around every page: who is asking, where they are, what is being worked on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Request
+
+from octavo.convert.conversions import KIND as CONVERSION
+from octavo.core.states import JobStatus
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.jobs.events import latest_cursor
+from octavo.jobs.views import JobView, find_jobs
+from octavo.owners import Caller
+from octavo.web.context.callers import ReadCaller
+from octavo.web.context.services import ServicesOf
+from octavo.web.shell.document_status import stage_of
+from octavo.web.shell.formats import format_eta
+
+QUERIES = load_queries("pages")
+DOCK_ITEMS = 3
+LOCAL_OWNER = "This machine"
+
+
+@dataclass(frozen=True, slots=True)
+class DockItem:
+    job_id: UUID
+    document_id: UUID | None
+    address: str | None
+    name: str
+    state: str
+    line: str
+    eta: str | None
+    done: int
+    total: int | None
+    verb: str = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """`cursor` is where the live stream goes on from; `ring` is how much of all that is shown is done, in percent."""
+
+    caller: Caller
+    name: str
+    place: str
+    documents: int
+    working: int
+    dock: list[DockItem]
+    unread: int
+    dead_letters: int
+    cursor: str
+    upload_bytes: int
+    now: datetime
+
+    @property
+    def ring(self) -> int:
+        shares = [item.done / item.total for item in self.dock if item.total]
+        return round(100 * sum(shares) / len(self.dock)) if shares else 0
+
+
+async def load_frame(connection: Connection, caller: Caller, place: str, upload_bytes: int) -> Frame:
+    # The cursor comes first: what happens while the page is put together is then told again, never missed.
+    cursor = await latest_cursor(connection)
+    counted = (await fetch_rows(connection, QUERIES.frame, {"owner": caller.owner_id, "person": caller.user_id}))[0]
+    dead = await fetch_rows(connection, QUERIES.dead_letters, {}) if caller.is_admin else []
+    return Frame(
+        caller=caller,
+        name=counted["email"] or LOCAL_OWNER,
+        place=place,
+        documents=counted["documents"],
+        working=counted["working"],
+        dock=await load_dock(connection, caller.owner_id) if counted["working"] else [],
+        unread=counted["unread"],
+        dead_letters=dead[0]["count"] if dead else 0,
+        cursor=f"{cursor.xid}-{cursor.id}",
+        upload_bytes=upload_bytes,
+        now=counted["now"],
+    )
+
+
+async def load_dock(connection: Connection, owner: UUID) -> list[DockItem]:
+    rows = await fetch_rows(connection, QUERIES.dock, {"owner": owner, "most": DOCK_ITEMS})
+    jobs = await find_jobs(connection, owner, [row["id"] for row in rows])
+    return [_item(jobs[row["id"]], row["name"]) for row in rows if row["id"] in jobs]
+
+
+def _item(job: JobView, name: str) -> DockItem:
+    progress = job.progress
+    if job.status == JobStatus.PROCESSING:
+        stage = stage_of(job)
+        line = f"{stage} {progress.done:,} of {progress.total:,}" if progress.total else stage
+        state = "working"
+    else:
+        line = f"Waiting: {job.waiting_because.detail}" if job.waiting_because else "Waiting"
+        state = "waiting"
+    eta = format_eta(job.eta)
+    return DockItem(job.id, job.document_id, _address(job), name, state, line, eta, progress.done, progress.total)
+
+
+def _address(job: JobView) -> str | None:
+    if job.kind == CONVERSION:
+        return f"/conversions/{job.id}"
+    return f"/documents/{job.document_id}" if job.document_id else None
+
+
+class FrameFor:
+    """A dependency: the frame of pages at one place of the rail."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    async def __call__(self, request: Request, services: ServicesOf, caller: ReadCaller) -> Frame:
+        del request
+        async with services.database.connection() as connection:
+            return await load_frame(connection, caller, self._place, services.settings.upload_bytes)
+
+
+LibraryFrame = Annotated[Frame, Depends(FrameFor("library"))]
