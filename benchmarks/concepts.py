@@ -20,8 +20,8 @@ from pathlib import Path
 
 from benchmarks import cranfield
 from octavo.language import describe
-from octavo.language.inputs import Passage, Source
-from octavo.language.words import stem
+from octavo.language.insights import Passage, Source
+from octavo.language.vocabulary import stem
 
 MOST = 10
 LEAST_WORDS = 30

@@ -23,7 +23,7 @@ from octavo.ai.tasks.classify_document import classify_here
 from octavo.ai.tasks.enrich_chunks import describe_here
 from octavo.core.extraction import Extraction
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 from tests.support.fake_ai import Asked, FakeGemini
 from tests.support.fake_ai.server import SECRET, Bill
 from tests.support.instance import instance_in

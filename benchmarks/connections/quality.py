@@ -21,7 +21,7 @@ from octavo.connect.detection import MOST_COMPARED
 from octavo.connect.engine_types import ChunkPair, ComparableChunk
 from octavo.connect.evidence import ClaimCache
 from octavo.language import describe
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 
 GOALS = {"SICK": (0.90, 0.65), "written": (0.80, 0.0)}
 GOAL_SECONDS, PASSAGES = 1.0, 100

@@ -20,7 +20,7 @@ import numpy as np
 import psycopg
 
 from benchmarks.search.library import Passage, Text, add_texts, empty_database, new_owner
-from octavo.ai.opening import open_local_gateway
+from octavo.ai.gateway_setup import open_local_gateway
 from octavo.database import Database
 from octavo.language import NAME
 from octavo.search import Mode, find

@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.opening import open_gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.ai.prices import Prices
 from octavo.core.settings import Settings
 from octavo.database import Database, load_queries

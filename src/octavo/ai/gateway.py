@@ -9,16 +9,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial, reduce
 
-from octavo.ai.contract import LOCAL, Answered, Caller, FailedModel
+from octavo.ai.billing import LocalOnly, Made, Question, Till
+from octavo.ai.call_limits import CallRoom, room_of
+from octavo.ai.calls import LOCAL, Answered, Caller, FailedModel, Request
 from octavo.ai.faults import Fault, ProviderFault, Usage, worth_most
 from octavo.ai.ledger import PATIENCE_SECONDS
 from octavo.ai.models import Line, Model, read_model
 from octavo.ai.providers import Embedder, Provider, Sight
 from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
-from octavo.ai.requests import Request
-from octavo.ai.room import CallRoom, room_of
 from octavo.ai.tasks.task import In, Out, Task, Unusable
-from octavo.ai.till import LocalOnly, Made, Question, Till
 from octavo.ai.vectors import (
     EMBED,
     EMBED_SECONDS,
@@ -216,9 +215,10 @@ async def _ask_here(task: Task[In, Out], given: In, failed: tuple[FailedModel, .
 
 
 async def _embed_here(texts: Sequence[str]) -> Answered[Vectors]:
-    from octavo.ai.here import embed_here
+    from octavo.language import NAME, offline_embedder
 
-    return Answered(await asyncio.to_thread(embed_here, texts), LOCAL)
+    vectors = await asyncio.to_thread(lambda: offline_embedder().embed(texts).tolist())
+    return Answered(Vectors(NAME, vectors), LOCAL)
 
 
 def _names(faults: Mapping[Model, ProviderFault]) -> tuple[FailedModel, ...]:

@@ -17,7 +17,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.ai.budgets import Budgets, wake_paused
-from octavo.ai.contract import Caller, FailedModel
+from octavo.ai.calls import Caller, FailedModel
 from octavo.ai.faults import Usage
 from octavo.ai.models import Model
 from octavo.core.json import JSON

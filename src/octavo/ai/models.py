@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from octavo.ai.contract import LOCAL
+from octavo.ai.calls import LOCAL
 from octavo.ai.tasks import TASKS
 from octavo.core.errors import BadSetting
 from octavo.core.settings import Settings

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from pydantic import TypeAdapter
 
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller
 from octavo.ai.models import Model
 from octavo.ai.providers.provider import of_length_one
 from octavo.core.json import JSON

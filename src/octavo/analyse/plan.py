@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from math import ceil
 from typing import NamedTuple
 
-from octavo.ai.room import CallRoom
+from octavo.ai.call_limits import CallRoom
 
 MOST_OWN, LEAST_OWN, MOST_CONTEXT = 100, 10, 75
 OWN_BYTES = 15 << 20

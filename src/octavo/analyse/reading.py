@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from octavo.ai.requests import CHARACTERS_A_TOKEN, PAGE_TOKENS
+from octavo.ai.calls import CHARACTERS_A_TOKEN, PAGE_TOKENS
 from octavo.analyse.errors import DocumentChanged
 from octavo.core.errors import Cancelled
 from octavo.database import Database, fetch_rows, load_queries

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from octavo.ai.quotes import find_quote
 from octavo.ai.tasks.answer_question import CitedAnswer, CitedPassage
 from octavo.ask.contract import Citation, Said
+from octavo.language.quotes import find_quote
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from octavo.ai.contract import LOCAL, Caller
+from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION, QuestionToAnswer
 from octavo.ask.citing import Source, cite
 from octavo.ask.contract import Answer, Said
 from octavo.core.errors import NotFound
 from octavo.database import Database, fetch_rows, load_queries
-from octavo.language.inputs import Passage
+from octavo.language.insights import Passage
 from octavo.library.documents import find_documents
 from octavo.search import Filters, find
 

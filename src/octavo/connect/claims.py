@@ -31,7 +31,7 @@ from octavo.connect.quantities import (
     read_quantities,
 )
 from octavo.language.sentences import split
-from octavo.language.stopwords import STOPWORDS
+from octavo.language.vocabulary import STOPWORDS
 
 _CLAUSE = re.compile(
     r"[;:]\s|,\s+(?=(?:and|but|while|whereas|although|though|yet|so)\s)"

@@ -18,7 +18,7 @@ from octavo.connect.english_words import ANTONYMS, NOT_NEGATED, PREFIXES, SCOPES
 from octavo.connect.evidence import ClaimCache, quote_of
 from octavo.connect.similarity import shared_concepts
 from octavo.language.tone import polarity_of
-from octavo.language.words import root
+from octavo.language.vocabulary import root
 
 # Minimum share of word weight that two clauses have in common, relative to the lighter and to the heavier one.
 LEAST_OF_SHORTER, LEAST_OF_LONGER = 0.6, 0.4

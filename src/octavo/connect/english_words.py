@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from octavo.language.words import rarity, root, stem
+from octavo.language.vocabulary import rarity, root, stem
 
 
 def word_set(text: str) -> frozenset[str]:

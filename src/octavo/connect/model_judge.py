@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from octavo.ai.contract import LOCAL, Answered, Caller
+from octavo.ai.calls import LOCAL, Answered, Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
 from octavo.ai.tasks.explain_bridges import MOST_PAIRS as BRIDGES_PER_CALL
@@ -21,7 +21,7 @@ from octavo.ai.tasks.judge_contradictions import Verdict
 from octavo.connect.bridge import connect, explain_offline, with_model_explanation
 from octavo.connect.engine_types import ChunkPair, DetectedConnection, Status
 from octavo.connect.evidence import ClaimCache
-from octavo.language.inputs import TwoPassages
+from octavo.language.insights import TwoPassages
 
 MOST_CALLS = 200
 MOST_USD = Decimal("0.20")

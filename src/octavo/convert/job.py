@@ -16,7 +16,7 @@ from uuid import UUID
 import structlog
 from psycopg.rows import class_row
 
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXTRACT_FIELDS, FieldsToFind, FieldToFind
 from octavo.convert.contract import Asked, Conversion, Said, sheets_from_json

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
-from octavo.ai.contract import LOCAL, Caller
+from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.models import Model, line_of, read_model
 from octavo.ai.vectors import Vectors

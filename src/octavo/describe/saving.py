@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
-from octavo.language.outputs import DocumentInsight
+from octavo.language.insights import DocumentInsight
 from octavo.library.collections import clean_label
 
 QUERIES = load_queries("documents")

@@ -17,8 +17,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.contract import Caller, CallerGone
-from octavo.ai.requests import Picture
+from octavo.ai.calls import Caller, CallerGone, Picture
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TokenLimit
 from octavo.core.json import JSON
@@ -29,7 +28,7 @@ from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors
 from octavo.extract.pictures import SHOWN_PIXELS
 from octavo.extract.pictures.steps import shrink_in_sandbox
 from octavo.jobs.run import LeaseLost, Run
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 

@@ -11,7 +11,7 @@ from psycopg.rows import class_row
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadSetting
 from octavo.database import Connection, Database, load_queries
-from octavo.language.inputs import Passage
+from octavo.language.insights import Passage
 
 QUERIES = load_queries("describe")
 

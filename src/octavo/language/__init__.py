@@ -3,10 +3,9 @@
 No network, no database, no clock. What it makes is labelled `local`. It quotes and counts; it does not write.
 """
 
-from octavo.language.answers import answer
 from octavo.language.description import MADE_BY, Description, describe, prepare
-from octavo.language.digest import asks_summary, digest
-from octavo.language.embedding import DIMENSIONS, NAME, Embedder
+from octavo.language.embedding import DIMENSIONS, NAME, Embedder, offline_embedder
+from octavo.language.quotes import answer, asks_summary, digest
 
 __all__ = [
     "DIMENSIONS",
@@ -18,5 +17,6 @@ __all__ = [
     "asks_summary",
     "describe",
     "digest",
+    "offline_embedder",
     "prepare",
 ]

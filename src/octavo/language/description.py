@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from octavo.language.concepts import Weights, name_concepts, score
+from octavo.language.concepts import Named, Topics, Weights, name_concepts, score
 from octavo.language.dates import find_date
 from octavo.language.document_types import find_type
 from octavo.language.importance import rate_passages
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import ChunkInsight, DocumentInsight, Passage, Source
 from octavo.language.languages import detect_most
-from octavo.language.outputs import ChunkInsight, DocumentInsight
-from octavo.language.readings import Reading, read
+from octavo.language.parsed_chunks import Reading, read
 from octavo.language.summaries import summarise, summarise_document
 from octavo.language.titles import find_author, find_title
 from octavo.language.tone import judge
-from octavo.language.topics import Named, Topics
 
 MADE_BY = "local"
 _HEAD, _TAIL = 6000, 2000

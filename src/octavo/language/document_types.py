@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from octavo.language.outputs import DocumentType
+from octavo.language.insights import DocumentType
 
 # How a document came in, where that says it all.
 _BY_KIND = {

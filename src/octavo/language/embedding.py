@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from octavo.core.errors import Defect
+from octavo.language.load_once import load_once
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +79,12 @@ class Embedder:
         import numpy as np
 
         return self._session.run(None, {"pieces": np.array([window], np.int64)})[0]
+
+
+@load_once
+def offline_embedder() -> Embedder:
+    """One for all threads of a process."""
+    return Embedder(threads=len(os.sched_getaffinity(0)))
 
 
 @cache

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from octavo.language.inputs import Passage
-from octavo.language.readings import Reading
+from octavo.language.insights import Passage
+from octavo.language.parsed_chunks import Reading
 
 _TOPIC, _SUBSTANCE, _PLACE = 0.6, 0.2, 0.2
 _ENOUGH_WORDS = 80

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from octavo.language.once import once
-from octavo.language.prose import blank
-from octavo.language.stopwords import STOPWORDS
-from octavo.language.words import WORD
+from octavo.language.load_once import load_once
+from octavo.language.markdown_segments import blank
+from octavo.language.vocabulary import STOPWORDS, WORD
 
 ENGLISH = "en"
 # A guess by fewer letters, or one that the library itself is not sure of, is none.
@@ -48,7 +47,7 @@ def detect_most(texts: Sequence[str], claimed: str | None = None) -> str | None:
     return code if code in _identifier().labels else None
 
 
-@once
+@load_once
 def _identifier() -> Any:  # noqa: ANN401 - it has no types
     from py3langid import langid  # pyright: ignore[reportMissingTypeStubs]
 

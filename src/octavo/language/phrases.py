@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from octavo.language.words import MOST_LETTERS, TOKEN, fold, is_content
+from octavo.language.vocabulary import MOST_LETTERS, TOKEN, fold, is_content
 
 MOST_WORDS = 3
 _POSSESSIVE = re.compile(r"['\u2019]s$")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octavo.language.once import once
+from octavo.language.load_once import load_once
 
 if TYPE_CHECKING:
     from nupunkt import PunktSentenceTokenizer
@@ -44,7 +44,7 @@ def _short_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-@once
+@load_once
 def _splitter() -> PunktSentenceTokenizer:
     import nupunkt
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from math import fsum, sqrt
 
 from octavo.language.importance import is_core
-from octavo.language.readings import Reading, Sentence
-from octavo.language.words import fold
+from octavo.language.parsed_chunks import Reading, Sentence
+from octavo.language.vocabulary import fold
 
 _FEWEST_WORDS, _MOST_WORDS = 5, 45
 # Two short sentences rather than one; one long one is enough.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from octavo.language.inputs import Source
-from octavo.language.prose import Part, blank, segments
+from octavo.language.insights import Source
+from octavo.language.markdown_segments import Part, blank, segments
 from octavo.language.summaries import plain, shorten
 
 _MOST_CHARACTERS = 200

@@ -16,7 +16,7 @@ from typing import Any
 
 import structlog
 
-from octavo.ai.opening import check_models
+from octavo.ai.gateway_setup import check_models
 from octavo.core.errors import NotPossibleHere, OctavoError
 from octavo.core.settings import Settings
 from octavo.database import connect, migrate

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from octavo.ai.opening import open_gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.core.settings import Settings
 from octavo.database import Database, require_current
 from octavo.deliver.subscribers import keep_administrators

@@ -9,8 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.ai.contract import Answered, Caller
-from octavo.ai.requests import FileReference
+from octavo.ai.calls import Answered, Caller, FileReference
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.ai.tasks.answer_segment import SegmentAnswer, SegmentToAnswer
 from octavo.analyse.citations import Citation, Texts, verify

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from octavo.ai.contract import Caller, CallerGone
+from octavo.ai.calls import Caller, CallerGone
 from octavo.connect import detection
 from octavo.connect.bridge import explain_offline
 from octavo.connect.engine_types import DetectedConnection

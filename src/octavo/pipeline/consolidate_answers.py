@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller
 from octavo.ai.tasks import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.answer_segment import CitedWords
 from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentSaid

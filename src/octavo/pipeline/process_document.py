@@ -24,7 +24,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from octavo.ai.contract import CallerGone
+from octavo.ai.calls import CallerGone
 from octavo.core.errors import BadInput, Cancelled, OctavoError
 from octavo.core.extraction import Extraction
 from octavo.core.ids import new_id

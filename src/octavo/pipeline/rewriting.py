@@ -15,9 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from octavo.ai.contract import Answered, Caller
+from octavo.ai.calls import Answered, Caller, FileReference, Picture
 from octavo.ai.providers import Sight
-from octavo.ai.requests import FileReference, Picture
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES, MarkdownText, PagesToRead
 from octavo.core.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_tokens, read_pages

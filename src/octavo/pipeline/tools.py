@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from octavo.ai.gateway import Gateway
-from octavo.ai.opening import open_local_gateway
+from octavo.ai.gateway_setup import open_local_gateway
 from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.extract.ocr.steps import Recognition

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Literal, Protocol
 from uuid import UUID
 
-from octavo.ai.contract import Answered, Caller
+from octavo.ai.calls import Answered, Caller
 from octavo.ai.vectors import Vectors
 from octavo.core.json import JSON
 

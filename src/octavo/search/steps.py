@@ -12,7 +12,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import OctavoError, TimedOut
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries

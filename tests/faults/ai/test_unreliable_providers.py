@@ -12,8 +12,8 @@ from decimal import Decimal
 
 import pytest
 
-from octavo.ai import till
-from octavo.ai.contract import Caller
+from octavo.ai import billing
+from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.json import JSON
@@ -21,7 +21,7 @@ from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench, open_bench
@@ -83,7 +83,7 @@ async def work_off(bench: Bench, gateway: Gateway) -> None:
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who would have to wait for a turn is put off instead: that is time of the engine's, which can be skipped."""
-    monkeypatch.setattr(till, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(billing, "PATIENCE_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("calls", [60, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(900)])])

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.ai.budgets import SCOPES, Budgets, set_budgets, wake_paused
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import OverBudget
@@ -20,7 +20,7 @@ from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 from octavo.library.budgets import set_document_budget
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench

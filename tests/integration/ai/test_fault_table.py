@@ -10,8 +10,7 @@ import pytest
 from octavo.ai.faults import RULES, Fault
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, Task
 from octavo.core.errors import RETRY_RULES, OctavoError
-from octavo.language.inputs import Passage, Source
-from octavo.language.outputs import DocumentInsight
+from octavo.language.insights import DocumentInsight, Passage, Source
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench
 from tests.support.instance import free_port

@@ -9,14 +9,14 @@ from decimal import Decimal
 
 import pytest
 
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.ledger import Budgets, Ledger, Rate, Reservation, Verdict, Wanted
 from octavo.ai.models import Model
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import ModelUnavailable, OctavoError, RateLimited
 from octavo.core.ids import new_id
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench
 

@@ -7,9 +7,8 @@ from hashlib import sha256
 
 import pytest
 
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller, FileReference
 from octavo.ai.providers import gemini_files
-from octavo.ai.requests import FileReference
 from octavo.ai.tasks import EXTRACT_PAGES, PagesToRead
 from octavo.core.errors import ModelFailed, TimedOut
 from tests.support.gateway import Bench

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octavo.ai.budgets import Budgets
-from octavo.ai.contract import Caller, CallerGone
+from octavo.ai.calls import Caller, CallerGone
 from octavo.ai.faults import Usage
 from octavo.ai.ledger import Ledger, Verdict, Wanted
 from octavo.ai.models import Model
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import OctavoError
 from octavo.core.ids import new_id
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 from tests.support.fake_ai import Asked, Trouble
 from tests.support.fake_ai.server import good_answer
 from tests.support.gateway import Bench

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from octavo.ai.requests import FileReference, Picture
+from octavo.ai.calls import FileReference, Picture
 from octavo.ai.tasks import (
     CLASSIFY_DOCUMENT,
     CLASSIFY_IMAGE,
@@ -23,7 +23,7 @@ from octavo.ai.tasks import (
 )
 from octavo.core.errors import AnswerUnusable, NoModel, OctavoError
 from octavo.core.json import JSON
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 from tests.support.fake_ai import Asked, Trouble
 from tests.support.fake_ai.server import good_answer
 from tests.support.gateway import Bench

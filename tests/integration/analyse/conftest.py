@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from octavo.ai.gateway import Gateway
-from octavo.ai.opening import open_gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.core.settings import Settings
 from tests.support.analyses import Study, answer_well, put_book
 from tests.support.fake_ai import FakeGemini

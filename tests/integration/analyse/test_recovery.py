@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.ai.opening import open_gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.analyse import analyses
 from octavo.core.settings import Settings
 from octavo.jobs import queue

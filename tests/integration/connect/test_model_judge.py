@@ -11,9 +11,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from octavo.ai.contract import Caller
+from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.opening import open_gateway, open_local_gateway
+from octavo.ai.gateway_setup import open_gateway, open_local_gateway
 from octavo.connect import model_judge
 from octavo.connect.contradiction import find_contradictions
 from octavo.connect.engine_types import ChunkPair, ComparableChunk, Status

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from octavo.ai.opening import open_gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.convert.conversions import show_model_cost
 from octavo.core.settings import Settings
 from tests.support.conversions import convert, converted

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from octavo.ai.gateway import Gateway
-from octavo.ai.opening import open_gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.core.settings import Settings
 from octavo.describe import stages
 from octavo.describe.embedding import reembed

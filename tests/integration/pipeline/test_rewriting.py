@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 
 from octavo.ai.gateway import PARENT, Gateway
+from octavo.ai.gateway_setup import open_gateway
 from octavo.ai.ledger import PATIENCE_SECONDS
-from octavo.ai.opening import open_gateway
 from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
 from octavo.ai.tasks import EXTRACT_PAGES
 from octavo.core.extraction import Extraction

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
-from octavo.ai.schemas import Schema
+from octavo.ai.answer_schemas import Schema
 from tests.support import sites
 from tests.support.sites import Answer, Site
 

@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.fitting import clean, fit
-from octavo.ai.quotes import find_quote, keep_verbatim
-from octavo.ai.schemas import plain_schema, whole_schema
+from octavo.ai.answer_schemas import clean, fit, plain_schema, whole_schema
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, ENRICH_CHUNKS, ChunkInsights
 from octavo.ai.tasks.task import Unusable
 from octavo.core.json import JSON
-from octavo.language.inputs import Passage, Source
-from octavo.language.outputs import ChunkInsight, DocumentInsight
+from octavo.language.insights import ChunkInsight, DocumentInsight, Passage, Source
+from octavo.language.quotes import find_quote, keep_verbatim
 
 DOCUMENT = Source([Passage("Text.")])
 GOOD: dict[str, JSON] = {

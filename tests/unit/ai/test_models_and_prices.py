@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from octavo.ai.faults import Usage
+from octavo.ai.gateway_setup import check_models, read_rates
 from octavo.ai.models import line_of
-from octavo.ai.opening import check_models, read_rates
 from octavo.ai.prices import Prices
 from octavo.ai.vectors import cut_windows, pack, pool, unpack
 from octavo.core.errors import BadSetting

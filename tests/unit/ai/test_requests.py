@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.prompting import load_prompt
-from octavo.ai.requests import FileReference, Picture, Quoted
+from octavo.ai.calls import FileReference, Picture, Quoted
 from octavo.ai.tasks import (
     ANSWER_SEGMENT,
     CLASSIFY_DOCUMENT,
@@ -22,7 +21,8 @@ from octavo.ai.tasks import (
     Tasks,
 )
 from octavo.ai.tasks.answer_segment import SegmentToAnswer
-from octavo.language.inputs import Passage, Source
+from octavo.ai.tasks.task import load_prompt
+from octavo.language.insights import Passage, Source
 
 OWNER = UUID(int=1)
 DOCUMENT = Source([Passage("Text.", ("Head",))], filename="a.pdf")

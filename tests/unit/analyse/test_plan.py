@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.room import CallRoom
+from octavo.ai.call_limits import CallRoom
 from octavo.analyse.coverage import prove
 from octavo.analyse.plan import Segment, Shape, plan_segments, shape_of_pages, shape_of_passages, subdivide
 

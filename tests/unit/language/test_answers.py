@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.language import Embedder, answer
-from octavo.language.inputs import Passage
+from octavo.language.insights import Passage
 
 PASSAGES = [
     Passage(

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.language import describe
-from octavo.language.inputs import Passage, Source
-from octavo.language.outputs import ChunkInsight, DocumentInsight, DocumentType, Emotion
+from octavo.language.insights import ChunkInsight, DocumentInsight, DocumentType, Emotion, Passage, Source
 
 PLANTS = """Photosynthesis is the process by which green plants turn sunlight into chemical energy. Chlorophyll in the
 leaves absorbs light, and the plant takes in carbon dioxide through its leaves. Photosynthesis releases oxygen as a

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.language.document_types import find_type
-from octavo.language.inputs import Passage, Source
-from octavo.language.outputs import DocumentType
+from octavo.language.insights import DocumentType, Passage, Source
 from octavo.language.titles import find_author, find_title
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
-from octavo.language.once import once
+from octavo.language.load_once import load_once
 
 THREADS = 4
 MOMENT_SECONDS = 0.1
@@ -15,7 +15,7 @@ def test_threads_that_come_together_share_what_the_first_makes() -> None:
     together, doubled = Barrier(THREADS), Event()
     made: list[object] = []
 
-    @once
+    @load_once
     def model() -> object:
         if made:
             doubled.set()

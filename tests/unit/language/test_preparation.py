@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import sys
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 from octavo.language import answer, describe, prepare
 
 prepare()

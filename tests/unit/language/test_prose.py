@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from octavo.language.prose import Part, blank, segments
+from octavo.language.markdown_segments import Part, blank, segments
 from octavo.language.sentences import split
 
 marks = st.text(alphabet=st.sampled_from("ab .!?\n#*_|-+>`~[]()<>1$&;:/@\\\"'。"), max_size=300)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from octavo.language import answer, describe
-from octavo.language.inputs import Passage, Source
+from octavo.language.insights import Passage, Source
 
 SIZE = 4_000
 # Linear is 4, quadratic 16; the machine may be busy, so the best of several runs counts.

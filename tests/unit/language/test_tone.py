@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from octavo.language.inputs import Passage
-from octavo.language.outputs import Emotion, Tone
-from octavo.language.readings import read
+from octavo.language.insights import Emotion, Passage, Tone
+from octavo.language.parsed_chunks import read
 from octavo.language.tone import UNKNOWN, judge
 
 

@@ -6,9 +6,9 @@ Nothing outside of this package knows one of them, and nothing in it retries: th
 from octavo.ai.providers.anthropic import Anthropic
 from octavo.ai.providers.gemini import Gemini
 from octavo.ai.providers.gemini_files import GeminiFiles
+from octavo.ai.providers.http_client import Wire
 from octavo.ai.providers.openai import Compatible, OpenAI
 from octavo.ai.providers.provider import Embedded, Embedder, Provider, Reply, Sight
-from octavo.ai.providers.wire import Wire
 
 __all__ = [
     "Anthropic",

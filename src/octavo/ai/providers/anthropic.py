@@ -9,10 +9,10 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from octavo.ai.calls import FileReference, Part, Picture, Quoted, Request, Words
 from octavo.ai.faults import ProviderFault, Usage, read_ending
+from octavo.ai.providers.http_client import Wire
 from octavo.ai.providers.provider import Reply, Sight
-from octavo.ai.providers.wire import Wire
-from octavo.ai.requests import FileReference, Part, Picture, Quoted, Request, Words
 
 FAMILY = "anthropic"
 API_VERSION = "2023-06-01"

@@ -11,11 +11,11 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from octavo.ai.calls import FileReference, Part, Picture, Quoted, Request, Words
 from octavo.ai.faults import Fault, ProviderFault, Usage, read_ending
 from octavo.ai.providers.gemini_files import FAMILY, GeminiFiles
+from octavo.ai.providers.http_client import Heard, Wire
 from octavo.ai.providers.provider import Embedded, Reply, Sight, of_length_one
-from octavo.ai.providers.wire import Heard, Wire
-from octavo.ai.requests import FileReference, Part, Picture, Quoted, Request, Words
 
 DIMENSIONS = 768
 # It does not always say what it counted for vectors.

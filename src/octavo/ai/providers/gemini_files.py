@@ -11,9 +11,9 @@ from weakref import WeakValueDictionary
 
 from pydantic import BaseModel
 
+from octavo.ai.calls import FileReference
 from octavo.ai.faults import Fault, ProviderFault
-from octavo.ai.providers.wire import Wire
-from octavo.ai.requests import FileReference
+from octavo.ai.providers.http_client import Wire
 from octavo.database import Database, load_queries
 
 QUERIES = load_queries("ai")

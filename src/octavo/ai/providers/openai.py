@@ -10,10 +10,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from octavo.ai.calls import FileReference, Part, Picture, Quoted, Request, Words
 from octavo.ai.faults import Fault, ProviderFault, Usage, read_ending
+from octavo.ai.providers.http_client import Wire
 from octavo.ai.providers.provider import Embedded, Reply, Sight, of_length_one
-from octavo.ai.providers.wire import Wire
-from octavo.ai.requests import FileReference, Part, Picture, Quoted, Request, Words
 
 FAMILY = "openai"
 # Models that think before they answer: what they think counts as answered, and is kept short.

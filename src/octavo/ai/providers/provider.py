@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 from uuid import UUID
 
+from octavo.ai.calls import Request
 from octavo.ai.faults import Usage
-from octavo.ai.requests import Request
 
 
 @dataclass(frozen=True, slots=True)

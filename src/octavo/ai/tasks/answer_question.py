@@ -8,10 +8,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from octavo.ai.requests import Part, Quoted, Words
+from octavo.ai.calls import Part, Quoted, Words
 from octavo.ai.tasks.task import Task, Unusable
-from octavo.language.inputs import Passage
-from octavo.language.outputs import Output
+from octavo.language.insights import Output, Passage
 
 MOST_STATEMENTS = 20
 MOST_CITATIONS = 5
@@ -64,10 +63,9 @@ def of_these_passages(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnsw
 
 def answer_here(given: QuestionToAnswer) -> CitedAnswer:
     """Sentences of the passages, the best first; each is its own citation."""
-    from octavo.ai.here import embedder
-    from octavo.language import answer
+    from octavo.language import answer, offline_embedder
 
-    quotes = answer(given.question, given.passages, embedder().embed, most=_MOST_HERE).quotes
+    quotes = answer(given.question, given.passages, offline_embedder().embed, most=_MOST_HERE).quotes
     said = [(one.passage, words) for one in quotes if (words := " ".join(one.text.split())[:500].strip())]
     return CitedAnswer(
         statements=[

@@ -8,10 +8,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from octavo.ai.requests import FileReference, Part, Quoted, Words
+from octavo.ai.calls import FileReference, Part, Quoted, Words
 from octavo.ai.tasks.task import Task
-from octavo.language.inputs import Passage
-from octavo.language.outputs import Output, Share, Text
+from octavo.language.insights import Output, Passage, Share, Text
 
 MOST_CITATIONS = 12
 ANSWER_TOKENS = 1500
@@ -83,8 +82,7 @@ def show(segment: SegmentToAnswer) -> list[Part]:
 
 def answer_here(segment: SegmentToAnswer) -> SegmentAnswer:
     """Sentences of the pages themselves, the best first; a summary has them in the order of the pages."""
-    from octavo.ai.here import embedder
-    from octavo.language import answer, asks_summary, digest
+    from octavo.language import answer, asks_summary, digest, offline_embedder
 
     numbers = [number for number, _ in segment.texts]
     passages = [Passage(text) for _, text in segment.texts]
@@ -92,7 +90,7 @@ def answer_here(segment: SegmentToAnswer) -> SegmentAnswer:
     if in_order:
         quotes = digest(passages, MOST_CITATIONS).quotes
     else:
-        quotes = answer(segment.question, passages, embedder().embed, most=MOST_CITATIONS).quotes
+        quotes = answer(segment.question, passages, offline_embedder().embed, most=MOST_CITATIONS).quotes
     cited = [
         CitedWords(page=numbers[one.passage], quote=words, relevance=one.score)
         for one in quotes

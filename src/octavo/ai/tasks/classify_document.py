@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from octavo.ai.requests import Part, Quoted, Words
+from octavo.ai.calls import Part, Quoted, Words
 from octavo.ai.tasks.task import Task
-from octavo.language.inputs import Source
-from octavo.language.outputs import DocumentInsight
+from octavo.language.insights import DocumentInsight, Source
 
 # What a document is stands at its beginning; its headings say what the rest is about.
 MOST_CHARACTERS = 24_000

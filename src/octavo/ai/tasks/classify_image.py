@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.ai.requests import Part, Picture, Quoted, Words
+from octavo.ai.calls import Part, Picture, Quoted, Words
 from octavo.ai.tasks.classify_document import ANSWER_TOKENS, classify_here
 from octavo.ai.tasks.task import Task
-from octavo.language.inputs import Passage, Source
-from octavo.language.outputs import DocumentInsight
+from octavo.language.insights import DocumentInsight, Passage, Source
 
 MOST_CHARACTERS = 8000
 

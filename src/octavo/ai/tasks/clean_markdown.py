@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.ai.requests import CHARACTERS_A_TOKEN, Part, Quoted, Words
+from octavo.ai.calls import CHARACTERS_A_TOKEN, Part, Quoted, Words
 from octavo.ai.tasks.task import MarkdownText, Task, Unusable
 
 # Running heads and menus may go, but who lost half of the words told another story.

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from octavo.ai.requests import Part, Quoted, Words
+from octavo.ai.calls import Part, Quoted, Words
 from octavo.ai.tasks.answer_segment import CitedWords, LongText
 from octavo.ai.tasks.task import Task
-from octavo.language.outputs import Output
+from octavo.language.insights import Output
 
 MOST_CITATIONS = 24
 ANSWER_TOKENS = 2000

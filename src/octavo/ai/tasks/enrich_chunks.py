@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from octavo.ai.requests import Part, Quoted, Words
+from octavo.ai.calls import Part, Quoted, Words
 from octavo.ai.tasks.task import Task, Unusable
-from octavo.language.inputs import Passage, Source
-from octavo.language.outputs import ChunkInsight, Output
+from octavo.language.insights import ChunkInsight, Output, Passage, Source
 
 MOST_PASSAGES = 50
 TOKENS_A_PASSAGE = 300

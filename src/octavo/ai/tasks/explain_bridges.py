@@ -7,10 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from octavo.ai.requests import Part, Quoted, Words
+from octavo.ai.calls import Part, Quoted, Words
 from octavo.ai.tasks.task import Task, Unusable
-from octavo.language.inputs import TwoPassages
-from octavo.language.outputs import Output, Share, Text
+from octavo.language.insights import Output, Share, Text, TwoPassages
 
 MOST_PAIRS = 10
 # What a passage is about stands well before its end.

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from octavo.ai.requests import Part, Quoted, Words
+from octavo.ai.calls import Part, Quoted, Words
 from octavo.ai.tasks.task import Task, Unusable
-from octavo.language.outputs import Output
+from octavo.language.insights import Output
 
 # What a form says stands on its first pages.
 MOST_CHARACTERS = 24_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.ai.requests import FileReference, Part, Picture, Words
+from octavo.ai.calls import FileReference, Part, Picture, Words
 from octavo.ai.tasks.task import MarkdownText, Task, Unusable
 
 TOKENS_A_PAGE = 600

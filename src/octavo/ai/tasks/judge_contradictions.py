@@ -10,8 +10,7 @@ from pydantic import Field
 
 from octavo.ai.tasks.explain_bridges import all_answered, show_pairs
 from octavo.ai.tasks.task import Task
-from octavo.language.inputs import TwoPassages
-from octavo.language.outputs import Output, Text
+from octavo.language.insights import Output, Text, TwoPassages
 
 MOST_PAIRS = 20
 MOST_CHARACTERS = 700

@@ -6,24 +6,46 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from octavo.ai.fitting import clean, fit
-from octavo.ai.prompting import load_prompt
-from octavo.ai.requests import Part, Request
-from octavo.ai.schemas import Schema, plain_schema, whole_schema
+from octavo.ai.answer_schemas import Schema, clean, fit, plain_schema, whole_schema
+from octavo.ai.calls import Part, Request
+from octavo.core.errors import Defect
 from octavo.core.json import JSON
-from octavo.language.outputs import Output
+from octavo.language.insights import Output
 
 AI_SECONDS = 90.0
+VERSION = "version: "
 SPARE_TOKENS = 1000
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _MOST_MISTAKES = 5
 
 In = TypeVar("In")
 Out = TypeVar("Out", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    version: str
+    text: str
+
+
+@cache
+def load_prompt(name: str) -> Prompt:
+    """`prompts/<name>.md`, followed by what every model is told about documents."""
+    own, about_documents = _read(name), _read("about_documents")
+    return Prompt(f"{own.version}.{about_documents.version}", f"{own.text}\n\n{about_documents.text}")
+
+
+def _read(name: str) -> Prompt:
+    head, _, text = files("octavo.ai").joinpath("prompts", f"{name}.md").read_text().partition("\n")
+    if not head.startswith(VERSION):
+        raise Defect(f"The prompt {name} does not begin with its version.")
+    return Prompt(head.removeprefix(VERSION), text.strip())
 
 
 class Unusable(Exception):

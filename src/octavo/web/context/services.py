@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
 
-from octavo.ai.contract import Answered, Caller
+from octavo.ai.calls import Answered, Caller
 from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.ops.health import Check, check_readiness
@@ -37,7 +37,7 @@ class Models:
     @property
     def gateway(self) -> Gateway:
         if self._opened is None:
-            from octavo.ai.opening import open_gateway
+            from octavo.ai.gateway_setup import open_gateway
 
             self._opened = open_gateway(self._settings, self._database)
         return self._opened

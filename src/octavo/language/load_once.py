@@ -10,7 +10,7 @@ from typing import TypeVar
 Thing = TypeVar("Thing")
 
 
-def once(make: Callable[[], Thing]) -> Callable[[], Thing]:
+def load_once(make: Callable[[], Thing]) -> Callable[[], Thing]:
     """As `functools.cache`, which lets every thread that comes early make a thing of its own."""
     lock, kept = Lock(), cache(make)
 

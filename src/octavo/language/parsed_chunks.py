@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from octavo.language import languages, sentences
-from octavo.language.inputs import Passage
+from octavo.language.insights import Passage
+from octavo.language.markdown_segments import Part, Segment, blank, segments
 from octavo.language.phrases import Phrases, find_phrases
-from octavo.language.prose import Part, Segment, blank, segments
-from octavo.language.stopwords import STOPWORDS
-from octavo.language.words import MOST_LETTERS, WORD
+from octavo.language.vocabulary import MOST_LETTERS, STOPWORDS, WORD
 
 _CLOSING = "\"')]\u201d\u2019\u300d\u300f\uff09"
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61"

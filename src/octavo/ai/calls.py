@@ -1,7 +1,6 @@
-"""What is sent to a model, before it takes any provider's form.
+"""What goes into a model call and what comes back.
 
-Text of a document is data. It stands between marks that are made of its own hash, so that nothing in it can end them,
-and the instructions say what the marks mean. A model that reads documents never has tools.
+Placeholder.
 """
 
 from __future__ import annotations
@@ -9,10 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from hashlib import sha256
+from typing import Generic, TypeVar
 from uuid import UUID
 
-from octavo.ai.schemas import Schema
+from octavo.ai.answer_schemas import Schema
+from octavo.core.errors import OctavoError
 
 # Rather too many than too few: budgets and rates are checked with them before anybody knows better.
 CHARACTERS_A_TOKEN = 3
@@ -126,3 +128,48 @@ def _name_of(part: Part) -> list[str]:
             return ["picture", sha256(part.data).hexdigest()]
         case FileReference():
             return ["file", part.sha256]
+
+
+LOCAL = "local"
+
+Out = TypeVar("Out")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """For whom and for what money is spent.
+
+    A job gives its id and `lease_token`: a worker that lost the job spends nothing more, and what it had asked is not
+    waited for. The same question of one owner is answered once; a `generation` of its own has it asked anew.
+    """
+
+    owner_id: UUID
+    document_id: UUID | None = None
+    job_id: UUID | None = None
+    lease_token: int | None = None
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FailedModel:
+    """A model that was asked before the one that answered, and why it did not."""
+
+    model: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[Out]):
+    """`made_by` is `local` or `provider:model`. `cost_usd` is what it cost now: nothing when an answer is reused."""
+
+    output: Out
+    made_by: str
+    cost_usd: Decimal = Decimal(0)
+    reused: bool = False
+    failed: tuple[FailedModel, ...] = ()
+
+
+class CallerGone(OctavoError):
+    """Somebody else has this job now, so no more money is spent for it here."""
+
+    code = "LEASE_LOST"

@@ -1,10 +1,9 @@
-"""What describing gives, whoever did it: models are asked for these types as JSON, and `local` fills the same ones.
-
-There is a most of everything, but no least: a page of numbers has no themes, and whoever must name some makes them up.
-"""
+"""Insights."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -117,3 +116,32 @@ class Answer(Output):
     """Nothing found is an answer without quotes."""
 
     quotes: list[Quote]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk: its Markdown, and the headings that it stands under, the outermost first."""
+
+    content: str
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document: its chunks in order, and what the file says of itself. `kind` is how it came in: pdf, eml, web, …"""
+
+    passages: Sequence[Passage]
+    kind: str = "other"
+    filename: str | None = None
+    title: str | None = None
+    author: str | None = None
+    date: str | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPassages:
+    """What two documents say, side by side."""
+
+    first: str
+    second: str

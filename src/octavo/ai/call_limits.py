@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from octavo.ai.contract import LOCAL
+from octavo.ai.calls import LOCAL
 from octavo.ai.models import Model
 
 MEGABYTE = 1_000_000

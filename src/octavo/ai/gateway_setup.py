@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from pydantic import SecretStr
 
+from octavo.ai.billing import Till
 from octavo.ai.budgets import Budgets
-from octavo.ai.contract import LOCAL
+from octavo.ai.calls import LOCAL
 from octavo.ai.gateway import Gateway, Outside
 from octavo.ai.ledger import Ledger, Rate
 from octavo.ai.models import Line, Model, line_of
 from octavo.ai.prices import Prices
 from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, OpenAI, Provider, Wire
-from octavo.ai.till import Till
 from octavo.core.errors import BadSetting
 from octavo.core.settings import PROVIDERS, Settings
 from octavo.database import Database

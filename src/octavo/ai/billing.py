@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from octavo.ai.contract import Answered, Caller, CallerGone, FailedModel
+from octavo.ai.calls import Answered, Caller, CallerGone, FailedModel
 from octavo.ai.faults import Fault, ProviderFault, Usage
 from octavo.ai.ledger import PATIENCE_SECONDS, Ledger, Reservation, Verdict, Wanted
 from octavo.ai.models import Model

@@ -1,4 +1,4 @@
-"""Answers a question with sentences of the passages, letter by letter; it never says anything of its own."""
+"""Quotes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING
 
 from octavo.core.words import ONE_CHARACTER, count_words
 from octavo.language import sentences
-from octavo.language.inputs import Passage
+from octavo.language.insights import Answer, Passage, Quote
 from octavo.language.languages import ENGLISH, detect_most
-from octavo.language.outputs import Answer, Quote
-from octavo.language.prose import Part, blank, segments
-from octavo.language.stopwords import STOPWORDS
-from octavo.language.words import MOST_LETTERS, WORD, root
+from octavo.language.markdown_segments import Part, blank, segments
+from octavo.language.vocabulary import MOST_LETTERS, STOPWORDS, WORD, root
 
 if TYPE_CHECKING:
     import numpy as np
+from collections.abc import Iterable
+
+from octavo.language.concepts import Topics, Weights, name_concepts, score
+from octavo.language.importance import is_core, is_rest
+from octavo.language.parsed_chunks import read
+from octavo.language.summaries import OF_ITSELF, SAYS_SO, good_sentences, rate
+from octavo.language.vocabulary import fold
 
 # Gives a normalised vector for each text, as `Embedder.embed` does.
 Embed = Callable[[Sequence[str]], "np.ndarray"]
@@ -136,3 +141,95 @@ def _quote(candidate: _Candidate, score: float, passages: Sequence[Passage]) -> 
         end += 1
     text = content[start:end]
     return Quote(passage=candidate.passage, start=start, end=end, text=text, score=round(min(score, 1.0), 3))
+
+
+_ASKS_SUMMARY = re.compile(
+    r"\bsummar(y|ies|i[sz]e|i[sz]ing)\b|\b(main|key|most important) (points|ideas|findings|messages)\b|\boverview\b"
+    r"|\bwhat (is|are) .{1,60} about\b|\bzusammenfass|\bfasse\b.{1,80}\bzusammen\b|\brésum|\bresum(en|e|ir|o)\b"
+    r"|\briassu|\bsamenvat",
+    re.IGNORECASE,
+)
+_UNDER_CORE = 1.3
+# Two sentences that share so many of the words of the shorter one say the same.
+_SAME_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _SummaryCandidate:
+    passage: int
+    start: int
+    end: int
+    text: str
+    words: frozenset[str]
+    score: float
+
+
+def asks_summary(question: str) -> bool:
+    """Whether it asks for what is said, and not for something that has words of its own."""
+    return bool(_ASKS_SUMMARY.search(question))
+
+
+def digest(passages: Sequence[Passage], most: int) -> Answer:
+    """The sentences that say most of what all of the passages are about, the best first, and nothing twice."""
+    chosen: list[_SummaryCandidate] = []
+    for one in sorted(_summary_candidates(passages), key=lambda one: (-one.score, one.passage, one.start)):
+        if len(chosen) == most:
+            break
+        if not any(_say_the_same(one.words, other.words) for other in chosen):
+            chosen.append(one)
+    return Answer(quotes=[_scored_quote(one) for one in chosen])
+
+
+def _summary_candidates(passages: Sequence[Passage]) -> list[_SummaryCandidate]:
+    language = detect_most([passage.content for passage in passages])
+    readings = [read(passage, language) for passage in passages]
+    weights = Weights([reading.phrases for reading in readings], language)
+    told = Topics([name_concepts(one.phrases, score(one.phrases, weights)) for one in readings]).word_weights()
+    found: list[_SummaryCandidate] = []
+    for place, reading in enumerate(readings):
+        good = [] if is_rest(reading.passage) else good_sentences(reading)
+        for number, one in enumerate(good):
+            text = reading.passage.content[one.start : one.end]
+            worth = rate(one, told, number / len(good), reading.language)
+            worth *= (SAYS_SO if OF_ITSELF.search(text) else 1) * (_UNDER_CORE if is_core(reading.passage) else 1)
+            words = frozenset(fold(word, reading.language) for word in one.words) & told.keys()
+            found.append(_SummaryCandidate(place, one.start, one.end, text, words, worth))
+    return found
+
+
+def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) > _SAME_SHARE * min(len(one), len(other)) if one and other else one == other
+
+
+def _scored_quote(one: _SummaryCandidate) -> Quote:
+    """Scores of different passages can be compared; they have no end, so they are brought between 0 and 1."""
+    return Quote(
+        passage=one.passage, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
+    )
+
+
+_WORD = re.compile(r"\S+")
+LEAST_CHARACTERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`text` is `source[start:end]`, letter by letter, and not what the model wrote."""
+
+    text: str
+    start: int
+    end: int
+
+
+def find_quote(quote: str, source: str) -> Found | None:
+    """The first place where it stands; only how lines are broken may differ."""
+    words = _WORD.findall(quote)
+    if sum(map(len, words)) < LEAST_CHARACTERS:
+        return None
+    place = re.search(r"\s+".join(map(re.escape, words)), source)
+    return Found(place.group(), place.start(), place.end()) if place else None
+
+
+def keep_verbatim(quotes: Iterable[str], source: str) -> list[Found]:
+    """Those that stand in the source; the others are dropped."""
+    return [found for quote in quotes if (found := find_quote(quote, source))]
