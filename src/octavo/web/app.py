@@ -20,6 +20,7 @@ from octavo.web.context.callers import CREDENTIALS
 from octavo.web.context.page_pictures import PagePictures
 from octavo.web.context.services import Models, Services
 from octavo.web.http.assets import Assets
+from octavo.web.http.compression import Compression
 from octavo.web.http.limits import Clock, make_limits
 from octavo.web.http.parameters import problems
 from octavo.web.http.problems import handle_problems
@@ -87,6 +88,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
     )
     handle_problems(app, as_page, HEADERS)
     # From the inside out: what is added last sees a request first.
+    app.add_middleware(Compression)
     app.add_middleware(SmallBodies)
     app.add_middleware(AnswerHeaders)
     app.add_middleware(SameSite, origins=settings.origins)

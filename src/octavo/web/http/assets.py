@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from octavo.web.http.compression import accepts_gzip
+
 FOLDER = Path(__file__).parents[1]
 SERVED = frozenset({".js", ".css", ".svg", ".woff2"})
 FOREVER = "public, max-age=31536000, immutable"
@@ -61,7 +63,7 @@ class Assets:
         found = FILES.get(below.partition("/")[2])
         if found is None:
             raise HTTPException(404)
-        await _answer(found, zipped="gzip" in request.headers.get("accept-encoding", ""))(scope, receive, send)
+        await _answer(found, zipped=accepts_gzip(request.headers))(scope, receive, send)
 
 
 def _answer(found: Asset, *, zipped: bool) -> Response:

@@ -1,0 +1,99 @@
+"""Compresses pages, JSON and other texts with gzip.
+
+Only whole answers to GET requests are compressed. Event streams, exports and downloads are sent in several parts and
+pass through without being buffered; byte ranges stay ranges of the file.
+
+BREACH: the length of a compressed page can reveal a secret on it to a site that makes the browser load the page again
+and again with guesses. So requests that another site started are answered uncompressed, and so are answers to POST,
+which are the only ones that show a new API key or webhook secret. No page contains a CSRF token: forms are protected by
+the Origin and Sec-Fetch-Site headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LEAST_BYTES = 500
+LEVEL = 6
+# Larger answers are compressed in a thread, so that other requests do not wait.
+THREAD_BYTES = 256 << 10
+TYPES = frozenset(
+    {
+        *("text/html", "text/css", "text/javascript", "text/plain", "text/markdown", "image/svg+xml"),
+        *("application/json", "application/problem+json", "application/xml"),
+    }
+)
+
+
+def accepts_gzip(headers: Headers) -> bool:
+    """Whether Accept-Encoding names gzip, with a weight other than zero."""
+    for choice in headers.get("accept-encoding", "").split(","):
+        name, _, weight = choice.partition(";")
+        if name.strip().lower() == "gzip":
+            return weight.strip().lower() not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False
+
+
+def is_own_request(headers: Headers) -> bool:
+    """Whether the browser, or a program, made this request itself, and not another site through the browser."""
+    return headers.get("sec-fetch-site") in {None, "none", "same-origin"}
+
+
+class Compression:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        compress = accepts_gzip(headers) and is_own_request(headers)
+        return await self._app(scope, receive, _Answer(send, compress=compress).send)
+
+
+class _Answer:
+    """Holds the start of one answer until its first part shows whether that is all of it."""
+
+    def __init__(self, send: Send, *, compress: bool) -> None:
+        self._send = send
+        self._compress = compress
+        self._start: Message | None = None
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_text(message):
+            MutableHeaders(scope=message).add_vary_header("accept-encoding")
+            if self._compress:
+                self._start = message
+                return
+        if self._start is not None:
+            start, self._start = self._start, None
+            message = await _compressed(start, message)
+            await self._send(start)
+        await self._send(message)
+
+
+def _is_text(start: Message) -> bool:
+    headers = Headers(raw=start["headers"])
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    unchanged = {"content-encoding", "content-range", "content-disposition", "etag"}
+    return start["status"] != 206 and media_type in TYPES and not unchanged & set(headers.keys())  # noqa: PLR2004
+
+
+async def _compressed(start: Message, message: Message) -> Message:
+    """The only part of an answer, compressed; its headers are changed with it."""
+    body: bytes = message.get("body", b"")
+    if message["type"] != "http.response.body" or message.get("more_body") or len(body) < LEAST_BYTES:
+        return message
+    packed = await asyncio.to_thread(_gzip, body) if len(body) > THREAD_BYTES else _gzip(body)
+    headers = MutableHeaders(scope=start)
+    headers["content-encoding"] = "gzip"
+    headers["content-length"] = str(len(packed))
+    return {**message, "body": packed}
+
+
+def _gzip(body: bytes) -> bytes:
+    return gzip.compress(body, LEVEL, mtime=0)
