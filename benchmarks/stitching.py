@@ -16,7 +16,7 @@ from pathlib import Path
 
 from octavo.extract import extract
 from octavo.extract.by_model import CallLimits, PageRange, Part, Seam, find_seam, plan_calls, stitch
-from octavo.extract.by_model.marks import mark
+from octavo.extract.by_model.page_calls import mark
 
 GOAL = 0.99
 SEEDS = range(3)

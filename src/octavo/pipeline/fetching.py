@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from octavo.core.json import JSON
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
-from octavo.extract.transcript import raw as raw_transcript
+from octavo.extract.transcript import write_raw_transcript
 from octavo.fetch import FetchLimits
 from octavo.intake.links import fetch_page, fetch_transcript, video_id
 from octavo.intake.links.errors import PageNotText
@@ -50,7 +50,7 @@ async def fetch_source(tools: Tools, url: str) -> RawSource:
     limits = FetchLimits(settings.fetch_bytes, settings.fetch_seconds)
     if video := video_id(url):
         transcript = await fetch_transcript(tools.fetch, video, limits, base=settings.youtube_url)
-        body = raw_transcript.to_json(transcript)
+        body = write_raw_transcript(transcript)
         return RawSource("transcript_raw", body, "application/json", SourceType.YOUTUBE, url)
     page = await fetch_page(tools.fetch, url, limits)
     filename = unquote(PurePosixPath(urlsplit(page.url).path).name)

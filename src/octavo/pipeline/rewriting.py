@@ -20,7 +20,7 @@ from octavo.ai.providers import Sight
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES, MarkdownText, PagesToRead
 from octavo.core.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_tokens, read_pages
-from octavo.extract.by_model.plan import PAGE_TOKENS
+from octavo.extract.by_model.page_calls import PAGE_TOKENS
 from octavo.extract.by_model.sections import Section, runs_of, sections_of, split_answer, write_run
 from octavo.extract.by_model.steps import rewrite_in_sandbox
 from octavo.extract.contract import Extracted, SourceType

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from octavo.core.errors import ErrorClass, OctavoError
-from octavo.extract.transcript.raw import RawTranscript
+from octavo.extract.transcript import RawTranscript
 from octavo.fetch import AddressRefused, FetchLimits, GuardedClient
 from octavo.intake.links import errors, fetch_transcript
 from tests.support.sites import Answer, Route, Site, canary, page, running_site

@@ -14,7 +14,7 @@ from octavo.core.errors import BadInput, Empty, OctavoError, TooLarge
 from octavo.extract.contract import BlockKind, Quality
 from octavo.extract.decode import clean
 from octavo.extract.formats import csv, xlsx
-from octavo.extract.office import grids
+from octavo.extract.markdown import table_grid
 from tests.support.office import cell, core, markdown, read, rows
 from tests.support.office import xlsx as workbook
 
@@ -55,8 +55,8 @@ def test_merged_cells_stand_in_every_place_they_cover(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grids, "MOST_ROWS", 3)
-    monkeypatch.setattr(grids, "MOST_COLUMNS", 2)
+    monkeypatch.setattr(table_grid, "MOST_ROWS", 3)
+    monkeypatch.setattr(table_grid, "MOST_COLUMNS", 2)
     content = rows(["a", "b", "c"], *([n, n, n] for n in range(1000)))
     extracted = read(xlsx.PROCESSOR, tmp_path, workbook({"S": content}))
     assert extracted.markdown.endswith(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from octavo.extract.contract import Block, BlockKind
-from octavo.extract.structure import blocks as blocks_module
-from octavo.extract.structure import plain_title, read_blocks
+from octavo.extract.markdown import blocks as blocks_module
+from octavo.extract.markdown import plain_title, read_blocks
 
 patient = settings(deadline=None)  # machines that run tests are busy
 

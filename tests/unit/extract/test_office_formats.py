@@ -12,7 +12,7 @@ from octavo.core.errors import Encrypted, OctavoError
 from octavo.extract.contract import BlockKind, SourceType, from_json, to_json
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.formats import known_processors
-from octavo.extract.structure import read_blocks
+from octavo.extract.markdown import read_blocks
 from octavo.extract.words import count_words
 from tests.support.office import archive, read, samples
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from octavo.extract.office.pieces import Item, Paragraph, Table, write
-from octavo.extract.office.runs import MARK, Run, inline, safe_link
+from octavo.extract.markdown.block_writer import Item, Paragraph, Table, write
+from octavo.extract.markdown.inline import MARK, Run, inline, safe_link
 
 patient = settings(deadline=None, max_examples=300)
 texts = st.text(st.sampled_from("ab1 *_`[]()<>&;#-+.!|~\\:\n=x"), max_size=12)

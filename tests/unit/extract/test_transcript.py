@@ -12,11 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import SourceType
-from octavo.extract.formats import transcript
+from octavo.extract.contract import Metadata, SourceType
+from octavo.extract.formats import youtube
 from octavo.extract.registry import Hints
-from octavo.extract.transcript import Snippet, clean_snippets, raw, write
-from octavo.extract.transcript.paragraphs import ENOUGH_WORDS, MOST_WORDS
+from octavo.extract.transcript import (
+    ENOUGH_WORDS,
+    MOST_WORDS,
+    RawSnippet,
+    RawTranscript,
+    Snippet,
+    clean_snippets,
+    read_raw_transcript,
+    write_raw_transcript,
+    write_transcript,
+)
 from octavo.extract.words import count_words
 
 SPOKEN = ("so", "well.", "the", "river,", "Rome", "why?", "1999", "don\u2019t", "end!", "a_b", "x*y")
@@ -34,7 +43,7 @@ def said(text: str) -> list[str]:
 @given(snippet_lists)
 def test_no_word_is_lost_and_every_moment_is_where_its_words_are(snippets: list[Snippet]) -> None:
     cleaned = clean_snippets(snippets)
-    written = write(cleaned)
+    written = write_transcript(cleaned)
     assert said(written.markdown) == [word for one in cleaned for word in said(one.text)]
     assert len(written.moments) == len(cleaned)
     for moment, snippet in zip(written.moments, cleaned, strict=True):
@@ -45,19 +54,19 @@ def test_no_word_is_lost_and_every_moment_is_where_its_words_are(snippets: list[
 
 @given(snippet_lists)
 def test_moments_only_grow(snippets: list[Snippet]) -> None:
-    moments = write(clean_snippets(snippets)).moments
+    moments = write_transcript(clean_snippets(snippets)).moments
     assert all(one.start < two.start and one.seconds <= two.seconds for one, two in pairwise(moments))
 
 
 @given(st.lists(st.builds(Snippet, words, times, st.just(1.0)), min_size=1, max_size=30))
 def test_no_paragraph_is_longer_than_one_can_read(snippets: list[Snippet]) -> None:
-    paragraphs = write(clean_snippets(snippets)).markdown.split("\n\n")
+    paragraphs = write_transcript(clean_snippets(snippets)).markdown.split("\n\n")
     assert max(count_words(paragraph) for paragraph in paragraphs) <= MOST_WORDS
 
 
 def test_a_paragraph_ends_with_a_sentence_when_it_is_long_enough() -> None:
     snippets = [Snippet("And this is what I said about it.", float(second), 1.0) for second in range(100)]
-    paragraphs = write(snippets).markdown.split("\n\n")
+    paragraphs = write_transcript(snippets).markdown.split("\n\n")
     assert {paragraph[-1] for paragraph in paragraphs} == {"."}
     assert all(ENOUGH_WORDS <= count_words(paragraph) <= ENOUGH_WORDS + 8 for paragraph in paragraphs[:-1])
 
@@ -68,7 +77,7 @@ def test_a_pause_and_another_speaker_begin_a_paragraph() -> None:
         Snippet("after the pause", 9.0, 1.0),
         Snippet(">> Somebody else.  >> And again.", 10.0, 1.0),
     ]
-    paragraphs = write(clean_snippets(snippets)).markdown.split("\n\n")
+    paragraphs = write_transcript(clean_snippets(snippets)).markdown.split("\n\n")
     assert paragraphs[1:] == ["after the pause", "Somebody else.", "And again."]
 
 
@@ -90,21 +99,21 @@ def test_what_nobody_said_is_left_out(spoken: str, kept: str) -> None:
 
 @pytest.mark.parametrize("first", ["#", "-", "1.", ">", "***", "---", "+"], ids=str)
 def test_nothing_that_is_said_becomes_a_heading_or_a_list(first: str) -> None:
-    extracted = transcript.from_snippets([Snippet(f"{first} is what he said", 0.0)], SourceType.YOUTUBE, META)
+    extracted = youtube.from_snippets([Snippet(f"{first} is what he said", 0.0)], SourceType.YOUTUBE, META)
     assert [block.kind for block in extracted.blocks] == ["paragraph"]
 
 
-META = transcript.Metadata(title="T")
+META = Metadata(title="T")
 
 
 def test_a_fetched_transcript_becomes_a_document(tmp_path: Path) -> None:
-    snippets = [raw.RawSnippet("Hello there.", 0.0, 2.0), raw.RawSnippet("[Music]", 2.0, 1.0)]
-    snippets.append(raw.RawSnippet("Goodbye now.", 3.5, 2.0))
-    document = raw.RawTranscript("dQw4w9WgXcQ", "en", "manual", snippets, "A talk", "A person")
+    snippets = [RawSnippet("Hello there.", 0.0, 2.0), RawSnippet("[Music]", 2.0, 1.0)]
+    snippets.append(RawSnippet("Goodbye now.", 3.5, 2.0))
+    document = RawTranscript("dQw4w9WgXcQ", "en", "manual", snippets, "A talk", "A person")
     file = tmp_path / "transcript.json"
-    file.write_bytes(raw.to_json(document))
-    assert raw.from_json(file.read_bytes()) == document
-    extracted = transcript.extract(file, Hints(SourceType.YOUTUBE))
+    file.write_bytes(write_raw_transcript(document))
+    assert read_raw_transcript(file.read_bytes()) == document
+    extracted = youtube.extract(file, Hints(SourceType.YOUTUBE))
     assert extracted.markdown == "Hello there. Goodbye now."
     assert [(one.start, one.seconds) for one in extracted.moments] == [(0, 0.0), (13, 3.5)]
     about = extracted.metadata
@@ -117,9 +126,9 @@ def test_a_video_without_a_title_is_called_by_its_id(tmp_path: Path) -> None:
         json.dumps({"video_id": "x" * 11, "language": "de", "kind": "generated", "snippets": [
             {"text": "Ja.", "start": 0, "duration": 1}]})
     )  # fmt: skip
-    assert transcript.extract(file, Hints(SourceType.YOUTUBE)).metadata.title == f"Video {'x' * 11}"
+    assert youtube.extract(file, Hints(SourceType.YOUTUBE)).metadata.title == f"Video {'x' * 11}"
 
 
 def test_a_transcript_of_sounds_only_is_empty() -> None:
     with pytest.raises(Empty):
-        transcript.from_snippets([Snippet("[Music]", 0.0)], SourceType.YOUTUBE, META)
+        youtube.from_snippets([Snippet("[Music]", 0.0)], SourceType.YOUTUBE, META)

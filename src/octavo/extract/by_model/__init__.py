@@ -3,8 +3,8 @@
 Pure but for `reading.py`, which asks; the model itself is somebody else's, behind `PageReader`.
 """
 
-from octavo.extract.by_model.plan import CallLimits, PageRange, estimate_tokens, plan_calls
-from octavo.extract.by_model.reading import Answer, PageReader, Reading, read_pages
+from octavo.extract.by_model.page_calls import CallLimits, PageRange, estimate_tokens, plan_calls
+from octavo.extract.by_model.page_reading import Answer, PageReader, Reading, read_pages
 from octavo.extract.by_model.seams import Part, Seam, Stitched, find_seam, stitch
 
 __all__ = [

@@ -6,18 +6,18 @@ Pages, headings, boxes and moments are found again in the new text.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from octavo.extract.by_model.faithful import is_faithful
 from octavo.extract.by_model.seams import common_places
 from octavo.extract.by_model.sections import Section, sections_of
-from octavo.extract.by_model.wording import read_wording
+from octavo.extract.by_model.word_index import read_wording
 from octavo.extract.contract import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality
+from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.pdf.ranges import read_ranges, write_ranges
-from octavo.extract.structure import outline_of, read_blocks
 from octavo.extract.words import count_words
 
 _BETWEEN = "\n\n"
@@ -171,3 +171,21 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
         return outline_of(document.blocks)
     starts = {page.number: page.start for page in document.pages}
     return tuple(replace(entry, start=starts.get(entry.page or 0)) for entry in plain.outline)
+
+
+# The share of words that may go or come: running heads go, words that were torn apart become one, headings come.
+MOST_CHANGED = 0.15
+# Where the plain text was itself recognised from a picture, and may be worse than what it is compared with.
+MOST_CHANGED_RECOGNISED = 0.5
+FEW_WORDS = 5
+# What a picture shows is told by the model, and what it cannot read too.
+_TOLD = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|\[illegible\]")
+
+
+def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
+    """Whether few of the words are lost and few are new. Where there were none, everything is new and nothing lost."""
+    before, after = (Counter(read_wording(_TOLD.sub(" ", text)).words) for text in (plain, written))
+    if not before:
+        return True
+    most = FEW_WORDS + (MOST_CHANGED_RECOGNISED if recognised else MOST_CHANGED) * before.total()
+    return (before - after).total() <= most and (after - before).total() <= most

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from octavo.extract.by_model.marks import find_marks
-from octavo.extract.by_model.plan import PageRange
-from octavo.extract.by_model.wording import Wording, read_wording
+from octavo.extract.by_model.page_calls import PageRange, find_marks
+from octavo.extract.by_model.word_index import Wording, read_wording
 
 _RUNS = (6, 4)  # words; long ones are surer, short ones find more in a bad answer
 _LEAST_PROOF = 0.12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from octavo.extract.by_model.marks import find_marks, mark
+from octavo.extract.by_model.page_calls import find_marks, mark
 from octavo.extract.contract import Block, BlockKind, Extracted
 
 # In one call: enough to see what belongs together, and little to lose where an answer cannot be used.

@@ -15,15 +15,15 @@ from octavo.extract.formats import (
     pptx,
     rtf,
     text,
-    transcript,
     web,
     xlsx,
+    youtube,
 )
 from octavo.extract.registry import Processors
 
 
 def known_processors() -> Processors:
     processors = Processors()
-    for processor in (csv, docx, eml, epub, image, markdown, odt, paste, pdf, pptx, rtf, text, transcript, web, xlsx):
+    for processor in (csv, docx, eml, epub, image, markdown, odt, paste, pdf, pptx, rtf, text, web, xlsx, youtube):
         processors.add(processor.PROCESSOR)
     return processors

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from octavo.extract.contract import Extracted, Metadata, Quality, SourceType
 from octavo.extract.decode import decode
-from octavo.extract.office.grids import Grid
-from octavo.extract.office.pieces import write
-from octavo.extract.office.result import to_extracted
+from octavo.extract.markdown.block_writer import write
+from octavo.extract.markdown.table_grid import Grid
+from octavo.extract.office.assemble import to_extracted
 from octavo.extract.registry import Hints, Processor
 
 _SEPARATORS = ",;\t|"

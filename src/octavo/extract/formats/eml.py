@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import email.policy
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from email.errors import HeaderParseError
+from email.header import Header, decode_header
+from email.message import Message
+from email.parser import BytesParser
+from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
+from typing import Any, cast
 
 from octavo.extract.contract import Extracted, Metadata, Quality, SourceType
-from octavo.extract.decode import clean
-from octavo.extract.office import result
-from octavo.extract.office.mails import Reader, author_of, date_of, header, read_message
+from octavo.extract.decode import clean, decode
+from octavo.extract.markdown.block_writer import quoted, write_heading
+from octavo.extract.markdown.escape import escape
+from octavo.extract.office.assemble import clean_language, clean_line, non_empty, to_extracted
+from octavo.extract.office.html import body_of, read_html, to_markdown
+from octavo.extract.plain_text import convert
 from octavo.extract.registry import Hints, Processor
+from octavo.extract.words import count_words
 from octavo.extract.zips import deep_is_damaged
 
 
@@ -22,16 +36,204 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     if reader.left_out:
         parts.append(f"*Left out here: parts of the mail ({reader.left_out:,}). The file itself has all of them.*")
     metadata = Metadata(
-        title=result.line(header(message, "Subject")),
-        author=result.line(author_of(message)),
+        title=clean_line(header(message, "Subject")),
+        author=clean_line(author_of(message)),
         date=date_of(message),
-        language=result.language(header(message, "Content-Language")),
-        extra=result.present(
-            to=header(message, "To"), cc=header(message, "Cc"), message_id=header(message, "Message-ID")
-        ),
+        language=clean_language(header(message, "Content-Language")),
+        extra=non_empty(to=header(message, "To"), cc=header(message, "Cc"), message_id=header(message, "Message-ID")),
     )
     quality = Quality.PARTIAL if reader.left_out else Quality.FULL
-    return result.to_extracted(SourceType.EML, clean("\n\n".join(parts)), metadata, quality=quality, has_title=False)
+    return to_extracted(SourceType.EML, clean("\n\n".join(parts)), metadata, quality=quality, has_title=False)
+
+
+MOST_PARTS = 2000
+_DEEPEST_MESSAGE = 5
+_DEEPEST_QUOTE = 5
+_MOST_HEADER = 2000
+_SHOWN = ("From", "To", "Cc", "Date")
+# A plain part that only says that there is another one.
+_STUB_WORDS = 30
+_STUB_SHARE = 0.2
+_QUOTED = re.compile(r"> ?")
+_KIBIBYTE = 1024
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads a message with those that are attached to it; `attachments` are those of all.
+
+    `left_out` counts parts that are too many, and mails in mails that are too deep.
+    """
+
+    attachments: list[str] = field(default_factory=list[str])
+    parts: int = 0
+    left_out: int = 0
+
+    def message(self, message: Message, level: int = 1) -> Iterator[str]:
+        subject = header(message, "Subject")
+        yield write_heading(min(level, 6), escape(subject or "(no subject)"))
+        lines = [f"**{name}:** {escape(value)}" for name in _SHOWN if (value := header(message, name))]
+        yield "  \n".join(lines)
+        yield from self._part(message, level)
+
+    def _part(self, part: Message, level: int) -> Iterator[str]:
+        self.parts += 1
+        if self.parts > MOST_PARTS:
+            self.left_out += 1
+            return
+        kind = part.get_content_type()
+        inside = _parts(part)
+        if kind == "multipart/alternative":
+            yield from self._best(inside, level)
+        elif kind == "message/rfc822":
+            for one in inside:
+                if level < _DEEPEST_MESSAGE:
+                    yield from self.message(one, level + 1)
+                else:
+                    self.left_out += 1
+        elif inside:
+            for one in inside:
+                yield from self._part(one, level)
+        elif _is_text(part):
+            yield text_of(part)
+        elif kind != "multipart/mixed":
+            self.attachments.append(_attachment(part))
+
+    def _best(self, parts: list[Message], level: int) -> Iterator[str]:
+        """The plain text, unless it only says that there is more."""
+        texts = [(one.get_content_type(), "\n\n".join(filter(None, self._part(one, level)))) for one in parts]
+        most = max((count_words(text) for _, text in texts), default=0)
+        plain = next((text for kind, text in texts if kind == "text/plain"), "")
+        words = count_words(plain)
+        if words and not (words < _STUB_WORDS and words < most * _STUB_SHARE):
+            yield plain
+        else:
+            yield max((text for _, text in texts), key=count_words, default="")
+
+
+def read_message(data: bytes) -> Message:
+    return BytesParser(policy=email.policy.compat32).parsebytes(data)
+
+
+def header(message: Message, name: str) -> str:
+    """As one line of text, whatever its encoding."""
+    value: Any = message.get(name)
+    if value is None:
+        return ""
+    try:
+        parts = decode_header(value if isinstance(value, Header) else str(value)[:_MOST_HEADER])
+    except (HeaderParseError, ValueError, LookupError):
+        parts = [(str(value), None)]
+    text = "".join(_decoded(part, charset) for part, charset in parts)
+    return " ".join(clean(text).split())[:_MOST_HEADER]
+
+
+def _decoded(part: bytes | str, charset: str | None) -> str:
+    if isinstance(part, str):
+        return part.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        return part.decode(charset or "ascii")
+    except (LookupError, ValueError):
+        return decode(part)
+
+
+def author_of(message: Message) -> str | None:
+    """The name of the sender, or the address if there is none."""
+    addresses = getaddresses([header(message, "From")])
+    return next((name or address for name, address in addresses if name or address), None)
+
+
+def date_of(message: Message) -> str | None:
+    try:
+        return parsedate_to_datetime(header(message, "Date")).date().isoformat()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+def _parts(part: Message) -> list[Message]:
+    payload = cast("object", part.get_payload())
+    return [one for one in cast("list[object]", payload) if isinstance(one, Message)] if part.is_multipart() else []
+
+
+def _is_text(part: Message) -> bool:
+    """Text that is shown in the mail; a text that was attached as a file is not."""
+    is_attached = part.get_content_disposition() == "attachment"
+    return part.get_content_type() in {"text/plain", "text/html"} and not is_attached
+
+
+def text_of(part: Message) -> str:
+    payload: Any = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    charset = part.get_content_charset()
+    try:
+        text = clean(data.decode(charset)) if charset else decode(data)
+    except (LookupError, ValueError):
+        text = decode(data)
+    if part.get_content_type() == "text/html":
+        return to_markdown(body_of(read_html(text)))
+    flowed = str(part.get_param("format") or "").lower() == "flowed"
+    return plain_markdown(_unflowed(text) if flowed else text)
+
+
+def _unflowed(text: str) -> str:
+    """Lines that end in a space go on in the next one."""
+    lines: list[str] = []
+    goes_on = False
+    for line in text.split("\n"):
+        line = line.removeprefix(" ") if not line.startswith("  ") else line  # noqa: PLW2901 - it was put there for the way
+        if goes_on and not line.startswith(">") and line != "-- ":
+            lines[-1] += line
+        else:
+            lines.append(line)
+        goes_on = line.endswith(" ") and line != "-- " and not line.startswith(">")
+    return "\n".join(lines)
+
+
+def plain_markdown(text: str, depth: int = 0) -> str:
+    """Plain text, and quotes where lines begin with ">"."""
+    parts: list[str] = []
+    for is_quote, lines in _runs(text.split("\n")):
+        if is_quote and depth < _DEEPEST_QUOTE:
+            inside = plain_markdown("\n".join(_QUOTED.sub("", line, count=1) for line in lines), depth + 1)
+            parts.append(quoted(inside) if inside else "")
+        else:
+            parts.append(convert("\n".join(lines).replace("\f", "\n")).markdown)
+    return "\n\n".join(filter(None, parts))
+
+
+def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
+    run: list[str] = []
+    was_quote = False
+    for line in lines:
+        is_quote = line.startswith(">")
+        if is_quote != was_quote and run:
+            yield was_quote, run
+            run = []
+        was_quote = is_quote
+        run.append(line)
+    yield was_quote, run
+
+
+def _attachment(part: Message) -> str:
+    """Its name and size; what is in it is another document."""
+    try:
+        name = part.get_filename() or ""
+    except (ValueError, LookupError, TypeError):
+        name = ""
+    payload: Any = part.get_payload(decode=True)
+    size = len(payload) if isinstance(payload, bytes) else 0
+    name = (
+        " ".join(clean("".join(_decoded(*one) for one in decode_header(name))).split())
+        if name
+        else part.get_content_type()
+    )
+    return f"- {escape(name[:_MOST_HEADER])} ({_size(size)})"
+
+
+def _size(count: int) -> str:
+    if count < _KIBIBYTE:
+        return f"{count} bytes"
+    return f"{count / _KIBIBYTE:,.0f} KiB" if count < _KIBIBYTE**2 else f"{count / _KIBIBYTE**2:,.1f} MiB"
 
 
 PROCESSOR = Processor((SourceType.EML,), extract)

@@ -8,8 +8,8 @@ from pathlib import Path
 from octavo.core.errors import Empty
 from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, SourceType
 from octavo.extract.decode import decode
+from octavo.extract.markdown import FrontMatter, outline_of, read_blocks, read_front_matter
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.structure import FrontMatter, outline_of, read_blocks, read_front_matter
 from octavo.extract.words import count_words
 
 

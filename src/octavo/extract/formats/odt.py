@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from octavo.extract.contract import Extracted, SourceType
-from octavo.extract.office.open_document import convert, read_metadata
-from octavo.extract.office.result import pages_at, take_marks, to_extracted
+from octavo.core.errors import Encrypted
+from octavo.extract.contract import Extracted, Metadata, SourceType
+from octavo.extract.markdown.block_writer import (
+    MOST_REPEATED,
+    Code,
+    Heading,
+    Item,
+    Paragraph,
+    Piece,
+    Quote,
+    Table,
+    one_line,
+    write,
+)
+from octavo.extract.markdown.inline import MARK, Run, inline, safe_link
+from octavo.extract.office.assemble import (
+    clean_date,
+    clean_language,
+    clean_line,
+    clean_title,
+    non_empty,
+    pages_at,
+    take_marks,
+    to_extracted,
+)
+from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse, text_of
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, deep_is_damaged
 
@@ -17,6 +42,284 @@ def extract(path: Path, _hints: Hints) -> Extracted:
         metadata = read_metadata(archive)
     pages = pages_at(breaks, len(markdown)) if breaks else ()
     return to_extracted(SourceType.ODT, markdown, metadata, pages=pages)
+
+
+_LEFT_OUT = frozenset(
+    {
+        "office:annotation",
+        "office:annotation-end",
+        "office:forms",
+        "text:index-title-template",
+        "text:note",
+        "text:sequence-decls",
+        "text:tracked-changes",
+    }
+)
+_CODE_STYLES = ("preformatted", "source code", "code")
+_QUOTE_STYLES = ("quotation", "quote")
+_MOST_SPACES = 100
+_MOST_REPEATED_CELLS = 100
+_MOST_ANCESTORS = 30
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    parent: str = ""
+    bold: bool | None = None
+    italic: bool | None = None
+    struck: bool | None = None
+
+
+@dataclass(slots=True)
+class Styles:
+    """Styles of text by their names, and of lists: at which depths they count."""
+
+    texts: dict[str, Style] = field(default_factory=dict[str, Style])
+    numbered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+
+    def take(self, root: Element | None) -> None:
+        for one in descendants(root, "style:style"):
+            properties = child(one, "style:text-properties")
+            line = attribute(properties, "style:text-line-through-style")
+            weight = attribute(properties, "fo:font-weight")
+            slant = attribute(properties, "fo:font-style")
+            self.texts[attribute(one, "style:name") or ""] = Style(
+                attribute(one, "style:parent-style-name") or "",
+                weight not in {"normal", "400"} if weight else None,
+                slant != "normal" if slant else None,
+                line != "none" if line else None,
+            )
+        for one in descendants(root, "text:list-style"):
+            levels = children(one, "text:list-level-style-number")
+            shown = [level for level in levels if attribute(level, "style:num-format")]
+            depths = {_number(attribute(level, "text:level"), 1) - 1 for level in shown}
+            self.numbered[attribute(one, "style:name") or ""] = depths
+
+    def line(self, name: str) -> Iterator[tuple[str, Style]]:
+        """The style and those that it is made of."""
+        for _ in range(_MOST_ANCESTORS):
+            style = self.texts.get(name)
+            if style is None:
+                if name:
+                    yield name, Style()
+                return
+            yield name, style
+            name = style.parent
+
+    def is_named(self, name: str, *words: str) -> bool:
+        names = (one.replace("_20_", " ").replace("_", " ").lower() for one, _ in self.line(name))
+        return any(one.startswith(words) for one in names)
+
+
+def convert(archive: Archive) -> str:
+    """The Markdown, with a mark where a page begins if the document knows that."""
+    _refuse_encrypted(archive)
+    root = parse(archive.read("content.xml"))
+    styles = Styles()
+    for part in (archive.find("styles.xml"), None):
+        styles.take(parse(part) if part else root)
+    body = child(root, "office:body", "office:text")
+    breaks = sum(1 for _ in descendants(body, "text:soft-page-break"))
+    walk = _Walk(styles, marks_pages=breaks > 0 and _page_count(archive) == breaks + 1)
+    pieces = list(walk.blocks(body)) if body is not None else []
+    has_title = any(isinstance(piece, Heading) and piece.level == 0 for piece in pieces)
+    levelled = [
+        Heading(piece.level + has_title, piece.text) if isinstance(piece, Heading) else piece for piece in pieces
+    ]
+    walk.marks_pages = False
+    notes = "\n".join(f"[^{number}]: {text}" for number, text in enumerate(walk.notes, 1))
+    return "\n\n".join(filter(None, [write(levelled), notes]))
+
+
+def _refuse_encrypted(archive: Archive) -> None:
+    manifest = archive.find("META-INF/manifest.xml")
+    if manifest and any(True for _ in descendants(parse(manifest), "manifest:encryption-data")):
+        raise Encrypted("For this type of file that is not possible yet: save it without a password.")
+
+
+def read_metadata(archive: Archive) -> Metadata:
+    data = archive.find("meta.xml")
+    about = child(parse(data), "office:meta") if data else None
+    told = {name_of(one): text_of(one) for one in about} if about is not None else {}
+    return Metadata(
+        title=clean_title(told.get("dc:title")),
+        author=clean_line(told.get("meta:initial-creator") or told.get("dc:creator")),
+        date=clean_date(told.get("meta:creation-date")) or clean_date(told.get("dc:date")),
+        language=clean_language(told.get("dc:language")),
+        extra=non_empty(
+            subject=told.get("dc:subject"), keywords=told.get("meta:keyword"), description=told.get("dc:description")
+        ),
+    )
+
+
+def _page_count(archive: Archive) -> int | None:
+    data = archive.find("meta.xml")
+    found = next(descendants(parse(data), "meta:document-statistic"), None) if data else None
+    return _number(attribute(found, "meta:page-count"), 0) or None
+
+
+def _number(written: str | None, otherwise: int) -> int:
+    return int(written) if written and written.isdecimal() and len(written) < 7 else otherwise  # noqa: PLR2004
+
+
+@dataclass(slots=True)
+class _Walk:
+    styles: Styles
+    marks_pages: bool
+    notes: list[str] = field(default_factory=list[str])
+    boxes: list[Element] = field(default_factory=list[Element])
+    pending: str = ""
+
+    def blocks(self, element: Element) -> Iterator[Piece]:
+        for one in element:
+            name = name_of(one)
+            if name in {"text:p", "text:h"}:
+                yield from self._paragraph(one)
+            elif name == "text:list":
+                yield from self._list(one, 0, "")
+            elif name == "table:table":
+                yield from self._table(one)
+            elif name == "text:soft-page-break":
+                self.pending += MARK if self.marks_pages else ""
+            elif name not in _LEFT_OUT:  # sections, indexes, frames
+                yield from self.blocks(one)
+
+    def _paragraph(self, element: Element) -> Iterator[Piece]:
+        runs = list(self._runs(element, Run("")))
+        boxes, self.boxes = self.boxes, []
+        if any(run.text.replace(MARK, "").strip() for run in runs):
+            runs.insert(0, Run(self.pending))
+            self.pending = ""
+            yield self._piece(element, runs)
+        else:
+            self.pending += MARK * sum(run.text.count(MARK) for run in runs)
+        for box in boxes:
+            yield from self.blocks(box)
+
+    def _piece(self, element: Element, runs: list[Run]) -> Piece:
+        style = attribute(element, "text:style-name") or ""
+        if name_of(element) == "text:h":
+            level = _number(attribute(element, "text:outline-level"), 1)
+            return Heading(max(level, 1), inline(runs, is_plain=True, one_line=True))
+        if any(name == "Title" for name, _ in self.styles.line(style)):
+            return Heading(0, inline(runs, is_plain=True, one_line=True))
+        if self.styles.is_named(style, *_CODE_STYLES):
+            return Code("".join(run.text for run in runs).rstrip())
+        return Quote(inline(runs)) if self.styles.is_named(style, *_QUOTE_STYLES) else Paragraph(inline(runs))
+
+    def _runs(self, element: Element, look: Run) -> Iterator[Run]:
+        """Text in the order of the tree, each piece with the look of the spans around it."""
+        yield self._run(element.text, look)
+        for one in element:
+            name = name_of(one)
+            if name == "text:s":
+                yield self._run(" " * min(_number(attribute(one, "text:c"), 1), _MOST_SPACES), look)
+            elif name in {"text:tab", "text:line-break"}:
+                yield Run("\t" if name == "text:tab" else "\n", look.bold, look.italic, look.struck, link=look.link)
+            elif name == "text:soft-page-break":
+                yield Run(MARK if self.marks_pages else "", look.bold, look.italic, look.struck, link=look.link)
+            elif name == "text:note":
+                yield from self._note(one)
+            elif name in {"draw:frame", "draw:custom-shape", "draw:g"}:
+                yield from self._frame(one)
+            elif name == "text:ruby":
+                yield from self._runs(one, look)
+            elif name not in _LEFT_OUT:
+                yield from self._runs(one, self._look(one, name, look))
+            yield self._run(one.tail, look)
+
+    def _run(self, text: str | None, look: Run) -> Run:
+        text = (text or "").replace("\n", " ").replace(MARK, "")
+        return Run(text, look.bold, look.italic, look.struck, link=look.link)
+
+    def _look(self, element: Element, name: str, look: Run) -> Run:
+        if name == "text:a":
+            return Run("", look.bold, look.italic, look.struck, link=safe_link(attribute(element, "xlink:href")))
+        if name != "text:span":
+            return look
+        styles = [style for _, style in self.styles.line(attribute(element, "text:style-name") or "")]
+        bold = next((style.bold for style in styles if style.bold is not None), look.bold)
+        italic = next((style.italic for style in styles if style.italic is not None), look.italic)
+        struck = next((style.struck for style in styles if style.struck is not None), look.struck)
+        return Run("", bold, italic, struck, link=look.link)
+
+    def _note(self, element: Element) -> Iterator[Run]:
+        body = child(element, "text:note-body")
+        place = len(self.notes)
+        self.notes.append("")
+        self.notes[place] = one_line(self.blocks(body)).replace(MARK, "") if body is not None else ""
+        yield Run(f"[^{place + 1}]", is_raw=True)
+
+    def _frame(self, element: Element) -> Iterator[Run]:
+        boxes = list(descendants(element, "draw:text-box"))
+        if name_of(element) == "draw:custom-shape":
+            boxes = [element]
+        self.boxes.extend(boxes)
+        described = next((text for one in descendants(element, "svg:desc", "svg:title") if (text := text_of(one))), "")
+        if described and not boxes:
+            yield Run(f" [Image: {described}] ")
+
+    def _list(self, element: Element, depth: int, style: str) -> Iterator[Piece]:
+        style = attribute(element, "text:style-name") or style
+        is_numbered = depth in self.styles.numbered.get(style, set())
+        number = 0
+        for item in element:
+            if name_of(item) not in {"text:list-item", "text:list-header"}:
+                continue
+            number = _number(attribute(item, "text:start-value"), number + 1)
+            label = f"{number}." if is_numbered else ""
+            for one in item:
+                if name_of(one) == "text:list":
+                    yield from self._list(one, min(depth + 1, _DEEPEST), style)
+                    continue
+                for piece in self._paragraph(one) if name_of(one) in {"text:p", "text:h"} else self.blocks(one):
+                    yield Item(depth, label, piece.text) if isinstance(piece, Paragraph) else piece
+                    label = label if not isinstance(piece, Paragraph) else ""
+
+    def _table(self, element: Element) -> Iterator[Piece]:
+        rows: list[list[str]] = []
+        spans: dict[int, tuple[int, str]] = {}
+        for row in descendants(element, "table:table-row"):
+            if _table_of(row) is not element:
+                continue
+            cells = self._row(row, spans)
+            copies = _number(attribute(row, "table:number-rows-repeated"), 1) if any(cells) else 1
+            rows += [cells] * min(copies, _MOST_REPEATED_CELLS)
+        while rows and not any(rows[-1]):
+            rows.pop()
+        if any(cell for row in rows for cell in row):
+            rows[0] = [self.pending + rows[0][0], *rows[0][1:]]
+            self.pending = ""
+            yield Table(rows)
+
+    def _row(self, row: Element, spans: dict[int, tuple[int, str]]) -> list[str]:
+        """`spans`: for how many more rows a column is covered by the cell above it, and what that says."""
+        cells: list[str] = []
+        for cell in row:
+            name = name_of(cell)
+            if name == "table:covered-table-cell":
+                left, text = spans.get(len(cells), (0, ""))
+                if left:
+                    spans[len(cells)] = (left - 1, text)
+                cells.append(text if left else cells[-1] if cells and len(cells[-1]) <= MOST_REPEATED else "")
+            elif name == "table:table-cell":
+                text = one_line(self.blocks(cell))
+                down = _number(attribute(cell, "table:number-rows-spanned"), 1) - 1
+                spans[len(cells)] = (down, text if len(text) <= MOST_REPEATED else "")
+                copies = min(_number(attribute(cell, "table:number-columns-repeated"), 1), _MOST_REPEATED_CELLS)
+                cells += [text] * (copies if text else 1)
+                cells += [""] * (copies - 1 if not text else 0)
+        while cells and not cells[-1]:
+            cells.pop()
+        return cells
+
+
+def _table_of(row: Element) -> Element | None:
+    parent = row.getparent()
+    while parent is not None and name_of(parent) != "table:table":
+        parent = parent.getparent()
+    return parent
 
 
 PROCESSOR = Processor((SourceType.ODT,), extract)

@@ -8,7 +8,7 @@ from pathlib import Path
 from octavo.core.errors import Empty
 from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import decode
-from octavo.extract.formats import markdown, text, transcript, web
+from octavo.extract.formats import markdown, text, web, youtube
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.text_kinds import text_kind
 from octavo.extract.transcript import read_stamps
@@ -25,7 +25,7 @@ def from_text(pasted: str, url: str = "") -> Extracted:
         raise Empty("There are no words in the text.")
     snippets = read_stamps(pasted)
     if snippets is not None:
-        return transcript.from_snippets(snippets, SourceType.PASTE, Metadata())
+        return youtube.from_snippets(snippets, SourceType.PASTE, Metadata())
     kind = text_kind(pasted[:_HEAD_CHARACTERS], ".txt", "text/plain")
     if kind is SourceType.HTML:
         return web.from_html(pasted, url)

@@ -12,10 +12,10 @@ from typing import Any
 from octavo.core.errors import BadInput
 from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import clean
-from octavo.extract.office import result
-from octavo.extract.office.pieces import write_table
+from octavo.extract.markdown.block_writer import write_table
+from octavo.extract.markdown.escape import escape_inline
+from octavo.extract.office.assemble import clean_date, clean_line, clean_title, non_empty, to_extracted
 from octavo.extract.plain_text import convert
-from octavo.extract.plain_text.escape import escape_inline
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED
 
@@ -30,7 +30,7 @@ _ITEM = re.compile(r"\s*(?:[-*•·▪◦]|\d{1,3}[.)])\s")
 def extract(path: Path, _hints: Hints) -> Extracted:
     source = path.read_bytes().decode("cp1252", "replace")
     markdown = "\n\n".join(filter(None, _parts(_to_text(source))))
-    return result.to_extracted(SourceType.RTF, clean(markdown), _metadata(source[:_INFO_CHARACTERS]))
+    return to_extracted(SourceType.RTF, clean(markdown), _metadata(source[:_INFO_CHARACTERS]))
 
 
 def _to_text(source: str) -> str:
@@ -72,10 +72,10 @@ def _metadata(source: str) -> Metadata:
     created = _CREATED.search(source)
     date = f"{created[1]}-{int(created[2]):02}-{int(created[3]):02}" if created else None
     return Metadata(
-        title=result.title(told.get("title")),
-        author=result.line(told.get("author")),
-        date=result.date(date),
-        extra=result.present(subject=told.get("subject"), keywords=told.get("keywords")),
+        title=clean_title(told.get("title")),
+        author=clean_line(told.get("author")),
+        date=clean_date(date),
+        extra=non_empty(subject=told.get("subject"), keywords=told.get("keywords")),
     )
 
 

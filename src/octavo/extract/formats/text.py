@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from octavo.core.errors import Empty
 from octavo.extract.contract import Block, Extracted, Metadata, Page, SourceType
 from octavo.extract.decode import decode
+from octavo.extract.markdown import outline_of, read_blocks
+from octavo.extract.markdown.escape import fence
 from octavo.extract.plain_text import Converted, convert
-from octavo.extract.plain_text.escape import fence
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.structure import outline_of, read_blocks
 from octavo.extract.words import count_words
 
 # The name only chooses how a text is shown, never whether it is one.

@@ -10,8 +10,8 @@ from typing import Any
 from octavo.core.errors import Empty, NotSupported, Paywalled
 from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import clean, decode
+from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.structure import outline_of, read_blocks
 from octavo.extract.words import count_words
 
 # A page that hides its text shows a beginning of it, rarely more than this.

@@ -14,9 +14,9 @@ from typing import Any
 
 from octavo.core.errors import BadInput
 from octavo.extract.decode import clean, decode
-from octavo.extract.office.runs import safe_link
+from octavo.extract.markdown.escape import escape, escape_inline
+from octavo.extract.markdown.inline import safe_link
 from octavo.extract.office.xml import Element, attribute, careful_parser, etree, local_name
-from octavo.extract.plain_text.escape import escape, escape_inline
 from octavo.extract.words import count_words
 from octavo.extract.zips import DAMAGED
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from octavo.core.errors import BadInput
 from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
+from octavo.extract.markdown import outline_of, plain_title
+from octavo.extract.markdown.blocks import MOST_BLOCKS
+from octavo.extract.markdown.escape import escape_start
 from octavo.extract.pdf.bookmarks import match_bookmarks
 from octavo.extract.pdf.headings import body_size, heading_levels
 from octavo.extract.pdf.pages import Batch, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.ranges import write_ranges
 from octavo.extract.pdf.running import Place, running_blocks
-from octavo.extract.plain_text.escape import escape_start
-from octavo.extract.structure import outline_of, plain_title
-from octavo.extract.structure.blocks import MOST_BLOCKS
 from octavo.extract.words import count_words
 
 _BETWEEN = "\n\n"

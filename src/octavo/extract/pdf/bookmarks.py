@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from octavo.extract.contract import BlockKind
+from octavo.extract.markdown import plain_title
 from octavo.extract.pdf.pages import Bookmark, PageBlock, PageText
 from octavo.extract.pdf.running import Place
-from octavo.extract.structure import plain_title
 
 _ALIKE = 0.85
 # A number before the title, or a part of a title that goes on in the next block.

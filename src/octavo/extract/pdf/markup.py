@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from octavo.extract.plain_text.escape import escape_inside, escape_start, fence
+from octavo.extract.markdown.escape import escape_inside, escape_start, fence
 
 # liteparse writes emphasis with stars and puts backslashes before stars, underscores and backslashes of the text.
 _ESCAPED_OR_STARS = re.compile(r"\\([\\*_])|(\*{1,3})")

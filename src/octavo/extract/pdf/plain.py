@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from octavo.extract.contract import BlockKind
+from octavo.extract.markdown import read_blocks
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.document import OpenPage
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, one_line
 from octavo.extract.pdf.pages import PageBlock
 from octavo.extract.plain_text import convert
-from octavo.extract.structure import read_blocks
 
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 

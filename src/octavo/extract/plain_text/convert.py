@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from octavo.extract.markdown.escape import escape, fence
 from octavo.extract.plain_text import lists
-from octavo.extract.plain_text.escape import escape, fence
 from octavo.extract.plain_text.groups import Group, split_groups, split_pages, unwrap, wrap_width
 from octavo.extract.plain_text.headings import Heading, heading_of, underlined
 

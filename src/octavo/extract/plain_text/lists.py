@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from octavo.extract.plain_text.escape import escape
+from octavo.extract.markdown.escape import escape
 from octavo.extract.plain_text.groups import Group, unwrap
 
 _ITEM = re.compile(r"([ \t]*)(?:([-*+•‣◦▪●·\u2013])|(\d{1,3})([.)]))[ \t]+(?=\S)")

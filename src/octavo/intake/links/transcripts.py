@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from octavo.core.errors import NetworkFailed, OctavoError, TimedOut, TooLarge
-from octavo.extract.transcript.raw import RawSnippet, RawTranscript
+from octavo.extract.transcript import RawSnippet, RawTranscript
 from octavo.fetch import Fetched, FetchLimits, GuardedClient
 from octavo.intake.links import errors
 from octavo.intake.links.pages import wanted_wait

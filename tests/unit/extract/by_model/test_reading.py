@@ -6,7 +6,7 @@ import pytest
 
 from octavo.core.errors import TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, read_pages
-from octavo.extract.by_model.marks import find_marks, mark
+from octavo.extract.by_model.page_calls import find_marks, mark
 
 
 class Model:

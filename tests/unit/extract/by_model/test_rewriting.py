@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.extract.by_model.faithful import is_faithful
-from octavo.extract.by_model.rewriting import rewrite
+from octavo.extract.by_model.rewriting import is_faithful, rewrite
 from octavo.extract.by_model.sections import MOST_CHARACTERS, runs_of, sections_of, split_answer, write_run
 from octavo.extract.contract import (
     Block,

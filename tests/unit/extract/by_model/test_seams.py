@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.extract.by_model import PageRange, Part, find_seam, plan_calls, stitch
-from octavo.extract.by_model.marks import mark
-from octavo.extract.by_model.plan import CallLimits
+from octavo.extract.by_model.page_calls import CallLimits, mark
 
 COMMON = ["the", "of", "and", "a", "page", "which", "library", "is", "to", "in", "every", "text", "not", "it"]
 patient = settings(deadline=None, max_examples=40)

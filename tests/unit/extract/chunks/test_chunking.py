@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from octavo.extract import words
 from octavo.extract.chunks.chunking import Chunk, chunk
 from octavo.extract.contract import Block, BlockKind, Page
-from octavo.extract.structure import read_blocks
+from octavo.extract.markdown import read_blocks
 
 patient = settings(deadline=None)  # machines that run tests are busy
 

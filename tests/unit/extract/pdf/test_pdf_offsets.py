@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.extract.contract import BlockKind, Box, from_json, to_json
+from octavo.extract.markdown import plain_title, read_blocks
 from octavo.extract.pdf import markup
 from octavo.extract.pdf import reader as pdf
 from octavo.extract.pdf.letters import clean_letters, one_line
 from octavo.extract.pdf.pages import Batch, Bookmark, PageBlock, PageText, PdfFacts, batch_from_json, batch_to_json
-from octavo.extract.structure import plain_title, read_blocks
 
 patient = settings(deadline=None, max_examples=60)  # machines that run tests are busy
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from octavo.extract.chunks.chunking import chunk
 from octavo.extract.formats.text import from_text
-from octavo.extract.structure import read_blocks
+from octavo.extract.markdown import read_blocks
 from octavo.web.markdown.render import render_plain, render_window
 from octavo.web.rooms.reader import windows as plan
 from octavo.web.rooms.reader.layout import Leaf, Place, arrange

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from octavo.extract.contract import Block, BlockKind
-from octavo.extract.structure import read_blocks, read_front_matter
+from octavo.extract.markdown import read_blocks, read_front_matter
 from octavo.web.markdown.render import References, read_references
 
 PAGES = 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -82,3 +83,18 @@ def halve_call(pages: PageRange, limits: CallLimits) -> list[PageRange]:
     middle = pages.first + count // 2
     shared = min(limits.overlap_pages, count // 6)
     return [PageRange(pages.first, middle - 1 + shared), PageRange(middle, pages.last)]
+
+
+_MARK = re.compile(r"^[ \t]*<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->[ \t]*$", re.MULTILINE | re.IGNORECASE)
+
+
+def mark(page: int) -> str:
+    return f"<!-- page {page} -->"
+
+
+def find_marks(markdown: str) -> dict[int, int]:
+    """The marked pages and where they begin."""
+    places: dict[int, int] = {}
+    for found in _MARK.finditer(markdown):
+        places.setdefault(int(found[1]), found.start())
+    return places

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from octavo.extract.by_model.marks import find_marks
-from octavo.extract.by_model.plan import CallLimits, PageRange, halve_call, plan_calls
+from octavo.extract.by_model.page_calls import CallLimits, PageRange, find_marks, halve_call, plan_calls
 from octavo.extract.by_model.seams import Part, Seam, stitch
 
 

@@ -8,15 +8,14 @@ from pathlib import Path
 from octavo.core.errors import Empty
 from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import clean
+from octavo.extract.markdown import read_blocks
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.structure import read_blocks
-from octavo.extract.transcript import Snippet, clean_snippets, write
-from octavo.extract.transcript import raw as raw_transcript
+from octavo.extract.transcript import Snippet, clean_snippets, read_raw_transcript, write_transcript
 from octavo.extract.words import count_words
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
-    raw = raw_transcript.from_json(path.read_bytes())
+    raw = read_raw_transcript(path.read_bytes())
     extra = {"video": raw.video_id, "transcript": raw.kind}
     about = Metadata(raw.title or f"Video {raw.video_id}", raw.author, language=raw.language, extra=extra)
     snippets = [Snippet(clean(one.text), max(0.0, one.start), one.duration) for one in raw.snippets]
@@ -24,16 +23,16 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def from_snippets(snippets: Iterable[Snippet], source_type: SourceType, metadata: Metadata) -> Extracted:
-    written = write(clean_snippets(snippets))
-    if not written.markdown:
+    text = write_transcript(clean_snippets(snippets))
+    if not text.markdown:
         raise Empty("The transcript has no words.")
     return Extracted(
         source_type=source_type,
-        markdown=written.markdown,
-        word_count=count_words(written.markdown),
-        blocks=tuple(read_blocks(written.markdown)),
+        markdown=text.markdown,
+        word_count=count_words(text.markdown),
+        blocks=tuple(read_blocks(text.markdown)),
         metadata=metadata,
-        moments=written.moments,
+        moments=text.moments,
     )
 
 

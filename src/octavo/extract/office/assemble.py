@@ -10,8 +10,8 @@ from dataclasses import replace
 from octavo.core.errors import Empty
 from octavo.extract.contract import Block, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
 from octavo.extract.decode import clean
-from octavo.extract.office.runs import MARK
-from octavo.extract.structure import outline_of, read_blocks
+from octavo.extract.markdown import outline_of, read_blocks
+from octavo.extract.markdown.inline import MARK
 from octavo.extract.words import count_words
 
 _MOST_CHARACTERS = 500
@@ -94,27 +94,27 @@ def pages_at(breaks: Sequence[int], length: int) -> list[Page]:
     return [Page(number, str(number), *ends_of) for number, ends_of in enumerate(zip(starts, ends, strict=True), 1)]
 
 
-def line(text: str | None) -> str | None:
+def clean_line(text: str | None) -> str | None:
     """One line of metadata; None if it says nothing."""
     return " ".join(clean(text).split())[:_MOST_CHARACTERS] or None if text else None
 
 
-def title(text: str | None) -> str | None:
-    found = line(text)
+def clean_title(text: str | None) -> str | None:
+    found = clean_line(text)
     return None if found and _NO_TITLE.fullmatch(found) else found
 
 
-def date(text: str | None) -> str | None:
+def clean_date(text: str | None) -> str | None:
     """The year, month or day with which it begins."""
     found = _DATE.match((text or "").strip())
     return found.group() if found else None
 
 
-def language(text: str | None) -> str | None:
+def clean_language(text: str | None) -> str | None:
     found = (text or "").strip()
     return found if _LANGUAGE.fullmatch(found) else None
 
 
-def present(**fields: str | None) -> dict[str, str]:
+def non_empty(**fields: str | None) -> dict[str, str]:
     """Those that say something."""
-    return {name: value for name, text in fields.items() if (value := line(text))}
+    return {name: value for name, text in fields.items() if (value := clean_line(text))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from octavo.extract.structure import lines
+from octavo.extract.markdown import line_syntax
 
 _MEANINGFUL = re.compile(
     r"""
@@ -45,9 +45,9 @@ def _begins_something(line: str) -> bool:
     if line[:1].isalpha() or not line:
         return False
     return (
-        lines.begins(line) != "text"
-        or lines.UNDERLINE.match(line) is not None
-        or lines.DELIMITER_ROW.match(line) is not None
+        line_syntax.begins(line) != "text"
+        or line_syntax.UNDERLINE.match(line) is not None
+        or line_syntax.DELIMITER_ROW.match(line) is not None
     )
 
 

@@ -1,5 +1,5 @@
 """Books: chapters in the order of their spine, and what the table of contents says of their hierarchy."""
 
-from octavo.extract.epub.book import Converted, convert
+from octavo.extract.formats.epub.book import PROCESSOR
 
-__all__ = ["Converted", "convert"]
+__all__ = ["PROCESSOR"]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from octavo.extract.docx.formulas import formula
-from octavo.extract.docx.styles import Look, Styles, read_look
-from octavo.extract.office.package import Relation
-from octavo.extract.office.runs import MARK, Run, safe_link
+from octavo.extract.formats.docx.formulas import formula
+from octavo.extract.formats.docx.styles import Look, Styles, read_look
+from octavo.extract.markdown.inline import MARK, Run, safe_link
+from octavo.extract.office.ooxml import Relation
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 
 _GONE = frozenset({"w:del", "w:moveFrom", "w:rPr", "w:pPr", "w:sdtPr", "w:delText", "w:instrText", "w:rt"})

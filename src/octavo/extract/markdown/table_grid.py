@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from octavo.extract.office.pieces import Paragraph, Piece, Table
-from octavo.extract.plain_text.escape import escape_inline
+from octavo.extract.markdown.block_writer import Paragraph, Piece, Table
+from octavo.extract.markdown.escape import escape_inline
 
 MOST_ROWS = 10_000
 MOST_COLUMNS = 60

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from octavo.extract.plain_text.escape import escape_places
+from octavo.extract.markdown.escape import escape_places
 
 # Stands in a text where a page begins, until the offsets are known; Unicode will never make a character of it.
 MARK = "\ufdd0"

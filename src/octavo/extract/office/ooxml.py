@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from octavo.core.errors import BadInput
 from octavo.extract.contract import Metadata
-from octavo.extract.office import result
+from octavo.extract.office.assemble import clean_date, clean_language, clean_line, clean_title, non_empty
 from octavo.extract.office.xml import Element, children, descendants, local_name, name_of, parse, text_of
 from octavo.extract.zips import DAMAGED, Archive
 
@@ -61,11 +61,11 @@ class Package:
         root = self.part(self.related("", "core-properties") or "docProps/core.xml")
         told = {local_name(one): text_of(one) for one in root} if root is not None else {}
         return Metadata(
-            title=result.title(told.get("title")),
-            author=result.line(told.get("creator")),
-            date=result.date(told.get("created")) or result.date(told.get("modified")),
-            language=result.language(told.get("language")),
-            extra=result.present(
+            title=clean_title(told.get("title")),
+            author=clean_line(told.get("creator")),
+            date=clean_date(told.get("created")) or clean_date(told.get("modified")),
+            language=clean_language(told.get("language")),
+            extra=non_empty(
                 subject=told.get("subject"), keywords=told.get("keywords"), description=told.get("description")
             ),
         )

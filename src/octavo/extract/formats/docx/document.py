@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from octavo.extract.docx.numbering import Numbering
-from octavo.extract.docx.paragraphs import Reader
-from octavo.extract.docx.styles import Styles, numbering_of, outline_level
-from octavo.extract.docx.tables import read_table
-from octavo.extract.office.package import Package
-from octavo.extract.office.pieces import Code, Heading, Item, Paragraph, Piece, Quote, Table, one_line, write
-from octavo.extract.office.runs import MARK, Run, inline
+from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.formats.docx.paragraphs import Reader
+from octavo.extract.formats.docx.styles import Numbering, Styles, numbering_of, outline_level
+from octavo.extract.markdown.block_writer import (
+    MOST_REPEATED,
+    Code,
+    Heading,
+    Item,
+    Paragraph,
+    Piece,
+    Quote,
+    Table,
+    one_line,
+    write,
+)
+from octavo.extract.markdown.inline import MARK, Run, inline
+from octavo.extract.office.assemble import pages_at, take_marks, to_extracted
+from octavo.extract.office.ooxml import Package
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
+from octavo.extract.registry import Hints, Processor
+from octavo.extract.zips import Archive, deep_is_damaged
 
 _MAIN = "word/document.xml"
 _PASSED_THROUGH = frozenset(
@@ -166,3 +180,72 @@ def _formulas_apart(text: str) -> str:
     if not is_formulas or any(part.strip() for part in parts[::2]):
         return text
     return "\n\n".join(f"$${part}$$" for part in parts[1::2])
+
+
+MOST_COLUMNS = 200
+
+Cell = list[Piece]
+
+
+def read_table(element: Element, read: Callable[[Element], Cell]) -> list[list[Cell]]:
+    """`read` reads what is in a cell."""
+    grid = _Grid(read)
+    return [row for one in _inside(element, "w:tr") if (row := grid.row(one))]
+
+
+@dataclass(slots=True)
+class _Grid:
+    """`above`: what the cells of the last row hold, by column, for those that are merged with the next row's."""
+
+    read: Callable[[Element], Cell]
+    above: dict[int, Cell] = field(default_factory=dict[int, Cell])
+
+    def row(self, element: Element) -> list[Cell]:
+        properties = child(element, "w:trPr")
+        if child(properties, "w:del") is not None:
+            return []
+        cells: list[Cell] = [[] for _ in range(_count(child(properties, "w:gridBefore"), 0))]
+        for one in _inside(element, "w:tc"):
+            about = child(one, "w:tcPr")
+            content = self._content(one, about, len(cells))
+            span = _count(child(about, "w:gridSpan"), 1)
+            cells.append(content)
+            if span > 1:
+                cells += [content if len(one_line(content)) <= MOST_REPEATED else []] * (span - 1)
+        self.above = dict(enumerate(cells))
+        return cells[:MOST_COLUMNS]
+
+    def _content(self, element: Element, about: Element | None, column: int) -> Cell:
+        merged = child(about, "w:vMerge")
+        is_further = merged is not None and attribute(merged, "w:val") != "restart"
+        content = self.read(element)
+        if content or not is_further:
+            return content
+        above = self.above.get(column, [])
+        return above if len(one_line(above)) <= MOST_REPEATED else []
+
+
+def _inside(element: Element, name: str) -> Iterator[Element]:
+    """Rows or cells, also those that are wrapped in a content control or an insertion."""
+    for one in element:
+        if name_of(one) == name:
+            yield one
+        elif name_of(one) in {"w:sdt", "w:sdtContent", "w:ins", "w:moveTo", "w:customXml"}:
+            yield from _inside(one, name)
+
+
+def _count(element: Element | None, otherwise: int) -> int:
+    written = attribute(element, "w:val") or ""
+    return min(int(written), MOST_COLUMNS) if written.isdecimal() and len(written) < 7 else otherwise  # noqa: PLR2004
+
+
+def extract(path: Path, _hints: Hints) -> Extracted:
+    with Archive(path) as archive, deep_is_damaged():
+        package = Package(archive)
+        markdown, breaks = take_marks(convert(package))
+        metadata = package.metadata()
+    pages = pages_at(breaks, len(markdown)) if breaks else ()
+    return to_extracted(SourceType.DOCX, markdown, metadata, pages=pages)
+
+
+PROCESSOR = Processor((SourceType.DOCX,), extract)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from octavo.extract.office.runs import MARK
-from octavo.extract.plain_text.escape import fence
+from octavo.extract.markdown.escape import fence
+from octavo.extract.markdown.inline import MARK
 
 DEEPEST_HEADING = 6
 # A cell that is merged with others stands in each of their places, so that every row can be read alone.

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from octavo.extract.contract import Metadata
-from octavo.extract.structure.headings import shorten
+from octavo.extract.markdown.headings import shorten
 
 _MOST_CHARACTERS = 16 * 1024
 _MOST_EXTRA = 50

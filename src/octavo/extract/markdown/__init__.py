@@ -1,0 +1,7 @@
+"""The structure of Markdown: which blocks it has and where exactly, its headings and its front matter."""
+
+from octavo.extract.markdown.blocks import read_blocks
+from octavo.extract.markdown.front_matter import FrontMatter, read_front_matter
+from octavo.extract.markdown.headings import outline_of, plain_title
+
+__all__ = ["FrontMatter", "outline_of", "plain_title", "read_blocks", "read_front_matter"]

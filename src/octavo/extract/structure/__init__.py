@@ -1,7 +1,0 @@
-"""The structure of Markdown: which blocks it has and where exactly, its headings and its front matter."""
-
-from octavo.extract.structure.blocks import read_blocks
-from octavo.extract.structure.front_matter import FrontMatter, read_front_matter
-from octavo.extract.structure.headings import outline_of, plain_title
-
-__all__ = ["FrontMatter", "outline_of", "plain_title", "read_blocks", "read_front_matter"]
