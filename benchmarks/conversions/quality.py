@@ -22,8 +22,7 @@ from octavo.convert.mapping import Mapping
 from octavo.convert.patterns import fits
 from octavo.convert.shipped import load_shipped
 from octavo.convert.templates import read_template
-from octavo.extract.pdf.word_reading import read_words
-from octavo.extract.pdf.words import pages_as_json
+from octavo.extract.pdf.placed_words import pages_as_json, read_words
 from tests.support.invoices import make_invoice
 
 LAYOUTS = 100

@@ -64,7 +64,7 @@ def pymupdf4llm() -> Iterator[Convert]:
 def octavo() -> Iterator[Convert]:
     """As a worker does it: in the sandbox, whose processes are counted."""
     from benchmarks.extraction.counting import Counting
-    from octavo.extract.files import PRELOAD, FileReader
+    from octavo.extract.file_reader import PRELOAD, FileReader
 
     with asyncio.Runner() as runner:
         sandbox = runner.run(Counting(PRELOAD).__aenter__())

@@ -25,11 +25,12 @@ from PIL import Image, ImageDraw
 
 from octavo.core.errors import OctavoError
 from octavo.extract.contract import SourceType
-from octavo.extract.ocr.steps import PRELOAD, SECONDS, Recognition
+from octavo.extract.ocr.recognition import PRELOAD, SECONDS, Recognition, recognise_page_of_file
 from octavo.extract.pdf.document import open_document
 from octavo.extract.pdf.letters import clean_letters
 from octavo.extract.pdf.pages import PageText, batch_from_json
-from octavo.extract.pictures.reading import PictureInSandbox
+from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
+from octavo.extract.pictures.picture_file import PictureInSandbox
 from octavo.sandbox import Limits, Sandbox
 
 GOAL_RECALL, GOAL_ORDER = 0.93, 0.93
@@ -97,12 +98,10 @@ def wordy_pages(path: Path, most: int) -> Iterable[tuple[int, list[str]]]:
 
 
 async def recognise(sandbox: Sandbox, path: Path, source_type: SourceType, number: int) -> Turn:
-    arguments = {"source_type": source_type, "number": number, "language": "auto"}
+    call = recognise_page_of_file.call(source_type=source_type, number=number, language="auto", password=None)
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
-        outcome = await sandbox.run(
-            "octavo.extract.ocr.run:run_page", arguments, input_file=path, output_file=output, limits=LIMITS
-        )
+        outcome = await sandbox.run(call, input_file=path, output_file=output, limits=LIMITS)
         wall = time.perf_counter() - started
         (page,) = batch_from_json(output.read()).pages
     return Turn(page, wall, outcome.cpu_seconds, outcome.peak_memory_bytes)
@@ -144,7 +143,7 @@ def draw_columns(words: Sequence[str], path: Path, size: int = 28) -> list[str]:
 
 
 async def list_endings(files: Sequence[Path]) -> None:
-    async with Sandbox(preload=("octavo.extract.pictures.run",)) as sandbox, Sandbox(preload=PRELOAD) as engine:
+    async with Sandbox(preload=PICTURE_PRELOAD) as sandbox, Sandbox(preload=PRELOAD) as engine:
         recognition = Recognition(engine)
         for path in files:
             started = time.perf_counter()

@@ -25,9 +25,9 @@ from benchmarks.extraction.counting import Counting
 from benchmarks.extraction.judging import Heading, bookmarks_of, is_same, plain, without_bookmarks
 from octavo.core.errors import OctavoError
 from octavo.extract.contract import BlockKind, Extracted, Quality
-from octavo.extract.files import PRELOAD
+from octavo.extract.file_reader import PRELOAD
 from octavo.extract.pdf import reader as pdf
-from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.sandbox import Outcome, Sandbox
 
 ROUNDS = 2

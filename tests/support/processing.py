@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
 from importlib import import_module
 
 from octavo.core.json import JSON
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.run import ClaimedJob, Run
 from octavo.pipeline import Tools, known_kinds
-from octavo.sandbox import Limits, Sandbox
+from octavo.sandbox import Call, Limits, Sandbox, SandboxedFunction
 from octavo.sandbox.channel import ProgressCallback
 from octavo.sandbox.files import InputFile, OutputFile, open_input, open_output
+from octavo.sandbox.function import Task
 from octavo.sandbox.limits import Outcome
-from octavo.sandbox.task import Task
 
 
 class OpenSandbox(Sandbox):
@@ -22,21 +22,23 @@ class OpenSandbox(Sandbox):
 
     async def run(
         self,
-        function: str,
-        arguments: Mapping[str, JSON] | None = None,
+        call: Call,
         *,
         input_file: InputFile | None = None,
         output_file: OutputFile | None = None,
         limits: Limits | None = None,
         on_progress: ProgressCallback | None = None,
     ) -> Outcome:
-        module, _, name = function.partition(":")
+        module, _, name = call.function.partition(":")
         with (
             os.fdopen(open_input(input_file), "rb") as given,
             os.fdopen(open_output(output_file), "wb") as made,
             open(os.devnull, "wb") as nowhere,  # noqa: PTH123, ASYNC230 - no path of a file
         ):
-            value = getattr(import_module(module), name)(Task(given, made, arguments or {}, nowhere.fileno()))
+            function = getattr(import_module(module), name)
+            assert isinstance(function, SandboxedFunction), call.function
+            # As they arrive in a child: tuples are lists, and strings of our own types are plain ones.
+            value = function(Task(given, made, nowhere.fileno()), **json.loads(json.dumps(call.arguments)))
         return Outcome(value, 0, 0.0, 0.0, 0)
 
 

@@ -71,7 +71,7 @@ def check_output(out: Path | None) -> None:
 
 async def read_all(settings: Settings, files: Sequence[LocalFile], password: str | None, output: Output) -> None:
     # Imported late, as everywhere in commands: others start without a sandbox.
-    from octavo.extract.files import open_reader
+    from octavo.extract.file_reader import open_reader
     from octavo.sandbox import Limits
 
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)

@@ -102,10 +102,10 @@ def try_out(
 async def _try(
     files: Sequence[LocalFile], text: str, label: str
 ) -> tuple[list[tuple[str, Conversion]], list[tuple[str, OctavoError]]]:
-    from octavo.convert.steps import convert_in_sandbox
-    from octavo.extract.files import open_reader
-    from octavo.extract.pdf.steps import PdfInSandbox
-    from octavo.extract.pdf.word_steps import read_words_in_sandbox
+    from octavo.convert.in_sandbox import convert_in_sandbox
+    from octavo.extract.file_reader import open_reader
+    from octavo.extract.pdf.pdf_file import PdfInSandbox
+    from octavo.extract.pdf.placed_words import read_words_in_sandbox
     from octavo.sandbox import Limits
 
     settings = load_settings()

@@ -21,11 +21,11 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXTRACT_FIELDS, FieldsToFind, FieldToFind
 from octavo.convert.contract import Asked, Conversion, Said, sheets_from_json
 from octavo.convert.errors import NothingFound
+from octavo.convert.in_sandbox import convert_in_sandbox, convert_pdf_in_sandbox
 from octavo.convert.layout import text_in_columns
 from octavo.convert.mapping import Mapping
 from octavo.convert.remote_service import RemoteService
 from octavo.convert.results import StoredResult, save_revision, store_result
-from octavo.convert.steps import convert_in_sandbox, convert_pdf_in_sandbox
 from octavo.convert.stored_mappings import StoredMapping, find_mapping
 from octavo.convert.suggestions import Suggestion, wanted_fields
 from octavo.core.errors import (
@@ -41,8 +41,8 @@ from octavo.core.errors import (
 from octavo.core.json import JSON
 from octavo.core.settings import Settings
 from octavo.database import Connection, load_queries
-from octavo.extract.ocr.steps import Recognition
-from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.extract.ocr.recognition import Recognition
+from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.jobs.run import Run
 from octavo.library.changes import SourceGone
 from octavo.sandbox import Sandbox

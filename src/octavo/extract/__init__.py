@@ -21,7 +21,7 @@ def extract(path: str | PathLike[str], *, password: str | None = None) -> Extrac
     import asyncio
     from pathlib import Path
 
-    from octavo.extract.files import open_reader
+    from octavo.extract.file_reader import open_reader
 
     async def read() -> Extracted:
         async with open_reader() as reader:

@@ -16,8 +16,14 @@ from octavo.core.errors import OctavoError
 from octavo.core.settings import Settings
 from octavo.database import Connection, Database, MigrationState, connect, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD
-from octavo.extract.ocr.steps import Recognition
+from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
+from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
+from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
+from octavo.extract.ocr.recognition import Recognition
+from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
+from octavo.extract.pdf.placed_words import PRELOAD as WORDS_PRELOAD
+from octavo.extract.pictures.page_images import PRELOAD as PAGE_IMAGES_PRELOAD
+from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
 from octavo.fetch import GuardedClient
 from octavo.sandbox import PATIENCE, Limits, Sandbox
 from octavo.storage import Bucket, open_bucket
@@ -25,11 +31,12 @@ from octavo.storage import Bucket, open_bucket
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
 # What a worker's sandbox would otherwise import anew for every document, and for some.
-PRELOAD = ("octavo.extract.run", "octavo.extract.chunks.run")
+PRELOAD = (*EXTRACT_PRELOAD, *CHUNKS_PRELOAD)
 LATER = (
-    "octavo.extract.pdf.run",
-    "octavo.extract.pictures.run",
-    "octavo.extract.pdf.word_run",
+    *PDF_PRELOAD,
+    *PICTURE_PRELOAD,
+    *PAGE_IMAGES_PRELOAD,
+    *WORDS_PRELOAD,
     *CONVERT_PRELOAD,
     "trafilatura",
 )

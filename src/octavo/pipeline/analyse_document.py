@@ -19,7 +19,7 @@ from octavo.core.ids import new_id
 from octavo.core.json import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.contract import SourceType
-from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.library.changes import SourceGone

@@ -18,7 +18,7 @@ from octavo.analyse.reading import Analysed, load_analysis, measure, read_texts
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.json import JSON
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.pipeline.analyse_document import (

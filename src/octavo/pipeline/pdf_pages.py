@@ -7,8 +7,8 @@ from pathlib import Path
 
 from octavo.extract.contract import Extracted
 from octavo.extract.pdf.pages import PdfFacts
+from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pdf.ranges import batch_ranges
-from octavo.extract.pdf.steps import PdfInSandbox
 from octavo.jobs.run import Run
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.recognising import recognise_pages

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from octavo.extract.contract import Extracted
-from octavo.extract.paged import PagesInSandbox
+from octavo.extract.paged_file import PagesInSandbox
 from octavo.extract.pdf.pages import PdfFacts
 from octavo.jobs.run import Run
 from octavo.jobs.slots import end

@@ -21,11 +21,11 @@ from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES, MarkdownText, PagesTo
 from octavo.core.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_tokens, read_pages
 from octavo.extract.by_model.page_calls import PAGE_TOKENS
+from octavo.extract.by_model.rewriting import rewrite_in_sandbox
 from octavo.extract.by_model.sections import Section, runs_of, sections_of, split_answer, write_run
-from octavo.extract.by_model.steps import rewrite_in_sandbox
 from octavo.extract.contract import Extracted, SourceType
-from octavo.extract.pdf.steps import PdfInSandbox
-from octavo.extract.pictures.steps import show_in_sandbox
+from octavo.extract.pdf.pdf_file import PdfInSandbox
+from octavo.extract.pictures.page_images import show_in_sandbox
 from octavo.jobs.run import Run
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.revision_files import RevisionFiles

@@ -8,7 +8,7 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_local_gateway
 from octavo.core.settings import Settings
 from octavo.database import Database
-from octavo.extract.ocr.steps import Recognition
+from octavo.extract.ocr.recognition import Recognition
 from octavo.fetch import GuardedClient
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from octavo.core.json import JSON
 from octavo.sandbox.errors import ENDED, ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
+from octavo.sandbox.function import Call, SandboxedFunction, Task, sandboxed
 from octavo.sandbox.layers import Layer, Layers
 from octavo.sandbox.limits import PATIENCE, Limits, Outcome, Progress
-from octavo.sandbox.task import Task
 
 if TYPE_CHECKING:
     from octavo.sandbox.sandbox import Sandbox
@@ -15,6 +15,7 @@ __all__ = [
     "ENDED",
     "JSON",
     "PATIENCE",
+    "Call",
     "ChildCrashed",
     "Layer",
     "Layers",
@@ -25,8 +26,10 @@ __all__ = [
     "OutputTooLarge",
     "Progress",
     "Sandbox",
+    "SandboxedFunction",
     "Task",
     "TaskFailed",
+    "sandboxed",
 ]
 
 

@@ -8,17 +8,15 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable
-from typing import NoReturn, cast
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from octavo.core import errors
 from octavo.core.json import JSON
 from octavo.sandbox import kernel, protocol
 from octavo.sandbox.confinement import Confinement
+from octavo.sandbox.function import SandboxedFunction, Task
 from octavo.sandbox.protocol import ChildFiles, Failure
-from octavo.sandbox.task import Task
-
-Function = Callable[[Task], JSON]
 
 # Made beforehand: when memory is gone there is none left to make it with.
 _OUT_OF_MEMORY = protocol.frame(protocol.ERROR, Failure(kind=protocol.FAILURE_MEMORY, name="MemoryError", detail=None))
@@ -49,10 +47,9 @@ def _work(files: ChildFiles, confinement: Confinement, warm_parent: int) -> int:
     task = Task(
         input=os.fdopen(files.input, "rb"),
         output=os.fdopen(files.output, "wb"),
-        arguments=arguments,
         channel=files.channel,
     )
-    _write_all(files.channel, _call(function, task))
+    _write_all(files.channel, _call(function, task, arguments))
     return os.EX_OK
 
 
@@ -64,9 +61,9 @@ def _redirect_standard_files(log: int) -> None:
     faulthandler.enable(file=2)
 
 
-def _call(name: str, task: Task) -> bytes:
+def _call(name: str, task: Task, arguments: Mapping[str, JSON]) -> bytes:
     try:
-        value = _find(name)(task)
+        value = _find(name)(task, **arguments)
         if not task.output.closed:
             task.output.flush()
         return _value_frame(value)
@@ -78,9 +75,12 @@ def _call(name: str, task: Task) -> bytes:
         return protocol.frame(protocol.ERROR, _failure(error))
 
 
-def _find(name: str) -> Function:
+def _find(name: str) -> SandboxedFunction[...]:
     module, _, attribute = name.partition(":")
-    return cast("Function", getattr(importlib.import_module(module), attribute))
+    found: Any = getattr(importlib.import_module(module), attribute)
+    if not isinstance(found, SandboxedFunction):
+        raise TypeError(f"{name} is not a sandboxed function")
+    return found
 
 
 def _value_frame(value: JSON) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
@@ -12,10 +12,10 @@ from typing import Self
 
 import structlog
 
-from octavo.core.json import JSON
 from octavo.sandbox import files, kernel, landlock, protocol
 from octavo.sandbox.channel import ProgressCallback
-from octavo.sandbox.layers import PROBE, Layers, explain
+from octavo.sandbox.function import Call
+from octavo.sandbox.layers import Layers, explain, probe
 from octavo.sandbox.limits import PATIENCE, Limits, Outcome
 from octavo.sandbox.link import ParentLink
 from octavo.sandbox.supervision import Supervision
@@ -78,15 +78,14 @@ class Sandbox:
 
     async def run(
         self,
-        function: str,
-        arguments: Mapping[str, JSON] | None = None,
+        call: Call,
         *,
         input_file: files.InputFile | None = None,
         output_file: files.OutputFile | None = None,
         limits: Limits | None = None,
         on_progress: ProgressCallback | None = None,
     ) -> Outcome:
-        """Calls `function` ("package.module:name") with a `Task` in a child of its own.
+        """Run a sandboxed function in a new child process.
 
         `output_file` is emptied first, and neither file's position moves. Leaves, also when cancelled, only
         once the child is dead. Raises the errors of `octavo.sandbox.errors`, and those of
@@ -95,13 +94,13 @@ class Sandbox:
         limits = limits or self._limits
         async with self._turns:
             link = await self._ready_link()
-            request = protocol.write_request(function, arguments or {}, limits)
+            request = protocol.write_request(call.function, call.arguments, limits)
             child_files, worker_files = files.open_all(request, input_file, output_file)
             return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
         """Which layers hold, found out by a child that tries to break them."""
-        outcome = await self.run(PROBE, {"memory_bytes": self._limits.memory_bytes})
+        outcome = await self.run(probe.call(memory_bytes=self._limits.memory_bytes))
         return explain(outcome.value)
 
     async def _ready_link(self) -> ParentLink:

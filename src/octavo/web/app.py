@@ -12,9 +12,9 @@ from fastapi import APIRouter, FastAPI
 from octavo import __version__
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
 from octavo.core.settings import Settings
-from octavo.extract.pictures.quote_steps import PRELOAD as QUOTE_PRELOAD
-from octavo.extract.pictures.steps import PRELOAD
-from octavo.extract.unlocking import PRELOAD as UNLOCK_PRELOAD
+from octavo.extract.pdf.pdf_file import UNLOCK_PRELOAD
+from octavo.extract.pictures.page_images import PRELOAD
+from octavo.extract.pictures.quotes import PRELOAD as QUOTE_PRELOAD
 from octavo.ops.instance import bucket_of, open_database, sandbox_of
 from octavo.web.context.callers import CREDENTIALS
 from octavo.web.context.page_pictures import PagePictures

@@ -19,8 +19,7 @@ from octavo.convert.contract import sheets_from_json
 from octavo.convert.engine import convert as convert_words
 from octavo.convert.records import conversion_to_json
 from octavo.convert.shipped import load_shipped
-from octavo.extract.pdf.word_reading import read_words
-from octavo.extract.pdf.words import pages_as_json
+from octavo.extract.pdf.placed_words import pages_as_json, read_words
 from octavo.storage import open_bucket
 from tests.support.conversions import convert
 from tests.support.engine import Engine, Workers, engine_on, wait_for_end, workers_in

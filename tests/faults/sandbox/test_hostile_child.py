@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from octavo.sandbox import JSON, ChildCrashed, Sandbox, TaskFailed
+from octavo.sandbox import JSON, Call, ChildCrashed, Sandbox, TaskFailed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -171,7 +171,9 @@ async def test_attack_works_outside(attack: Attack, scene: Scene) -> None:
 async def test_attack_fails_inside(attack: Attack, scene: Scene, sandbox: Sandbox) -> None:
     before = sorted(path.name for path in scene.writable.parent.rglob("*"))
     with pytest.raises(TaskFailed) as failure:
-        await sandbox.run(f"attacks:{attack.name}", scene.arguments, input_file=scene.writable)
+        await sandbox.run(
+            Call("attacks:attack", {"name": attack.name, "scene": scene.arguments}), input_file=scene.writable
+        )
     assert failure.value.type_name in {"PermissionError", "OSError"}, failure.value.log
     assert scene.victim.poll() is None
     assert scene.writable.read_bytes() == b"keep"
@@ -182,7 +184,7 @@ async def test_attack_fails_inside(attack: Attack, scene: Scene, sandbox: Sandbo
 @pytest.mark.parametrize("attack", KILLED)
 async def test_foreign_calling_convention_kills(attack: str, sandbox: Sandbox) -> None:
     with pytest.raises(ChildCrashed):
-        await sandbox.run(f"attacks:{attack}")
+        await sandbox.run(Call("attacks:attack", {"name": attack, "scene": {}}))
 
 
 async def test_child_inherits_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -190,7 +192,7 @@ async def test_child_inherits_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     descriptor = os.open(tmp_path, os.O_RDONLY)
     os.set_inheritable(descriptor, True)
     try:
-        outcome = await sandbox.run("innocent:describe_surroundings")
+        outcome = await sandbox.run(Call("innocent:describe_surroundings"))
     finally:
         os.close(descriptor)
     assert outcome.value == {"environment": {}, "unexpected": [], "cwd": "/"}
@@ -199,13 +201,15 @@ async def test_child_inherits_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
 async def test_child_cannot_look_into_a_sibling(sandbox: Sandbox) -> None:
     """Two children of two owners run at the same time as the same user."""
     asleep = asyncio.Event()
-    sleeper = asyncio.create_task(sandbox.run("deaths:sleep_for_ever", on_progress=lambda _progress: asleep.set()))
+    sleeper = asyncio.create_task(
+        sandbox.run(Call("deaths:sleep_for_ever"), on_progress=lambda _progress: asleep.set())
+    )
     await asleep.wait()
     [parent] = [child for child in psutil.Process().children() if "octavo.sandbox.parent" in child.cmdline()]
     [sibling] = parent.children()
     for attack in ("read_memory_of_other_process", "read_victims_memory", "kill_victim", "attach_debugger"):
         with pytest.raises(TaskFailed, match="PermissionError"):
-            await sandbox.run(f"attacks:{attack}", {"victim": sibling.pid})
+            await sandbox.run(Call("attacks:attack", {"name": attack, "scene": {"victim": sibling.pid}}))
     sleeper.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sleeper

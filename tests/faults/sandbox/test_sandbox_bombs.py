@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from octavo.sandbox import Limits, OutOfMemory, OutOfTime, Sandbox
+from octavo.sandbox import Call, Limits, OutOfMemory, OutOfTime, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -110,12 +110,12 @@ async def test_bomb_ends_at_a_limit(
 ) -> None:
     bomb = tmp_path / "bomb"
     make(bomb)
-    await sandbox.run("innocent:nothing")
+    await sandbox.run(Call("innocent:nothing"))
     worker = psutil.Process()
     [parent] = [child for child in worker.children() if "octavo.sandbox.parent" in child.cmdline()]
     before = [process.memory_info().rss for process in (worker, parent)]
     with pytest.raises((OutOfMemory, OutOfTime)):
-        await sandbox.run(f"naive:{parser}", input_file=bomb, limits=LIMITS)
+        await sandbox.run(Call(f"naive:{parser}"), input_file=bomb, limits=LIMITS)
     after = [process.memory_info().rss for process in (worker, parent)]
     assert all(end - start < 4 * MIB for start, end in zip(before, after, strict=True))
 
@@ -126,6 +126,6 @@ async def test_trap_that_pdfium_avoids_ends_within_the_limits(
 ) -> None:
     """These bring down other readers; the day they bring down ours, it is a crash and no hang."""
     make(tmp_path / "trap")
-    outcome = await sandbox.run("naive:read_pdf", input_file=tmp_path / "trap", limits=LIMITS)
+    outcome = await sandbox.run(Call("naive:read_pdf"), input_file=tmp_path / "trap", limits=LIMITS)
     assert isinstance(outcome.value, list)
     assert outcome.value[0] == 1

@@ -11,6 +11,7 @@ import pytest
 
 from octavo.core import errors
 from octavo.sandbox import (
+    Call,
     ChildCrashed,
     Limits,
     OutOfMemory,
@@ -69,7 +70,7 @@ async def test_death_has_its_class(
     sandbox: Sandbox, name: str, expected: type[errors.OctavoError], detail: str, limits: Limits
 ) -> None:
     with tempfile.TemporaryFile() as output, pytest.raises(expected) as failure:
-        await sandbox.run(f"deaths:{name}", output_file=output, limits=limits)
+        await sandbox.run(Call(f"deaths:{name}"), output_file=output, limits=limits)
     assert type(failure.value) is expected
     assert detail in failure.value.line
     assert len(failure.value.line) < 800
@@ -94,35 +95,35 @@ GARBAGE = [
 @pytest.mark.parametrize("kind", GARBAGE)
 async def test_garbage_is_a_crash(sandbox: Sandbox, kind: str) -> None:
     with pytest.raises(ChildCrashed, match="Broke the protocol"):
-        await sandbox.run("deaths:write_garbage", {"kind": kind}, on_progress=lambda _progress: None)
+        await sandbox.run(Call("deaths:write_garbage", {"kind": kind}), on_progress=lambda _progress: None)
 
 
 @pytest.mark.parametrize("name", ["OctavoError.__init__", "ErrorClass", "RETRY_RULES", "annotations", "\\u0000"])
 async def test_child_cannot_name_just_any_class(sandbox: Sandbox, name: str) -> None:
     with pytest.raises(TaskFailed) as failure:
-        await sandbox.run("deaths:claim_error", {"name": name})
+        await sandbox.run(Call("deaths:claim_error", {"name": name}))
     assert "\x1b" not in failure.value.line
 
 
 async def test_output_of_exactly_the_limit_is_fine(sandbox: Sandbox) -> None:
     with tempfile.TemporaryFile() as output:
         outcome = await sandbox.run(
-            "deaths:write_exactly", {"size": LIMITS.output_bytes}, output_file=output, limits=LIMITS
+            Call("deaths:write_exactly", {"size": LIMITS.output_bytes}), output_file=output, limits=LIMITS
         )
         assert outcome.output_bytes == LIMITS.output_bytes
         with pytest.raises(OutputTooLarge):
             await sandbox.run(
-                "deaths:write_exactly", {"size": LIMITS.output_bytes + 1}, output_file=output, limits=LIMITS
+                Call("deaths:write_exactly", {"size": LIMITS.output_bytes + 1}), output_file=output, limits=LIMITS
             )
 
 
 async def test_standard_output_goes_nowhere(sandbox: Sandbox) -> None:
-    assert (await sandbox.run("deaths:flood_standard_output")).value is None
+    assert (await sandbox.run(Call("deaths:flood_standard_output"))).value is None
 
 
 async def test_log_is_short_and_printable(sandbox: Sandbox) -> None:
     with pytest.raises(ChildCrashed) as failure:
-        await sandbox.run("deaths:segfault")
+        await sandbox.run(Call("deaths:segfault"))
     assert "deaths.py" in failure.value.log
     assert len(failure.value.log) <= 4096
     assert all(character.isprintable() or character == "\n" for character in failure.value.log)
@@ -132,7 +133,7 @@ async def test_progress_cannot_flood_the_worker(sandbox: Sandbox) -> None:
     heard: list[Progress] = []
     for name in ("flood_progress", "call_progress_without_end"):
         heard.clear()
-        outcome = await sandbox.run(f"deaths:{name}", on_progress=heard.append)
+        outcome = await sandbox.run(Call(f"deaths:{name}"), on_progress=heard.append)
         assert heard
         # One every 20 ms, and what is left in the pipe at the end.
         assert len(heard) <= outcome.wall_seconds / 0.02 + 4
@@ -142,7 +143,7 @@ async def test_progress_cannot_flood_the_worker(sandbox: Sandbox) -> None:
 async def test_child_that_never_stops_writing_costs_little(sandbox: Sandbox, name: str) -> None:
     before = time.process_time()
     with contextlib.suppress(OutOfTime):
-        await sandbox.run(f"deaths:{name}", limits=replace(LIMITS, wall_seconds=1))
+        await sandbox.run(Call(f"deaths:{name}"), limits=replace(LIMITS, wall_seconds=1))
     assert time.process_time() - before < 0.3
 
 
@@ -151,4 +152,4 @@ async def test_callback_that_fails_ends_the_task(sandbox: Sandbox) -> None:
         raise LookupError("the caller's own mistake")
 
     with pytest.raises(LookupError, match="own mistake"):
-        await sandbox.run("deaths:sleep_for_ever", on_progress=fail)
+        await sandbox.run(Call("deaths:sleep_for_ever"), on_progress=fail)

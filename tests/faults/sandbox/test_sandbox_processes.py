@@ -15,7 +15,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from octavo.sandbox import ChildCrashed, Sandbox
+from octavo.sandbox import Call, ChildCrashed, Sandbox
 
 CHILDREN = Path(__file__).parent / "children"
 
@@ -42,7 +42,7 @@ async def start_sleeper(sandbox: Sandbox) -> asyncio.Task[object]:
     """Returns once the child has said that it is asleep."""
     asleep = asyncio.Event()
     task: asyncio.Task[object] = asyncio.create_task(
-        sandbox.run("deaths:sleep_for_ever", on_progress=lambda _progress: asleep.set())
+        sandbox.run(Call("deaths:sleep_for_ever"), on_progress=lambda _progress: asleep.set())
     )
     await asyncio.wait_for(asleep.wait(), 20)
     return task
@@ -94,7 +94,7 @@ async def test_killed_warm_parent_is_a_crash_and_is_replaced(sandbox: Sandbox) -
         await task
     psutil.wait_procs([child], timeout=5)
     assert not child.is_running()
-    assert (await sandbox.run("innocent:echo", {"again": True})).value == {"again": True}
+    assert (await sandbox.run(Call("innocent:echo", {"again": True}))).value == {"again": True}
     [replacement] = warm_parents()
     assert replacement.pid != parent.pid
 
@@ -103,7 +103,7 @@ async def test_warm_parent_killed_while_idle_goes_unnoticed(sandbox: Sandbox) ->
     [parent] = warm_parents()
     parent.kill()
     wait_for_end(parent)
-    assert (await sandbox.run("innocent:echo", {"again": True})).value == {"again": True}
+    assert (await sandbox.run(Call("innocent:echo", {"again": True}))).value == {"again": True}
 
 
 async def test_killed_child_is_a_crash(sandbox: Sandbox) -> None:
@@ -137,7 +137,7 @@ async def test_closing_ends_running_tasks() -> None:
 
 
 async def test_fifty_tasks_at_once(sandbox: Sandbox) -> None:
-    started = [sandbox.run("innocent:echo", {"number": number}) for number in range(50)]
+    started = [sandbox.run(Call("innocent:echo", {"number": number})) for number in range(50)]
     outcomes = await asyncio.gather(*started)
     assert [outcome.value for outcome in outcomes] == [{"number": number} for number in range(50)]
     [parent] = warm_parents()
@@ -146,11 +146,11 @@ async def test_fifty_tasks_at_once(sandbox: Sandbox) -> None:
 
 async def test_nothing_is_left_open(sandbox: Sandbox) -> None:
     [parent] = warm_parents()
-    await sandbox.run("innocent:nothing")
+    await sandbox.run(Call("innocent:nothing"))
     before = psutil.Process().num_fds()
     for _ in range(20):
-        await sandbox.run("innocent:nothing")
+        await sandbox.run(Call("innocent:nothing"))
         with pytest.raises(ChildCrashed):
-            await sandbox.run("deaths:exit_quietly")
+            await sandbox.run(Call("deaths:exit_quietly"))
     assert psutil.Process().num_fds() == before
     assert parent.children() == []

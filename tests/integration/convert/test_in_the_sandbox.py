@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from octavo.convert.in_sandbox import convert_in_sandbox
 from octavo.convert.shipped import shipped_text
-from octavo.convert.steps import convert_in_sandbox
 from octavo.core.errors import Encrypted
-from octavo.extract.pdf.steps import PdfInSandbox
-from octavo.extract.pdf.word_steps import read_words_in_sandbox
+from octavo.extract.pdf.pdf_file import PdfInSandbox
+from octavo.extract.pdf.placed_words import read_words_in_sandbox
 from octavo.sandbox import ENDED, Limits, Sandbox
 from tests.support.pdf import Pdf, Words
 

@@ -9,7 +9,7 @@ from octavo.convert import PRELOAD
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.records import conversion_from_json
 from octavo.convert.shipped import shipped_text
-from octavo.extract.ocr.steps import PRELOAD as OCR_PRELOAD
+from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
 from octavo.sandbox import Sandbox
 from tests.support.conversions import convert, converted
 from tests.support.library import Desk

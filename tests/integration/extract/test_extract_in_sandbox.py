@@ -10,8 +10,9 @@ import pytest_asyncio
 
 from octavo.core.errors import Empty, NotSupported
 from octavo.extract.contract import SourceType
+from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
+from octavo.extract.file_reader import extract_in_sandbox
 from octavo.extract.formats import markdown, text
-from octavo.extract.steps import extract_in_sandbox
 from octavo.sandbox import Limits, OutOfTime, OutputTooLarge, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox(preload=["octavo.extract.run"]) as started:
+    async with Sandbox(preload=[*EXTRACT_PRELOAD]) as started:
         yield started
 
 

@@ -10,8 +10,9 @@ import pytest_asyncio
 
 from octavo.core.errors import BadInput, OctavoError, TooLarge
 from octavo.extract.contract import SourceType
+from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
+from octavo.extract.file_reader import extract_in_sandbox
 from octavo.extract.formats import known_processors
-from octavo.extract.steps import extract_in_sandbox
 from octavo.sandbox import Sandbox
 from tests.support.office import docx, epub, page, paragraph, read, samples
 
@@ -22,7 +23,7 @@ KNOWN = known_processors()
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox(preload=["octavo.extract.run"]) as started:
+    async with Sandbox(preload=[*EXTRACT_PRELOAD]) as started:
         yield started
 
 

@@ -10,10 +10,12 @@ import pytest_asyncio
 
 from octavo.core.errors import BadInput, Empty, Encrypted, OctavoError
 from octavo.extract.contract import SourceType
+from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
+from octavo.extract.file_reader import extract_in_sandbox
 from octavo.extract.pdf import reader as pdf
 from octavo.extract.pdf.pages import batch_from_json, batch_to_json
-from octavo.extract.pdf.steps import PdfInSandbox
-from octavo.extract.steps import extract_in_sandbox
+from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
+from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.sandbox import ChildCrashed, Progress, Sandbox
 from tests.support.pdf import Bookmark, Part, Pdf, Words, paragraph, read_pdf
 
@@ -28,7 +30,7 @@ PROSE = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox(preload=["octavo.extract.run", "octavo.extract.pdf.run"]) as started:
+    async with Sandbox(preload=[*EXTRACT_PRELOAD, *PDF_PRELOAD]) as started:
         yield started
 
 

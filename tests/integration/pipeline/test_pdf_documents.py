@@ -9,6 +9,9 @@ from uuid import UUID
 
 import pytest
 
+from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
+from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
+from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.sandbox import Sandbox
@@ -32,7 +35,7 @@ def book(pages: int) -> bytes:
 
 @pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=("octavo.extract.run", "octavo.extract.pdf.run", "octavo.extract.chunks.run")) as box:
+    async with Sandbox(preload=(*EXTRACT_PRELOAD, *PDF_PRELOAD, *CHUNKS_PRELOAD)) as box:
         yield box
 
 

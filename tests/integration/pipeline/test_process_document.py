@@ -8,6 +8,8 @@ from uuid import UUID
 
 import pytest
 
+from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
+from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.sandbox import Sandbox
@@ -22,7 +24,7 @@ MARKDOWN = "# Alpha\n\nThe quick brown fox — naïve, 東京.\n\n## Beta\n\n" +
 
 @pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=("octavo.extract.run", "octavo.extract.chunks.run")) as box:
+    async with Sandbox(preload=(*EXTRACT_PRELOAD, *CHUNKS_PRELOAD)) as box:
         yield box
 
 

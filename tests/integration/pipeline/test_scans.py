@@ -10,7 +10,10 @@ from uuid import UUID
 import pytest
 from PIL import Image
 
-from octavo.extract.ocr.steps import PRELOAD
+from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
+from octavo.extract.ocr.recognition import PRELOAD
+from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
+from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.library.files import find_file
@@ -23,13 +26,13 @@ from tests.support.working import add, finished, text_of, working
 
 @pytest.fixture
 async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=("octavo.extract.pictures.run", "octavo.extract.chunks.run")) as box:
+    async with Sandbox(preload=(*PICTURE_PRELOAD, *CHUNKS_PRELOAD)) as box:
         yield box
 
 
 @pytest.fixture
 async def warm_sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=(*PRELOAD, "octavo.extract.pdf.run", "octavo.extract.chunks.run")) as box:
+    async with Sandbox(preload=(*PRELOAD, *PDF_PRELOAD, *CHUNKS_PRELOAD)) as box:
         yield box
 
 

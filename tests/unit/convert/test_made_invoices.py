@@ -7,8 +7,7 @@ from pathlib import Path
 from octavo.convert.contract import sheets_from_json
 from octavo.convert.engine import convert
 from octavo.convert.shipped import load_shipped
-from octavo.extract.pdf.word_reading import read_words
-from octavo.extract.pdf.words import pages_as_json
+from octavo.extract.pdf.placed_words import pages_as_json, read_words
 from tests.support.invoices import make_invoice
 
 GOAL = 0.85

@@ -6,21 +6,46 @@ Pages, headings, boxes and moments are found again in the new text.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+import tempfile
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from octavo.extract.by_model.seams import common_places
 from octavo.extract.by_model.sections import Section, sections_of
 from octavo.extract.by_model.word_index import read_wording
-from octavo.extract.contract import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality
+from octavo.extract.contract import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality, from_json, to_json
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.pdf.ranges import read_ranges, write_ranges
 from octavo.extract.words import count_words
+from octavo.sandbox import Task, sandboxed
+
+if TYPE_CHECKING:
+    from octavo.sandbox import Sandbox
 
 _BETWEEN = "\n\n"
+
+
+async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
+    """`rewrite`, in the sandbox: a model's answer is parsed there, like any other untrusted text."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
+        given.write(await asyncio.to_thread(to_json, plain) + b"\n" + json.dumps(texts).encode())
+        given.flush()
+        await sandbox.run(rewrite_document.call(made_by=made_by), input_file=given, output_file=output)
+        return await asyncio.to_thread(lambda: from_json(output.read()))
+
+
+@sandboxed
+def rewrite_document(task: Task, *, made_by: str) -> None:
+    """The first line of the input is the document, the second the new texts by the positions of their sections."""
+    plain = from_json(task.input.readline())
+    texts = {int(place): text for place, text in json.loads(task.input.readline()).items()}
+    task.output.write(to_json(rewrite(plain, texts, made_by)))
 
 
 def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:

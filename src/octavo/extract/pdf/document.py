@@ -41,6 +41,7 @@ def open_document(path: Path, password: str | None = None) -> Generator[Document
 
     A file that only asks for its owner's password, when it is changed or printed, opens without one.
     """
+    password = password or None
     try:
         document = _pdfium.PdfDocument(path, password=password)
     except pypdfium2.PdfiumError as error:

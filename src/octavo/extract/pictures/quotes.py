@@ -2,21 +2,71 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tempfile
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import asdict, replace
+from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from octavo.core.errors import PageNotDrawn
 from octavo.extract.contract import Box, FoundQuote
-from octavo.extract.pdf.document import PageError, open_document
-from octavo.extract.pdf.words import PlacedWord, join_letters
+from octavo.extract.pdf.placed_words import PlacedWord, join_letters
+from octavo.sandbox import ENDED, Limits, Task, sandboxed
 
+if TYPE_CHECKING:
+    from octavo.sandbox import Sandbox
+
+PRELOAD = ("octavo.extract.pictures.quotes", "octavo.extract.pdf.document")
+# Somebody waits for it.
+SECONDS = 10
+MOST_BYTES = 1 << 20
 _LEFT_OUT = re.compile(r"\.\.\.|…")
 _SAME_LINE = 0.5  # of a word's height, by which two words of a line overlap at least
 
 
+async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str) -> FoundQuote:
+    """Raises `PageNotDrawn`, and `Encrypted` among others."""
+    call = find_quote_in_file.call(number=number, quote=quote)
+    try:
+        with tempfile.TemporaryFile() as output:
+            await sandbox.run(call, input_file=path, output_file=output, limits=_limits(sandbox))
+            answer = output.read()
+    except ENDED as error:
+        raise PageNotDrawn(error.title) from error
+    return _checked(answer)
+
+
+def _checked(answer: bytes) -> FoundQuote:
+    try:
+        given = json.loads(answer)
+        width, height = float(given["width"]), float(given["height"])
+        boxes = [Box(*map(float, box)) for box in given["boxes"]]
+    except (ValueError, TypeError, KeyError):
+        raise PageNotDrawn from None
+    if not all(isfinite(side) for box in (*boxes, (width, height)) for side in box) or min(width, height) <= 0:
+        raise PageNotDrawn
+    return FoundQuote(width, height, boxes)
+
+
+def _limits(sandbox: Sandbox) -> Limits:
+    usual = sandbox.limits
+    seconds = min(usual.cpu_seconds, SECONDS)
+    return replace(usual, cpu_seconds=seconds, wall_seconds=2 * seconds, output_bytes=MOST_BYTES)
+
+
+@sandboxed
+def find_quote_in_file(task: Task, *, number: int, quote: str) -> None:
+    found = find_quote(Path(task.input_path), number, quote)
+    task.output.write(json.dumps(asdict(found), allow_nan=False).encode())
+
+
 def find_quote(path: Path, number: int, quote: str) -> FoundQuote:
+    from octavo.extract.pdf.document import PageError, open_document
+
     with open_document(path) as document:
         try:
             with document.page(number) as page:

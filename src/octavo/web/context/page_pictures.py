@@ -17,8 +17,8 @@ from octavo.core.errors import PageNotDrawn
 from octavo.core.ids import new_id
 from octavo.database import Database
 from octavo.extract.contract import Box, FoundQuote, SourceType
-from octavo.extract.pictures.quote_steps import quote_in_sandbox
-from octavo.extract.pictures.steps import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
+from octavo.extract.pictures.page_images import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
+from octavo.extract.pictures.quotes import quote_in_sandbox
 from octavo.library.files import NotReady
 from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
 from octavo.sandbox import Sandbox

@@ -9,28 +9,35 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from octavo.sandbox import Task, sandboxed
+
 if TYPE_CHECKING:
-    from octavo.sandbox import JSON, Task
+    from octavo.sandbox import JSON
 
 
+@sandboxed
 def nothing(task: Task) -> None:
     """The cheapest task there is."""
 
 
-def echo(task: Task) -> JSON:
-    return dict(task.arguments)
+@sandboxed
+def echo(task: Task, **arguments: JSON) -> JSON:
+    return arguments
 
 
-def has_loaded(task: Task) -> JSON:
-    return str(task.arguments["module"]) in sys.modules
+@sandboxed
+def has_loaded(task: Task, *, module: str) -> JSON:
+    return module in sys.modules
 
 
+@sandboxed
 def copy(task: Task) -> JSON:
     data = task.input.read()
     task.output.write(data)
     return len(data)
 
 
+@sandboxed
 def read_twice(task: Task) -> JSON:
     first = task.input.read()
     task.input.seek(0)
@@ -38,6 +45,7 @@ def read_twice(task: Task) -> JSON:
         return first == task.input.read() == again.read()
 
 
+@sandboxed
 def use_threads(task: Task) -> JSON:
     sums = [0] * 8
 
@@ -52,6 +60,7 @@ def use_threads(task: Task) -> JSON:
     return all(sums)
 
 
+@sandboxed
 def import_late(task: Task) -> JSON:
     import sqlite3
     import xml.etree.ElementTree as ET
@@ -63,6 +72,7 @@ def import_late(task: Task) -> JSON:
     return [ET.fromstring("<a>b</a>").text, row[0], bool(zoneinfo.available_timezones())]
 
 
+@sandboxed
 def describe_surroundings(task: Task) -> JSON:
     # The listing itself takes one descriptor, which is closed again when we look.
     descriptors = [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208
@@ -83,6 +93,7 @@ def _is_open(descriptor: int) -> bool:
     return True
 
 
+@sandboxed
 def open_pdf_by_path(task: Task) -> JSON:
     import pypdfium2
 
@@ -90,6 +101,7 @@ def open_pdf_by_path(task: Task) -> JSON:
         return len(document)
 
 
+@sandboxed
 def render_pdf(task: Task) -> JSON:
     import pypdfium2
 
@@ -100,6 +112,7 @@ def render_pdf(task: Task) -> JSON:
         return list(picture.size)
 
 
+@sandboxed
 def shrink_picture(task: Task) -> JSON:
     from PIL import Image
 
@@ -109,6 +122,7 @@ def shrink_picture(task: Task) -> JSON:
         return list(picture.size)
 
 
+@sandboxed
 def count_up(task: Task) -> JSON:
     for done in range(1, 4):
         task.progress(done, 3, "pages")

@@ -10,7 +10,7 @@ import struct
 import sys
 from pathlib import Path
 
-from octavo.sandbox import Sandbox, TaskFailed
+from octavo.sandbox import JSON, Call, Sandbox, TaskFailed
 
 # Load a word; skip the next two instructions unless it equals the value; answer with an error.
 NUMBER, FIRST_ARGUMENT = 0, 16
@@ -42,16 +42,18 @@ def take_away(layer: str, machine: str) -> None:
     del kept
 
 
-async def main(arguments: dict[str, str | int]) -> None:
+async def main(arguments: dict[str, JSON]) -> None:
     take_away(sys.argv[1], sys.argv[2])
     refused: list[str] = []
     arguments["worker"] = os.getpid()
     async with Sandbox(readable=[Path(__file__).parent]) as sandbox:
-        assert (await sandbox.run("innocent:use_threads")).value is True
+        assert (await sandbox.run(Call("innocent:use_threads"))).value is True
         layers = await sandbox.layers()
         for attack in sys.argv[4:]:
             try:
-                await sandbox.run(f"attacks:{attack}", arguments, input_file=Path(__file__))
+                await sandbox.run(
+                    Call("attacks:attack", {"name": attack, "scene": arguments}), input_file=Path(__file__)
+                )
             except TaskFailed:
                 refused.append(attack)
     missing = {layer.name: layer.detail for layer in layers.layers if not layer.active}

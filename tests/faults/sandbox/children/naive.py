@@ -5,16 +5,20 @@ from __future__ import annotations
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+from octavo.sandbox import Task, sandboxed
+
 if TYPE_CHECKING:
-    from octavo.sandbox import JSON, Task
+    from octavo.sandbox import JSON
 
 
+@sandboxed
 def read_zip(task: Task) -> JSON:
     with zipfile.ZipFile(task.input) as archive:
         members = [archive.read(name) for name in archive.namelist()]
     return sum(map(len, members))
 
 
+@sandboxed
 def read_pdf(task: Task) -> JSON:
     import pypdfium2
 
@@ -28,6 +32,7 @@ def read_pdf(task: Task) -> JSON:
         return [len(document), outline, letters]
 
 
+@sandboxed
 def read_picture(task: Task) -> JSON:
     from PIL import Image
 

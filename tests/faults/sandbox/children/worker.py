@@ -9,13 +9,13 @@ from pathlib import Path
 
 import psutil
 
-from octavo.sandbox import Sandbox
+from octavo.sandbox import Call, Sandbox
 
 
 async def main() -> None:
     busy = asyncio.Event()
     async with Sandbox(readable=[Path(__file__).parent]) as sandbox:
-        task = asyncio.create_task(sandbox.run("deaths:sleep_for_ever", on_progress=lambda _progress: busy.set()))
+        task = asyncio.create_task(sandbox.run(Call("deaths:sleep_for_ever"), on_progress=lambda _progress: busy.set()))
         await busy.wait()
         processes = psutil.Process().children(recursive=True)
         print(json.dumps([os.getpid(), *(process.pid for process in processes)]), flush=True)  # noqa: T201

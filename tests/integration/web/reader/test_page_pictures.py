@@ -15,7 +15,7 @@ from PIL import Image
 from octavo.core.errors import BadInput
 from octavo.database import Database
 from octavo.library.pictures import forget_pictures
-from octavo.sandbox import Outcome
+from octavo.sandbox import Call, Outcome
 from octavo.web.app import create_app
 from octavo.web.context.services import Services
 from octavo.web.http.limits import ConcurrencyLimit
@@ -224,10 +224,10 @@ async def test_a_twin_has_the_same_places(room: Room) -> None:
 class NoChunks(OpenSandbox):
     """Ends the work where a document can be read already and has no passages yet."""
 
-    async def run(self, function: str, *arguments: Any, **more: Any) -> Outcome:  # noqa: ANN401
-        if function.startswith("octavo.extract.chunks"):
+    async def run(self, call: Call, **more: Any) -> Outcome:  # noqa: ANN401
+        if call.function.startswith("octavo.extract.chunks"):
             raise BadInput
-        return await super().run(function, *arguments, **more)
+        return await super().run(call, **more)
 
 
 async def test_pages_are_there_as_soon_as_the_text_is(room: Room) -> None:

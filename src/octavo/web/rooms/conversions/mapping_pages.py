@@ -16,15 +16,15 @@ from fastapi import Path as InPath
 from octavo.convert.contract import Conversion
 from octavo.convert.conversions import find_result, list_conversions
 from octavo.convert.errors import UnknownMapping
+from octavo.convert.in_sandbox import convert_pdf_in_sandbox
 from octavo.convert.mapping import Mapping
 from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.steps import convert_pdf_in_sandbox
 from octavo.convert.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
-from octavo.extract.ocr.steps import Recognition
-from octavo.extract.pdf.steps import PdfInSandbox
+from octavo.extract.ocr.recognition import Recognition
+from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.storage import copy_to_file
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.intake import LimitsOf

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from octavo.core.extraction import Extraction
 from octavo.core.ids import new_id
-from octavo.extract.unlocking import unlock_in_sandbox
+from octavo.extract.pdf.pdf_file import unlock_in_sandbox
 from octavo.library.changes import Retried, retry_document
 from octavo.library.unlocked import find_locked, keep_unlocked
 from octavo.storage import Stored, copy_to_file

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from octavo.core.json import JSON
-from octavo.extract.contract import Extracted, SourceType, from_json
-from octavo.extract.ocr.steps import Recognition
-from octavo.extract.pdf.pages import PdfFacts, facts_to_json
-from octavo.sandbox import Limits, Progress, Sandbox
+from octavo.extract.contract import Extracted, SourceType, from_json, to_json
+from octavo.extract.ocr.recognition import Recognition
+from octavo.extract.pdf.pages import PdfFacts, batch_from_json, facts_from_json, facts_to_json
+from octavo.sandbox import Call, Limits, Progress, Task, sandboxed
+
+if TYPE_CHECKING:
+    from octavo.sandbox import Sandbox
 
 _SECONDS_A_PAGE = 1
 OnProgress = Callable[[Progress], None]
@@ -72,14 +75,14 @@ class PagesInSandbox:
             document.write(facts_to_json(facts) + b"\n")
             document.writelines(batches)
             document.flush()
-            arguments: dict[str, JSON] = {"source_type": self.source_type}
-            made = await self.run("octavo.extract.pdf.run:run_assemble", arguments, facts.page_count, document.fileno())
+            call = assemble_document.call(source_type=self.source_type)
+            made = await self.run(call, facts.page_count, document.fileno())
         extracted = await asyncio.to_thread(from_json, made.output)
         said = {one for one in made.value if isinstance(one, int)} if isinstance(made.value, list) else set[int]()
         return Assembled(extracted, [page.number for page in extracted.pages if page.number in said])
 
-    async def run(self, function: str, arguments: Mapping[str, JSON], pages: int, given: int | None = None) -> Made:
-        """What the function answered and wrote; it has so many pages to do."""
+    async def run(self, call: Call, pages: int, input_file: int | None = None) -> Made:
+        """Run a sandboxed function on this file, or on another input; the time limit grows with the pages."""
         seconds = pages * _SECONDS_A_PAGE
         limits = replace(
             self.limits,
@@ -88,10 +91,20 @@ class PagesInSandbox:
         )
         with tempfile.TemporaryFile() as output:
             outcome = await self.sandbox.run(
-                function,
-                {"password": self.password, **arguments},
-                input_file=self.path if given is None else given,
+                call,
+                input_file=self.path if input_file is None else input_file,
                 output_file=output,
                 limits=limits,
             )
             return Made(output.read(), outcome.value)
+
+
+@sandboxed
+def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
+    """The input has the facts on its first line and a batch on every other. Returns the numbers of unread pages."""
+    from octavo.extract.pdf.assemble import assemble_pages, merge_pages
+
+    facts = facts_from_json(task.input.readline())
+    pages = merge_pages(facts, map(batch_from_json, task.input))
+    task.output.write(to_json(assemble_pages(facts, pages, SourceType(source_type))))
+    return [page.number for page in pages if page.is_unread]

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from octavo.core.errors import PageNotDrawn
-from octavo.core.json import JSON
 from octavo.extract.contract import Box, SourceType
-from octavo.sandbox import ENDED, Limits, Sandbox
+from octavo.sandbox import ENDED, Call, Limits, Task, sandboxed
 
-PRELOAD = ("octavo.extract.pictures.run",)
+if TYPE_CHECKING:
+    from octavo.sandbox import Sandbox
+
+# For the warm parent of a sandbox, so that its children do not have to import these for every page.
+PRELOAD = (
+    "octavo.extract.pictures.page_images",
+    "octavo.extract.pictures.pages",
+    "octavo.extract.pictures.fitting",
+)
 # Somebody waits for it.
 SECONDS = 15
 MOST_BYTES = 48 << 20
@@ -28,14 +35,12 @@ JPEG = b"\xff\xd8\xff"
 
 async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, width: int) -> bytes:
     """One page of the file at `path` as a PNG. Raises `PageMissing`, `PageNotDrawn`, and `Encrypted` among others."""
-    arguments: dict[str, JSON] = {"source_type": source_type, "number": number, "width": width}
-    return await _run(sandbox, "run_draw", arguments, path)
+    return await _run(sandbox, draw_file_page.call(source_type=source_type, number=number, width=width), path)
 
 
 async def show_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, side: int) -> bytes:
     """One page as a JPEG with no side longer than this. Raises as drawing does."""
-    arguments: dict[str, JSON] = {"source_type": source_type, "number": number, "side": side}
-    return await _run(sandbox, "run_show", arguments, path, JPEG)
+    return await _run(sandbox, show_file_page.call(source_type=source_type, number=number, side=side), path, JPEG)
 
 
 async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
@@ -43,12 +48,12 @@ async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
     with tempfile.TemporaryFile() as given:
         given.write(jpeg)
         given.flush()
-        return await _run(sandbox, "run_shrink", {"side": side}, given, JPEG)
+        return await _run(sandbox, shrink_image.call(side=side), given, JPEG)
 
 
 async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tuple[float, float]]:
     """Width and height in points of the first pages of a PDF. Raises as drawing does."""
-    made = await _run(sandbox, "run_sizes", {"most": most}, path, b"[")
+    made = await _run(sandbox, measure_pages.call(most=most), path, b"[")
     try:
         sizes = [(float(across), float(down)) for across, down in json.loads(made)]
     except (ValueError, TypeError):
@@ -60,26 +65,18 @@ async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tupl
 
 async def mark_in_sandbox(sandbox: Sandbox, png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
     """The same picture with boxes on it, which are in points of a page that is so many across."""
-    sides = " ".join(str(side) for box in boxes for side in box)
     with tempfile.TemporaryFile() as given:
         given.write(png)
         given.flush()
-        return await _run(sandbox, "run_mark", {"sides": sides, "page_width": page_width}, given)
+        call = mark_image.call(boxes=[list(box) for box in boxes], page_width=page_width)
+        return await _run(sandbox, call, given)
 
 
-async def _run(
-    sandbox: Sandbox, function: str, arguments: Mapping[str, JSON], given: BinaryIO | Path, begins: bytes = _PNG
-) -> bytes:
+async def _run(sandbox: Sandbox, call: Call, input_file: BinaryIO | Path, begins: bytes = _PNG) -> bytes:
     try:
-        with tempfile.TemporaryFile() as made:
-            await sandbox.run(
-                f"octavo.extract.pictures.run:{function}",
-                arguments,
-                input_file=given,
-                output_file=made,
-                limits=_limits(sandbox),
-            )
-            picture = made.read()
+        with tempfile.TemporaryFile() as output:
+            await sandbox.run(call, input_file=input_file, output_file=output, limits=_limits(sandbox))
+            picture = output.read()
     except ENDED as error:
         raise PageNotDrawn(error.title) from error
     if not picture.startswith(begins):
@@ -91,3 +88,38 @@ def _limits(sandbox: Sandbox) -> Limits:
     usual = sandbox.limits
     seconds = min(usual.cpu_seconds, SECONDS)
     return replace(usual, cpu_seconds=seconds, wall_seconds=2 * seconds, output_bytes=MOST_BYTES)
+
+
+@sandboxed
+def draw_file_page(task: Task, *, source_type: str, number: int, width: int) -> None:
+    from octavo.extract.pictures.pages import draw_page
+
+    task.output.write(draw_page(Path(task.input_path), SourceType(source_type), number, width))
+
+
+@sandboxed
+def show_file_page(task: Task, *, source_type: str, number: int, side: int) -> None:
+    from octavo.extract.pictures.pages import show_page
+
+    task.output.write(show_page(Path(task.input_path), SourceType(source_type), number, side))
+
+
+@sandboxed
+def shrink_image(task: Task, *, side: int) -> None:
+    from octavo.extract.pictures.fitting import shrink_jpeg
+
+    task.output.write(shrink_jpeg(Path(task.input_path), side))
+
+
+@sandboxed
+def measure_pages(task: Task, *, most: int) -> None:
+    from octavo.extract.pictures.pages import page_sizes
+
+    task.output.write(json.dumps(page_sizes(Path(task.input_path), most)).encode())
+
+
+@sandboxed
+def mark_image(task: Task, *, boxes: list[list[float]], page_width: float) -> None:
+    from octavo.extract.pictures.pages import mark_boxes
+
+    task.output.write(mark_boxes(task.input.read(), [Box(*sides) for sides in boxes], page_width))

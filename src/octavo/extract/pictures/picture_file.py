@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from octavo.core.errors import BadInput
 from octavo.extract.contract import Extracted, SourceType
-from octavo.extract.paged import OnProgress, PagesInSandbox
-from octavo.extract.pdf.pages import Batch, PageText, PdfFacts, batch_to_json, facts_from_json
-from octavo.extract.pictures.steps import JPEG
-from octavo.sandbox import ENDED
+from octavo.extract.paged_file import OnProgress, PagesInSandbox
+from octavo.extract.pdf.pages import Batch, PageText, PdfFacts, batch_to_json, facts_from_json, facts_to_json
+from octavo.extract.pictures.page_images import JPEG
+from octavo.sandbox import ENDED, Task, sandboxed
+
+# For the warm parent of a sandbox, so that its children do not have to import these for every file.
+PRELOAD = (
+    "octavo.extract.pictures.picture_file",
+    "octavo.extract.pictures.fitting",
+    "octavo.extract.pictures.sheets",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +28,12 @@ class PictureInSandbox(PagesInSandbox):
     source_type: ClassVar[SourceType] = SourceType.IMAGE
 
     async def open(self) -> PdfFacts:
-        return facts_from_json((await self.run("octavo.extract.pictures.run:run_open", {}, 1)).output)
+        return facts_from_json((await self.run(open_file.call(), 1)).output)
 
     async def fit(self) -> bytes:
         """A JPEG that fits on screens. Raises `BadInput` for a picture that cannot be decoded within the limits."""
         try:
-            made = (await self.run("octavo.extract.pictures.run:run_fit", {}, 1)).output
+            made = (await self.run(fit_file.call(), 1)).output
         except ENDED as error:
             raise BadInput(error.title) from error
         if not made.startswith(JPEG):
@@ -42,3 +50,17 @@ def unread_sheets(facts: PdfFacts) -> bytes:
     """A picture before anybody looked at it: all its sheets show something."""
     sheets = (PageText(number, str(number), None, None, pictures=True) for number in range(1, facts.page_count + 1))
     return batch_to_json(Batch(tuple(sheets))) + b"\n"
+
+
+@sandboxed
+def open_file(task: Task) -> None:
+    from octavo.extract.pictures.sheets import open_sheets
+
+    task.output.write(facts_to_json(open_sheets(Path(task.input_path))))
+
+
+@sandboxed
+def fit_file(task: Task) -> None:
+    from octavo.extract.pictures.fitting import make_jpeg
+
+    task.output.write(make_jpeg(Path(task.input_path)))

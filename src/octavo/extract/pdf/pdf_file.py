@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from octavo.core.json import JSON
+from octavo.core.errors import PageNotDrawn
 from octavo.extract.contract import Extracted, SourceType
-from octavo.extract.paged import OnProgress, PagesInSandbox
-from octavo.extract.pdf.pages import PdfFacts, batch_to_json, facts_from_json
+from octavo.extract.paged_file import OnProgress, PagesInSandbox
+from octavo.extract.pdf.pages import PdfFacts, batch_to_json, facts_from_json, facts_to_json
 from octavo.extract.pdf.ranges import batch_ranges, unreadable
-from octavo.sandbox import ENDED, Limits, OutOfTime, Progress
+from octavo.sandbox import ENDED, Limits, OutOfTime, Progress, Task, sandboxed
 
+if TYPE_CHECKING:
+    from octavo.sandbox import Sandbox
+
+# For the warm parent of a sandbox, so that its children do not have to import these for every file.
+PRELOAD = (
+    "octavo.extract.pdf.pdf_file",
+    "octavo.extract.pdf.facts",
+    "octavo.extract.pdf.read",
+    "octavo.extract.pdf.assemble",
+)
+UNLOCK_PRELOAD = ("octavo.extract.pdf.pdf_file", "octavo.extract.pdf.document")
 _MOST_COST = 16  # for which two pages among a hundred are found
 _COST_OF_TIME = 4  # of a page that takes all the time it may
 # PDFium alone is ten times as fast, so that a page on which everything hangs does not take all the time twice.
@@ -26,7 +38,7 @@ class PdfInSandbox(PagesInSandbox):
     source_type: ClassVar[SourceType] = SourceType.PDF
 
     async def open(self) -> PdfFacts:
-        return facts_from_json((await self.run("octavo.extract.pdf.run:run_open", {}, 1)).output)
+        return facts_from_json((await self.run(open_file.call(password=self.password), 1)).output)
 
     async def read(self, first: int, last: int) -> bytes:
         """These pages, whatever they do: a page that ends its process is found and left out, the others are read."""
@@ -34,14 +46,14 @@ class PdfInSandbox(PagesInSandbox):
 
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
         """These pages, or the error of the process that read them."""
-        arguments: dict[str, JSON] = {"first": first, "last": last, "layout": layout}
+        call = read_pages.call(first=first, last=last, layout=layout, password=self.password)
         reader = self if layout else replace(self, limits=_in_a_hurry(self.limits))
-        return (await reader.run("octavo.extract.pdf.run:run_read", arguments, last - first + 1)).output
+        return (await reader.run(call, last - first + 1)).output
 
     async def copy(self, first: int, last: int) -> bytes:
         """A PDF of these pages alone."""
-        arguments: dict[str, JSON] = {"first": first, "last": last}
-        return (await self.run("octavo.extract.pdf.run:run_copy", arguments, last - first + 1)).output
+        call = copy_pages.call(first=first, last=last, password=self.password)
+        return (await self.run(call, last - first + 1)).output
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
         """All steps, one after the other."""
@@ -79,3 +91,50 @@ class _Isolation:
             return batch_to_json(unreadable(first, last, reason)) + b"\n"
         middle = (first + last) // 2
         return await self.read(first, middle, layout=layout) + await self.read(middle + 1, last, layout=layout)
+
+
+async def unlock_in_sandbox(sandbox: Sandbox, path: Path, password: str, made: Path) -> bool:
+    """Write the PDF without its password to `made`, so that the password is needed only once.
+
+    Returns False for a file that opens without one, and leaves it as it is. Raises `Encrypted` for a wrong password.
+    """
+    with made.open("wb") as output:
+        outcome = await sandbox.run(unlock_file.call(password=password), input_file=path, output_file=output)
+    return outcome.value is True
+
+
+@sandboxed
+def open_file(task: Task, *, password: str | None) -> None:
+    from octavo.extract.pdf.facts import open_pdf
+
+    task.output.write(facts_to_json(open_pdf(Path(task.input_path), password)))
+
+
+@sandboxed
+def read_pages(task: Task, *, first: int, last: int, layout: bool, password: str | None) -> None:
+    from octavo.extract.pdf.read import read_batch
+
+    batch = read_batch(Path(task.input_path), first, last, password, layout=layout)
+    task.output.write(batch_to_json(batch) + b"\n")
+
+
+@sandboxed
+def copy_pages(task: Task, *, first: int, last: int, password: str | None) -> None:
+    from octavo.extract.pdf.document import PageError, open_document
+
+    with open_document(Path(task.input_path), password) as document:
+        try:
+            task.output.write(document.copy(first, last))
+        except PageError:
+            raise PageNotDrawn from None
+
+
+@sandboxed
+def unlock_file(task: Task, *, password: str) -> bool:
+    from octavo.extract.pdf.document import open_document
+
+    with open_document(Path(task.input_path), password) as document:
+        if not document.is_encrypted:
+            return False
+        document.save_unlocked(task.output)
+        return True

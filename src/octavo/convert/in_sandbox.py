@@ -1,0 +1,132 @@
+"""Conversion as others call it: the rules run in the sandbox, what comes out is checked and rendered here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from octavo.convert.contract import Box, Conversion, Sheet, Word, sheets_from_json
+from octavo.convert.mapping_text import mapping_from_text
+from octavo.convert.records import (
+    conversion_from_json,
+    conversion_from_record,
+    conversion_to_json,
+    conversion_to_record,
+)
+from octavo.convert.suggestions import Suggestion, with_suggestions
+from octavo.core.errors import Defect
+from octavo.core.json import JSON
+from octavo.extract.pdf.placed_words import (
+    FEW_WORDS,
+    MOST_PAGES,
+    WordPage,
+    read_words,
+    recognise_words,
+    words_as_json,
+)
+from octavo.sandbox import Task, sandboxed
+
+if TYPE_CHECKING:
+    from octavo.extract.pdf.pdf_file import PdfInSandbox
+    from octavo.sandbox import Sandbox
+
+
+class Converted(NamedTuple):
+    """`words` are there if something that is required is missing: who looks for it needs them."""
+
+    conversion: Conversion
+    words: bytes | None
+
+
+async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str) -> Converted:
+    """In one child where all pages have words, otherwise in three: words, what is recognised, rules."""
+    call = convert_pdf.call(mapping_text=mapping_text, file=file, password=pdf.password)
+    made = await pdf.run(call, MOST_PAGES)
+    mapping = mapping_from_text(mapping_text, file)
+    read = _parsed(made.output)
+    if read.get("conversion") is not None:
+        words = None if read.get("words") is None else json.dumps(read["words"], ensure_ascii=False).encode()
+        return Converted(_unasked(conversion_from_record(read["conversion"], mapping)), words)
+    words = (await recognise_words(pdf, read.get("words"))).document
+    return Converted(await convert_in_sandbox(pdf.sandbox, words, mapping_text, file), words)
+
+
+def _parsed(output: bytes) -> dict[str, Any]:
+    try:
+        read: Any = json.loads(output)
+        if isinstance(read, dict):
+            return cast("dict[str, Any]", read)
+    except (ValueError, RecursionError):
+        pass
+    raise Defect("What was made of a document cannot be used.")
+
+
+async def convert_in_sandbox(
+    sandbox: Sandbox, words: bytes, mapping_text: str, file: str, suggestions: Sequence[Suggestion] | None = None
+) -> Conversion:
+    """`words` are the pages and attachments of a document as JSON, `mapping_text` is the mapping's file."""
+    mapping = await asyncio.to_thread(mapping_from_text, mapping_text, file)
+    rows = None
+    if suggestions is not None:
+        rows = [(one.name, one.value, one.quote, one.page) for one in suggestions]
+    call = convert_words.call(mapping_text=mapping_text, file=file, suggestions=rows)
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
+        given.write(words)
+        given.flush()
+        await sandbox.run(call, input_file=given, output_file=made)
+        return _unasked(await asyncio.to_thread(lambda: conversion_from_json(made.read(), mapping)))
+
+
+def _unasked(conversion: Conversion) -> Conversion:
+    """A child asks nobody, whatever it says."""
+    return replace(conversion, asked=None)
+
+
+@sandboxed
+def convert_words(
+    task: Task,
+    *,
+    mapping_text: str,
+    file: str,
+    suggestions: Sequence[tuple[str, str, str, int | None]] | None,
+) -> None:
+    """With suggestions the rules run again and are weighed against them: cheaper than storing what they found."""
+    from octavo.convert.engine import convert
+
+    mapping = mapping_from_text(mapping_text, file)
+    document: dict[str, Any] = json.load(task.input)
+    sheets = sheets_from_json(document["pages"])
+    attachments = [(str(name), b64decode(body)) for name, body in document["attachments"]]
+    conversion = convert(sheets, mapping, attachments)
+    if suggestions is not None:
+        conversion = with_suggestions(conversion, mapping, sheets, [Suggestion(*row) for row in suggestions])
+    task.output.write(conversion_to_json(conversion))
+
+
+@sandboxed
+def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> None:
+    """Both steps in one child, unless a page may be a scan. Returns the words too if a required value is missing."""
+    from octavo.convert.engine import convert
+
+    mapping = mapping_from_text(mapping_text, file)
+    read = read_words(Path(task.input_path), password)
+    made: dict[str, JSON] = {"conversion": None, "words": None}
+    missing = True
+    if all(len(page.words) >= FEW_WORDS for page in read.pages):
+        conversion = convert([_sheet(page) for page in read.pages], mapping, read.attachments)
+        made["conversion"], missing = conversion_to_record(conversion), bool(conversion.missing)
+    if missing:
+        made["words"] = words_as_json(read)
+    task.output.write(json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
+
+
+def _sheet(page: WordPage) -> Sheet:
+    """The same as after a round trip through JSON."""
+    words = tuple(Word(text, Box(*(round(side, 2) for side in box))) for text, box in page.words)
+    return Sheet(page.number, page.width, page.height, words)

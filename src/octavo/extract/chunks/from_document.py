@@ -1,0 +1,115 @@
+"""The chunks of an extracted document: cut in the sandbox, because a long text takes seconds of CPU; checked here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, BinaryIO
+
+from octavo.core.errors import Defect
+from octavo.extract.chunks.boxes import PageBox
+from octavo.extract.chunks.chunking import Chunk, chunk
+from octavo.sandbox import Task, sandboxed
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from octavo.sandbox import Sandbox
+
+# For the warm parent of a sandbox, so that its children do not have to import it for every document.
+PRELOAD = ("octavo.extract.chunks.from_document",)
+
+Box = tuple[int, float, float, float, float]
+Row = tuple[int, int, int | None, int | None, tuple[str, ...], int, float | None, tuple[Box, ...]]
+
+
+async def chunk_in_sandbox(sandbox: Sandbox, document: bytes, markdown: str) -> list[Chunk]:
+    """`document` is an extracted document as JSON, and `markdown` its text."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
+        await asyncio.to_thread(_fill, given, document)
+        await sandbox.run(cut_document.call(), input_file=given, output_file=made)
+        return await asyncio.to_thread(lambda: read_chunks(made.read(), markdown))
+
+
+def _fill(file: BinaryIO, content: bytes) -> None:
+    file.write(content)
+    file.flush()
+
+
+def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
+    """Checks what came out: a child that a hostile file has taken over can write what it likes."""
+    # Imported late: the warm parent imports this module too, and each fork is faster the less it has loaded.
+    from pydantic import ValidationError
+
+    try:
+        rows = _row_type().validate_json(made)
+    except ValidationError:
+        rows = None
+    if rows is None or not all(map(_has_valid_places, rows)):
+        raise Defect("The sandbox returned an invalid list of chunks.")
+    before = 0
+    for start, end, *_ in rows:
+        if not before <= start < end <= len(markdown):
+            raise Defect("The sandbox returned chunks outside the text.")
+        before = end
+    return [
+        Chunk(
+            *(index, start, end, markdown[start:end], page_from, page_to, path, words, seconds),
+            boxes=tuple(PageBox(*box) for box in boxes),
+        )
+        for index, (start, end, page_from, page_to, path, words, seconds, boxes) in enumerate(rows)
+    ]
+
+
+@cache
+def _row_type() -> TypeAdapter[list[Row]]:
+    from pydantic import ConfigDict, TypeAdapter
+
+    return TypeAdapter(list[Row], config=ConfigDict(allow_inf_nan=False))
+
+
+def _has_valid_places(row: Row) -> bool:
+    *_, seconds, boxes = row
+    return (seconds is None or seconds >= 0) and all(page >= 1 for page, *_ in boxes)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    kind: str
+    start: int
+    end: int
+    text: str
+    level: int | None
+    page: int | None
+    box: tuple[float, float, float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    number: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    start: int
+    seconds: float
+
+
+@sandboxed
+def cut_document(task: Task) -> None:
+    """Writes the positions of the chunks, not their texts: the caller has the text."""
+    document = json.load(task.input)
+    blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
+    pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]
+    # Documents that were extracted by an earlier version have none.
+    moments = [Moment(*(moment[name] for name in Moment.__slots__)) for moment in document.get("moments", ())]
+    rows = [
+        [one.start, one.end, one.page_from, one.page_to, one.heading_path, one.word_count, one.seconds, one.boxes]
+        for one in chunk(document["markdown"], blocks, pages, moments)
+    ]
+    task.output.write(json.dumps(rows).encode())

@@ -1,0 +1,127 @@
+"""From a file to its text: one entry point for every kind of file, always parsed in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from octavo.core.errors import Empty
+from octavo.core.languages import ANY_LANGUAGE
+from octavo.extract.contract import Extracted, SourceType, from_json, to_json
+from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
+from octavo.extract.ocr.recognition import SECONDS, Recognition
+from octavo.extract.paged_file import OnProgress
+from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
+from octavo.extract.pdf.pdf_file import PdfInSandbox
+from octavo.extract.pictures.picture_file import PictureInSandbox
+from octavo.extract.registry import Hints
+from octavo.sandbox import Limits, Task, sandboxed
+
+if TYPE_CHECKING:
+    from octavo.sandbox import Sandbox
+
+# For the warm parent of a sandbox, so that its children do not have to import these for every file.
+PRELOAD = ("octavo.extract.file_reader", "octavo.extract.formats")
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """What it takes to read files of any kind. Text in pictures is recognised in the same sandbox, if in no other."""
+
+    sandbox: Sandbox
+    recognition: Recognition | None = None
+
+    async def read(
+        self,
+        path: Path,
+        *,
+        filename: str | None = None,
+        password: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Extracted:
+        """The text of the file at `path`; `filename` is its label where the path is none.
+
+        Raises what `Sandbox.run` raises: errors of `octavo.core.errors` for what cannot be read.
+        """
+        sandbox, limits = self.sandbox, self.sandbox.limits
+        label = path.name if filename is None else filename
+        match await asyncio.to_thread(_type_of, path, label):
+            case SourceType.PDF:
+                return await PdfInSandbox(sandbox, path, password, limits, self.recognition).extract(on_progress)
+            case SourceType.IMAGE:
+                return await PictureInSandbox(sandbox, path, None, limits, self.recognition).extract(on_progress)
+            case _:
+                return await extract_in_sandbox(sandbox, path, label, password=password, on_progress=on_progress)
+
+
+@asynccontextmanager
+async def open_reader(
+    limits: Limits | None = None, language: str = ANY_LANGUAGE, page_seconds: int = SECONDS
+) -> AsyncGenerator[FileReader]:
+    """For somebody who waits. `language` and `page_seconds` are about text in pictures, which has a sandbox of its own.
+
+    Both start with the first file that needs them.
+    """
+    from octavo.sandbox import Sandbox
+
+    async with (
+        aclosing(Sandbox(preload=(*PRELOAD, *PDF_PRELOAD), limits=limits, patience=0)) as sandbox,
+        aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits, patience=0)) as recognising,
+    ):
+        yield FileReader(sandbox, Recognition(recognising, language, page_seconds))
+
+
+def _type_of(path: Path, label: str) -> SourceType:
+    with path.open("rb") as file:
+        return detect(file.read(HEAD_BYTES), label)
+
+
+async def extract_in_sandbox(
+    sandbox: Sandbox,
+    path: Path,
+    filename: str,
+    content_type: str = "",
+    *,
+    source_type: SourceType | None = None,
+    url: str = "",
+    password: str | None = None,
+    limits: Limits | None = None,
+    on_progress: OnProgress | None = None,
+) -> Extracted:
+    """Read the file at `path` in one child. Raises what `Sandbox.run` raises, including `Empty` and `NotSupported`.
+
+    `source_type` is for content that does not show its type; `url` is where a web page came from; `password` opens
+    a password-protected file.
+    """
+    call = extract_file.call(
+        filename=filename,
+        content_type=content_type,
+        source_type=source_type,
+        url=url,
+        password=password or "",
+    )
+    with tempfile.TemporaryFile() as output:
+        await sandbox.run(call, input_file=path, output_file=output, limits=limits, on_progress=on_progress)
+        return await asyncio.to_thread(lambda: from_json(output.read()))
+
+
+@sandboxed
+def extract_file(
+    task: Task, *, filename: str, content_type: str, source_type: str | None, url: str, password: str
+) -> None:
+    """Writes the document to the output, because a book is larger than a value that the sandbox returns."""
+    from octavo.extract.formats import known_processors
+
+    head = task.input.read(HEAD_BYTES)
+    if not head:
+        raise Empty("The file has no bytes.")
+    known = SourceType(source_type) if source_type else detect(head, filename, content_type)
+    hints = Hints(known, filename, content_type, url, password)
+    extracted = known_processors()[known].extract(Path(task.input_path), hints)
+    task.output.write(to_json(extracted))

@@ -1,0 +1,79 @@
+"""Recognition as others ask for it: a page at a time, in the sandbox, and no more pages at once than memory bears."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from octavo.core.errors import BadInput, OctavoError
+from octavo.core.languages import ANY_LANGUAGE
+from octavo.extract.contract import SourceType
+from octavo.extract.pdf.pages import Batch, batch_to_json
+from octavo.sandbox import ENDED, Task, sandboxed
+
+if TYPE_CHECKING:
+    from octavo.sandbox import Sandbox
+
+# For a warm parent whose children recognise text and do nothing else: it has the models, which take a second to load.
+PRELOAD = (
+    "octavo.extract.ocr.warm",
+    "octavo.extract.ocr.recognition",
+    "octavo.extract.pdf.recognise",
+    "octavo.extract.pictures.sheets",
+)
+SECONDS = 120
+_PATIENCE = 4  # seconds that pass for each of computing, on a machine with more to do
+
+
+class Recognition:
+    """How text is recognised: where, in which language, how long a page may compute, and how many pages at once.
+
+    Pages that wait for their turn get it in the order in which they came.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, language: str = ANY_LANGUAGE, seconds: int = SECONDS, at_once: int = 1
+    ) -> None:
+        self.at_once = at_once
+        self._sandbox = sandbox
+        self._language = language
+        self._limits = replace(sandbox.limits, cpu_seconds=seconds, wall_seconds=float(_PATIENCE * seconds))
+        self._turns = asyncio.Semaphore(at_once)
+
+    async def page(self, source_type: SourceType, path: Path, number: int, password: str | None = None) -> bytes:
+        """The page as a batch; nothing if it cannot be recognised, whatever the reason."""
+        call = recognise_page_of_file.call(
+            source_type=source_type, number=number, language=self._language, password=password
+        )
+        with tempfile.TemporaryFile() as output:
+            try:
+                async with self._turns:
+                    await self._sandbox.run(call, input_file=path, output_file=output, limits=self._limits)
+            except (BadInput, *ENDED) as error:
+                _log_failure(number, error)
+                return b""
+            return output.read()
+
+
+def _log_failure(page: int, error: OctavoError) -> None:
+    # Imported late: the warm parent imports this module too, and each fork is faster the less it has loaded.
+    import structlog
+
+    structlog.get_logger().warning("page not recognised", page=page, code=error.code, reason=error.title)
+
+
+@sandboxed
+def recognise_page_of_file(task: Task, *, source_type: str, number: int, language: str, password: str | None) -> None:
+    """One page per child, so that its memory is freed and a page that goes wrong does not affect the others."""
+    from octavo.extract.pdf.recognise import read_drawn
+    from octavo.extract.pictures.sheets import read_sheet
+
+    path = Path(task.input_path)
+    if source_type == SourceType.IMAGE:
+        page = read_sheet(path, number, language)
+    else:
+        page = read_drawn(path, number, password, language)
+    task.output.write(batch_to_json(Batch((page,))) + b"\n")

@@ -1,0 +1,196 @@
+"""Every word of a page with its place, as PDFium knows it letter by letter: what fields of a form are read from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from octavo.core.errors import Defect
+from octavo.core.json import JSON
+from octavo.extract.contract import Box
+from octavo.extract.pdf.letters import clean_letters
+from octavo.extract.pdf.pages import PageBlock, batch_from_json
+from octavo.sandbox import Task, sandboxed
+
+if TYPE_CHECKING:
+    from octavo.extract.pdf.pdf_file import PdfInSandbox
+
+# For the warm parent of a sandbox, so that its children do not have to import these for every file.
+PRELOAD = ("octavo.extract.pdf.placed_words", "octavo.extract.pdf.document")
+
+MOST_PAGES = 50  # of a form; what is longer is read as far as this
+MOST_ATTACHMENT_BYTES = 4 * 1024 * 1024
+FEW_WORDS = 5  # a page with fewer may only show its text
+_MOST_RECOGNISED = 10  # pages of one file; whoever scans more has no form
+_GAP = 0.25  # of a letter's height, which letters of one word are never apart
+_OFF_LINE = 0.6
+_WORD = re.compile(r"\S+")
+
+
+Letter = tuple[str, Box]
+
+
+class PlacedWord(NamedTuple):
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class WordPage:
+    number: int
+    width: float
+    height: float
+    words: tuple[PlacedWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WordPages:
+    """`attachments` are the XML files inside the PDF, by name."""
+
+    page_count: int
+    pages: tuple[WordPage, ...]
+    attachments: tuple[tuple[str, bytes], ...]
+
+
+def join_letters(letters: Iterator[Letter | None]) -> Iterator[PlacedWord]:
+    """None, a space and a gap end a word."""
+    word: list[Letter] = []
+    for letter in letters:
+        if word and (letter is None or _is_apart(word[-1][1], letter[1])):
+            yield _word(word)
+            word = []
+        if letter is not None:
+            word.append(letter)
+    if word:
+        yield _word(word)
+
+
+def _is_apart(before: Box, after: Box) -> bool:
+    height = max(before.bottom - before.top, after.bottom - after.top, 1.0)
+    across, down = after.left - before.right, abs(after.bottom - before.bottom)
+    return across > _GAP * height or across < -height or down > _OFF_LINE * height
+
+
+def _word(letters: list[Letter]) -> PlacedWord:
+    lefts, tops, rights, bottoms = zip(*(box for _, box in letters), strict=True)
+    text = clean_letters("".join(text for text, _ in letters))
+    return PlacedWord(text, Box(min(lefts), min(tops), max(rights), max(bottoms)))
+
+
+def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
+    """Words of blocks of which only the whole has a place: their lines share its height, their letters its width."""
+    for block in blocks:
+        if block.box is None:
+            continue
+        lines = [line for line in block.text.split("\n") if line.strip()]
+        height = (block.box.bottom - block.box.top) / max(len(lines), 1)
+        widest = max(map(len, lines), default=1)
+        wide = (block.box.right - block.box.left) / widest
+        for row, line in enumerate(lines):
+            top = block.box.top + row * height
+            for word in _WORD.finditer(line):
+                left, right = (block.box.left + index * wide for index in word.span())
+                yield PlacedWord(word[0], Box(left, top, right, top + height))
+
+
+def words_as_json(read: WordPages) -> dict[str, JSON]:
+    """All of it as conversion reads it; attachments as base64, because JSON has no bytes."""
+    attachments: list[JSON] = [[name, b64encode(body).decode()] for name, body in read.attachments]
+    return {"page_count": read.page_count, "pages": pages_as_json(read), "attachments": attachments}
+
+
+def pages_as_json(read: WordPages) -> list[JSON]:
+    return [page_as_json(page) for page in read.pages]
+
+
+def page_as_json(page: WordPage) -> JSON:
+    """As conversion reads it: each word with its four sides behind it."""
+    words: list[JSON] = [[word.text, *(round(side, 2) for side in word.box)] for word in page.words]
+    return {"number": page.number, "width": page.width, "height": page.height, "words": words}
+
+
+class Words(NamedTuple):
+    """`document` is what conversion reads: pages with words, and attachments."""
+
+    document: bytes
+    page_count: int
+
+
+async def read_words_in_sandbox(pdf: PdfInSandbox) -> Words:
+    """Raises what `Sandbox.run` raises: `Encrypted`, `Empty`, `BadInput` among it."""
+    made = await pdf.run(read_words_of_file.call(password=pdf.password), MOST_PAGES)
+    return await recognise_words(pdf, await asyncio.to_thread(_parsed, made.output))
+
+
+async def recognise_words(pdf: PdfInSandbox, read: JSON) -> Words:
+    """What a child read, with the words of pages that only show them."""
+    document = _checked(read)
+    pages: list[JSON] = []
+    seen = 0
+    for page in document["pages"]:
+        few = len(page["words"]) < FEW_WORDS and seen < _MOST_RECOGNISED
+        seen += few
+        pages.append(await _recognised(pdf, page) if few else page)
+    whole: dict[str, JSON] = {"pages": pages, "attachments": document["attachments"]}
+    return Words(json.dumps(whole, ensure_ascii=False).encode(), int(document["page_count"]))
+
+
+def _parsed(output: bytes) -> JSON:
+    try:
+        return json.loads(output)
+    except (ValueError, RecursionError):
+        raise _unusable() from None
+
+
+def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Only as far as it is used here; conversion reads the rest in its own sandbox."""
+    try:
+        if all(isinstance(page["words"], list) for page in document["pages"]):
+            return {"page_count": int(document["page_count"]), **document}
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise _unusable()
+
+
+def _unusable() -> Defect:
+    return Defect("What was read of a PDF cannot be used.")
+
+
+async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:
+    """A blank page costs little: it is seen to be blank before anything is recognised."""
+    batch = await pdf.recognise(int(page["number"]))
+    if not batch:
+        return page
+    found = batch_from_json(batch).pages[0]
+    width, height = found.width or page["width"], found.height or page["height"]
+    words = tuple(words_of_blocks(found.blocks))
+    return page_as_json(WordPage(found.number, width, height, words)) if words else page
+
+
+@sandboxed
+def read_words_of_file(task: Task, *, password: str | None) -> None:
+    document = words_as_json(read_words(Path(task.input_path), password))
+    task.output.write(json.dumps(document, ensure_ascii=False, allow_nan=False).encode())
+
+
+def read_words(path: Path, password: str | None = None) -> WordPages:
+    """A page that cannot be read has no words."""
+    from octavo.extract.pdf.document import PageError, open_document
+
+    with open_document(path, password) as document:
+        numbers = range(1, min(document.page_count, MOST_PAGES) + 1)
+        pages: list[WordPage] = []
+        for number in numbers:
+            try:
+                with document.page(number) as page:
+                    pages.append(WordPage(number, *page.size, tuple(join_letters(page.letters()))))
+            except PageError:
+                pages.append(WordPage(number, 0.0, 0.0, ()))
+        attachments = tuple(document.attachments(".xml", MOST_ATTACHMENT_BYTES))
+        return WordPages(document.page_count, tuple(pages), attachments)

@@ -1,0 +1,82 @@
+"""Functions that run in the sandbox, and what they can reach there."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO, Concatenate, Generic, ParamSpec
+
+from octavo.core.json import JSON
+from octavo.sandbox import protocol
+
+P = ParamSpec("P")
+_PROGRESS_SECONDS = 0.1
+
+
+@dataclass(slots=True)
+class Task:
+    """Everything a function in the sandbox can reach: one file to read, one to write, and the progress channel.
+
+    `input` is seekable, and `input_path` opens the same file again, for libraries that need a path. Without an
+    input file both are empty; without an output file, writing to `output` fails.
+    """
+
+    input: BinaryIO
+    output: BinaryIO
+    channel: int = field(repr=False)
+    _progress_due: float = field(default=0.0, init=False, repr=False)
+
+    @property
+    def input_path(self) -> str:
+        """A path to the input that works inside this process only."""
+        return f"/dev/fd/{self.input.fileno()}"
+
+    def progress(self, done: int, total: int | None = None, unit: str = "") -> None:
+        """Report progress to the worker. Never blocks, so call it as often as you like."""
+        now = time.monotonic()
+        if now < self._progress_due and done != total:
+            return
+        self._progress_due = now + _PROGRESS_SECONDS
+        line = protocol.frame(protocol.PROGRESS, [done, total, unit])
+        # A pipe that polls as writable accepts a whole memory page, far more than one line.
+        if len(line) <= protocol.MAX_PROGRESS_BYTES and select.select([], [self.channel], [], 0)[1]:
+            os.write(self.channel, line)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A sandboxed function ("package.module:name") with its arguments, for `Sandbox.run`."""
+
+    function: str
+    # They may contain a password.
+    arguments: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
+
+
+class SandboxedFunction(Generic[P]):
+    """A function that children of the sandbox are allowed to run. Called directly, it runs in this process."""
+
+    def __init__(self, function: Callable[Concatenate[Task, P], JSON]) -> None:
+        self._function = function
+        self._name = f"{function.__module__}:{function.__qualname__}"
+        self.__doc__ = function.__doc__
+
+    def __call__(self, task: Task, *args: P.args, **kwargs: P.kwargs) -> JSON:
+        return self._function(task, *args, **kwargs)
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call:
+        """What to pass to `Sandbox.run`; takes the function's arguments by name, without the task."""
+        if args:
+            raise TypeError(f"{self._name} takes its arguments by name")
+        return Call(self._name, kwargs)  # pyright: ignore[reportArgumentType] - JSON, or `write_request` refuses it
+
+
+def sandboxed(function: Callable[Concatenate[Task, P], JSON]) -> SandboxedFunction[P]:
+    """Mark a function as one to run in the sandbox: `await sandbox.run(function.call(argument=1), input_file=path)`.
+
+    Arguments travel as JSON, so declare them as str, int, float, bool, None or lists of them, after a `*`. The
+    worker imports the module too: import libraries that parse files inside the function.
+    """
+    return SandboxedFunction(function)
