@@ -35,7 +35,7 @@ ERRORS = (
     "octavo.intake.links.errors",
     "octavo.convert.errors",
     "octavo.analyse.errors",
-    "octavo.search.errors",
+    "octavo.search.query",
     "octavo.deliver.errors",
     "octavo.deliver.notifications",
     "octavo.jobs.events",

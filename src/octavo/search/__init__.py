@@ -1,27 +1,35 @@
-"""Finds what is written in an owner's documents: by words, by meaning, or both."""
+"""Searches an owner's documents by words, by meaning, or both; and answers questions from them."""
 
-from octavo.search.asking import Asked, read_query
-from octavo.search.contract import DEFAULT_LIMIT, MOST_LIMIT, Degraded, Embeds, Filters, Found, Hit, Mode, Scores
-from octavo.search.errors import NothingAsked, QueryTooLong
-from octavo.search.paging import find_page
-from octavo.search.steps import embed_query, find, search
+from octavo.search.chunk_search import embed_query, find, find_page, search
+from octavo.search.hits import (
+    DEFAULT_LIMIT,
+    MOST_LIMIT,
+    Degraded,
+    Filters,
+    Mode,
+    QueryEmbedder,
+    Scores,
+    SearchHit,
+    SearchPage,
+)
+from octavo.search.query import NothingAsked, QueryTooLong, SearchQuery, parse_query
 
 __all__ = [
     "DEFAULT_LIMIT",
     "MOST_LIMIT",
-    "Asked",
     "Degraded",
-    "Embeds",
     "Filters",
-    "Found",
-    "Hit",
     "Mode",
     "NothingAsked",
+    "QueryEmbedder",
     "QueryTooLong",
     "Scores",
+    "SearchHit",
+    "SearchPage",
+    "SearchQuery",
     "embed_query",
     "find",
     "find_page",
-    "read_query",
+    "parse_query",
     "search",
 ]

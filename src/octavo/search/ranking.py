@@ -1,4 +1,4 @@
-"""How passages are ranked: BM25 by words, and one order out of several. Pure; the counting is done by the database."""
+"""Ranking of chunks: BM25 by words, and fusion of several rankings. Pure; the database does the counting."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from math import log
 from typing import NamedTuple, TypeVar
 
-# So many passages are looked at for a language at most; the rest of them only mention a common word.
+# Candidate chunks per language; the remaining ones only mention a common word.
 MOST_CANDIDATES = 1500
-# An owner with so few has all of them weighed, without asking an index that knows everybody's.
+# Up to this many chunks of an owner are all scored, without the index, which covers all owners.
 FEW = 1500
-# What a word is worth to a passage that uses it three times or more, of what it is worth once.
+# Weight of a word that a chunk uses three times or more, relative to a single use.
 OFTEN = 1.8
 MOST_TERMS = 24
-# Reciprocal rank fusion. Other values hardly change what is found in the Cranfield collection (decision 19).
+# Reciprocal rank fusion. Other values hardly change the results on the Cranfield collection (decision 19).
 FUSION_RANK = 10
 TEXT_WEIGHT, VECTOR_WEIGHT, TITLE_WEIGHT = 1.0, 1.0, 0.5
 
@@ -24,23 +24,23 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word as one language reads it: how to find it, and in how many of the owner's passages it is.
+    """A word as a search term of one language, and the number of the owner's chunks that contain it.
 
-    `often` finds the passages that use it three times or more, which are `often_in`; counted for common words only.
+    `often` matches the chunks that use it three times or more; `often_in` counts them, for common words only.
     """
 
     config: str
     query: str
     often: str
-    passages: int
+    chunks: int
     average: float
     found_in: int
     often_in: int
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """A term and what it is worth; `average` is the length of a passage of its language."""
+class WeightedTerm:
+    """A term and its weight; `average` is the average length of a chunk in its language."""
 
     config: str
     query: str
@@ -48,93 +48,93 @@ class Weighed:
     average: float
 
 
-class LookedFor(NamedTuple):
-    """What is looked for in the index, and how much it promises of a passage."""
+class IndexLookup(NamedTuple):
+    """A query to the index, and the score that a match promises."""
 
     query: str
     worth: float
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """`looked_for` finds every passage worth weighing; it is empty where no passage has a word.
+class RankingPlan:
+    """`lookups` find every chunk worth scoring; there are none if no chunk contains a word.
 
-    Terms that no passage has are among them: a title may.
+    `terms` include words that are in no chunk, because a title may contain them.
     """
 
-    looked_for: tuple[LookedFor, ...]
-    terms: tuple[Weighed, ...]
+    lookups: tuple[IndexLookup, ...]
+    terms: tuple[WeightedTerm, ...]
     few: bool = False
 
 
-def plan(terms: Sequence[Term]) -> Plan:
-    """What to weigh."""
+def plan_ranking(terms: Sequence[Term]) -> RankingPlan:
+    """The terms to score, and the index lookups that find the candidates."""
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
         languages[term.config][term] += 1
-    weighed: list[Weighed] = []
-    looked_for: dict[LookedFor, None] = {}
+    weighted: list[WeightedTerm] = []
+    lookups: dict[IndexLookup, None] = {}
     for counted in languages.values():
         rarest = sorted(counted, key=lambda term: (term.found_in, term.query))[:MOST_TERMS]
         weights = {term: counted[term] * rarity(term) for term in rarest}
-        looked_for |= dict.fromkeys(choose({term: weight for term, weight in weights.items() if term.found_in}))
-        weighed += [Weighed(term.config, term.query, weights[term], term.average) for term in rarest]
-    return Plan(tuple(looked_for), tuple(weighed), has_few(terms))
+        lookups |= dict.fromkeys(choose_lookups({term: weight for term, weight in weights.items() if term.found_in}))
+        weighted += [WeightedTerm(term.config, term.query, weights[term], term.average) for term in rarest]
+    return RankingPlan(tuple(lookups), tuple(weighted), has_few(terms))
 
 
 def has_few(terms: Iterable[Term]) -> bool:
-    """If the owner whose terms these are has few passages, in all languages together."""
-    return sum({term.config: term.passages for term in terms}.values()) <= FEW
+    """Whether the owner of these terms has few chunks, in all languages together."""
+    return sum({term.config: term.chunks for term in terms}.values()) <= FEW
 
 
 def rarity(term: Term) -> float:
-    """The weight of a word in BM25: rare ones tell more."""
-    return log(1 + (term.passages - term.found_in + 0.5) / (term.found_in + 0.5))
+    """The inverse document frequency of BM25: rare words weigh more."""
+    return log(1 + (term.chunks - term.found_in + 0.5) / (term.found_in + 0.5))
 
 
-def choose(weights: Mapping[Term, float]) -> list[LookedFor]:
-    """All passages with a rare word; of those with a common one, who uses it often, and who has all the words.
+def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
+    """Find all chunks with a rare word; for a common word, those that use it often or contain all the words.
 
-    Rare words come first in `weights`.
+    `weights` must list rare words first.
     """
-    room = MOST_CANDIDATES
-    chosen: list[LookedFor] = []
+    left = MOST_CANDIDATES
+    chosen: list[IndexLookup] = []
     common: list[Term] = []
     for term, weight in weights.items():
-        if term.found_in <= room:
-            chosen += [LookedFor(term.query, weight), LookedFor(term.often, (OFTEN - 1) * weight)]
-            room -= term.found_in
+        if term.found_in <= left:
+            chosen += [IndexLookup(term.query, weight), IndexLookup(term.often, (OFTEN - 1) * weight)]
+            left -= term.found_in
         else:
             common.append(term)
     if common and len(weights) > 1:
         everything = " & ".join(term.query for term in weights)
-        chosen.append(LookedFor(everything, sum(weights[term] for term in common)))
-    # The rarest of the common words decides the most, and is taken even where it is used often by many, or by nobody.
+        chosen.append(IndexLookup(everything, sum(weights[term] for term in common)))
+    # The rarest common word matters most, so it is looked up even if many chunks, or none, use it often.
     for place, term in enumerate(common):
-        if term.often_in and (place == 0 or term.often_in <= room):
-            chosen.append(LookedFor(term.often, OFTEN * weights[term]))
-            room -= term.often_in
+        if term.often_in and (place == 0 or term.often_in <= left):
+            chosen.append(IndexLookup(term.often, OFTEN * weights[term]))
+            left -= term.often_in
         elif place == 0:
-            chosen.append(LookedFor(term.query, weights[term]))
+            chosen.append(IndexLookup(term.query, weights[term]))
     return chosen
 
 
 def fuse(rankings: Iterable[tuple[float, Sequence[Key]]]) -> dict[Key, float]:
-    """One order out of several, each with its weight: who stands high in one or well in many comes first.
+    """Merge weighted rankings into one: first come keys that rank high in one ranking or well in several.
 
-    Scores are between 0 and 1; 1 is first everywhere.
+    Scores are between 0 and 1; 1 means first in every ranking.
     """
-    given = [(weight, ranking) for weight, ranking in rankings if ranking]
-    total = sum(weight for weight, _ in given)
+    used = [(weight, ranking) for weight, ranking in rankings if ranking]
+    total = sum(weight for weight, _ in used)
     scores: dict[Key, float] = defaultdict(float)
-    for weight, ranking in given:
+    for weight, ranking in used:
         for place, key in enumerate(ranking):
             scores[key] += weight / total * (FUSION_RANK + 1) / (FUSION_RANK + 1 + place)
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
 def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one: int | None, limit: int) -> list[Key]:
-    """The first of them, with no more than so many of one group."""
+    """The first `limit` keys, with at most `most_of_one` of each group."""
     taken: Counter[Hashable] = Counter()
     chosen: list[Key] = []
     for key in ordered:

@@ -1,4 +1,4 @@
-"""The lines of a passage that answer a query, as plain text with the places of its words."""
+"""Cuts the part of a chunk that matches a query, as plain text with the positions of the matched words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Stand before and after a found word in what comes from the database; no text of ours has them.
+# The database puts these around matched words; texts never contain them.
 BEGIN, END = "\x02", "\x03"
 LENGTH = 280
-# How much may stand before the first found word.
+# Most characters before the first matched word.
 LEAD = 60
 _FOUND = re.compile(f"{BEGIN}([^{END}]*){END}")
-# Marks of Markdown that are noise in one line of text: links and pictures become their words.
+# Markdown syntax that is noise in one line of text; links and pictures become their text.
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
 _NOISE = re.compile(r"^[ \t]*(?:#{1,6}|>|[-*+]|\|?[ \t:|-]{3,}\|?$)[ \t]*|[*`|]+|(?<!\w)_+|_+(?!\w)", re.MULTILINE)
-# A heading reads on into its text; one that ends a sentence does so by itself.
+# A heading gets a colon before its text, unless it ends with punctuation.
 _HEADING = re.compile(rf"^[ \t]*#{{1,6}}[ \t]+(.*?[^\s.:!?#{END}]{END}?)[ \t]*#*[ \t]*$(?=\s*\S)", re.MULTILINE)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SPACE = re.compile(r"\s+")
@@ -24,7 +24,7 @@ _OPENS = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`marks` are where found words begin and end. `at` is the place of the first one in the passage itself."""
+    """`marks` are the start and end of matched words. `at` is the position of the first one in the chunk."""
 
     text: str
     marks: list[tuple[int, int]]
@@ -32,7 +32,7 @@ class Snippet:
 
 
 def cut_snippet(marked: str, length: int = LENGTH) -> Snippet:
-    """Where most of the found words stand together, from the beginning of a sentence if one is near."""
+    """The part with the most matched words, from the start of a sentence if one is near."""
     text, marks = read_marks(_tidy(marked))
     if len(text) <= length:
         return Snippet(text, marks, _place(marked, 0 if not marks else _first_found(marked, 0)))
@@ -47,7 +47,7 @@ def cut_snippet(marked: str, length: int = LENGTH) -> Snippet:
 
 
 def read_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text without its marks, and where they were."""
+    """The text without its marks, and their positions."""
     parts: list[str] = []
     marks: list[tuple[int, int]] = []
     length = end = 0
@@ -72,7 +72,7 @@ def _bare(text: str) -> str:
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
-    """The found word from which on the most different ones follow within the length; the first among equals."""
+    """The index of the matched word that is followed by the most different ones within `length`; the first if tied."""
     words = [text[start:end].lower() for start, end in marks]
     best, most, last = 0, -1.0, 0
     inside: dict[str, int] = {}
@@ -93,7 +93,7 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """Of the sentence, where it begins near enough; else of a word."""
+    """The start of the sentence if it is near enough, else of a word."""
     if found <= LEAD:
         return 0
     opens = [match.end() for match in _OPENS.finditer(text, found - LEAD, found)]
@@ -111,7 +111,7 @@ def _end(text: str, start: int, length: int) -> int:
 
 
 def _first_found(marked: str, number: int) -> int:
-    """Where in the marked passage a found word begins."""
+    """The start of a matched word in the marked text."""
     for place, match in enumerate(found for found in _FOUND.finditer(marked) if found[1]):
         if place == number:
             return match.start()
@@ -119,5 +119,5 @@ def _first_found(marked: str, number: int) -> int:
 
 
 def _place(marked: str, at: int) -> int:
-    """The same place in the passage itself."""
+    """The same position in the text without marks."""
     return at - sum(marked.count(mark, 0, at) for mark in (BEGIN, END))

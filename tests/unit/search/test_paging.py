@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 import pytest
 
 from octavo.core.errors import BadInput
-from octavo.search.paging import MOST_SHOWN, make_shown, read_shown
+from octavo.search.chunk_search import MOST_SHOWN, make_shown, read_shown
 
 
 def test_a_cursor_is_read_as_it_was_made() -> None:

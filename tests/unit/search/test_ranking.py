@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.core.ids import new_id
-from octavo.search.counting import Count, Remembered
-from octavo.search.ranking import MOST_CANDIDATES, MOST_TERMS, Term, fuse, plan, spread
+from octavo.search.ranking import MOST_CANDIDATES, MOST_TERMS, Term, fuse, plan_ranking, spread
+from octavo.search.term_counts import TermCount, TermCountCache
 
 
 def term(word: str, found_in: int, often_in: int = 0, config: str = "english") -> Term:
@@ -18,33 +18,33 @@ counts = st.integers(0, 100_000).flatmap(lambda found: st.tuples(st.just(found),
 
 
 def test_rare_words_bring_all_their_passages_and_common_ones_those_that_speak_of_them() -> None:
-    planned = plan([term("flow", 40_000, 900), term("sphagnum", 12)])
-    looked_for = [one.query for one in planned.looked_for]
-    assert looked_for == ["'sphagnum'", "'3 sphagnum'", "'sphagnum' & 'flow'", "'3 flow'"]
+    planned = plan_ranking([term("flow", 40_000, 900), term("sphagnum", 12)])
+    lookups = [one.query for one in planned.lookups]
+    assert lookups == ["'sphagnum'", "'3 sphagnum'", "'sphagnum' & 'flow'", "'3 flow'"]
     weights = {one.query: one.weight for one in planned.terms}
     assert weights["'sphagnum'"] > 8 * weights["'flow'"]
 
 
 def test_a_word_that_is_nowhere_counts_for_titles_only() -> None:
-    planned = plan([term("almanac", 0)])
-    assert planned.looked_for == ()
+    planned = plan_ranking([term("almanac", 0)])
+    assert planned.lookups == ()
     assert [one.query for one in planned.terms] == ["'almanac'"]
 
 
 def test_a_common_word_that_nobody_uses_often_is_looked_for_as_it_is() -> None:
-    assert [one.query for one in plan([term("flow", 40_000)]).looked_for] == ["'flow'"]
+    assert [one.query for one in plan_ranking([term("flow", 40_000)]).lookups] == ["'flow'"]
 
 
 @given(st.lists(counts, min_size=1, max_size=60))
 def test_what_is_weighed_stays_few(given_counts: list[tuple[int, int]]) -> None:
     terms = [term(f"w{number}", found, often) for number, (found, often) in enumerate(given_counts)]
-    planned = plan(terms)
+    planned = plan_ranking(terms)
     assert len(planned.terms) <= MOST_TERMS
     known = {one.query: one.found_in for one in terms}
-    taken = [known[one.query] for one in planned.looked_for if one.query in known]
+    taken = [known[one.query] for one in planned.lookups if one.query in known]
     assert sum(sorted(taken)[:-1]) <= MOST_CANDIDATES
     assert all(one.weight > 0 for one in planned.terms)
-    assert all(one.worth > 0 for one in planned.looked_for)
+    assert all(one.worth > 0 for one in planned.lookups)
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 2), st.lists(st.integers(0, 30), unique=True, max_size=20)), max_size=4))
@@ -66,11 +66,11 @@ def test_no_more_of_one_document_than_allowed() -> None:
 
 
 def test_counts_are_remembered_until_the_texts_have_changed() -> None:
-    remembered, word = Remembered(most=1), (new_id(), "english", "'flow'")
-    remembered.keep(word, Count(10_000, 4000, 30))
-    assert remembered.find(word, 10_100) == Count(10_000, 4000, 30)
+    remembered, word = TermCountCache(most=1), (new_id(), "english", "'flow'")
+    remembered.keep(word, TermCount(10_000, 4000, 30))
+    assert remembered.find(word, 10_100) == TermCount(10_000, 4000, 30)
     assert remembered.find(word, 20_000) is None
-    remembered.keep((word[0], "english", "'bog'"), Count(10_000, 3, 0))
+    remembered.keep((word[0], "english", "'bog'"), TermCount(10_000, 3, 0))
     assert remembered.find(word, 10_000), "what is rare is not kept"
-    remembered.keep((word[0], "english", "'wing'"), Count(10_000, 5000, 0))
+    remembered.keep((word[0], "english", "'wing'"), TermCount(10_000, 5000, 0))
     assert remembered.find(word, 10_000) is None, "the oldest makes room"

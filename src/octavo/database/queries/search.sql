@@ -1,30 +1,29 @@
 -- name: settle()!
--- How statements are planned for the rest of the transaction. To look at the words of a passage costs more than the planner
--- thinks, because they lie in TOAST: it would rather read all passages than ask the index. A second process takes longer to
--- start than it helps; and an owner's passages may be few among the neighbours that an index finds first, so that it has to
--- go on until there are enough.
+-- Planner settings for the rest of the transaction. Reading the words of a chunk costs more than the planner assumes,
+-- because they are in TOAST: without this it scans all chunks instead of the index. Starting a parallel worker takes longer
+-- than it saves. The nearest neighbours of an index may include few of the owner's chunks, so the scan is iterative.
 SELECT set_config('cpu_operator_cost', '0.1', true), set_config('enable_seqscan', 'off', true),
        set_config('max_parallel_workers_per_gather', '0', true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
        set_config('hnsw.ef_search', '100', true);
 
 -- name: terms(owner, words)
--- Each word as every language of the owner reads it, and how many passages of that language there are and how long. A
--- single character of a script without spaces stands for what begins with it.
+-- Each word as a term of every language of the owner, with the number and average length of the chunks in that language.
+-- A single character of a script without spaces matches every word that starts with it.
 WITH languages AS MATERIALIZED (
-    SELECT search_config(d.language) AS config, sum(p.passages) AS passages, greatest(sum(p.words) / sum(p.passages), 1) AS average
+    SELECT search_config(d.language) AS config, sum(p.passages) AS chunks, greatest(sum(p.words) / sum(p.passages), 1) AS average
     FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
     WHERE d.owner_id = :owner AND d.deleted_at IS NULL
     GROUP BY 1
 )
 SELECT l.config::text, lexeme_query(t.lexeme)::text || CASE WHEN t.lexeme ~ '^[\u0E00-\u9FFF]$' THEN ':*' ELSE '' END AS query,
-       lexeme_query('3 ' || t.lexeme)::text AS often, l.passages::integer, l.average::double precision
+       lexeme_query('3 ' || t.lexeme)::text AS often, l.chunks::integer, l.average::double precision
 FROM languages l CROSS JOIN unnest(:words::text[]) WITH ORDINALITY AS w (word, place)
 CROSS JOIN LATERAL unnest(to_tsvector(l.config, search_text(w.word))) AS t
 WHERE NOT (length(w.word) > 1 AND t.lexeme ~ '^[\u0E00-\u9FFF]$')
 ORDER BY w.place;
 
 -- name: counts_of_few(owner, queries)
--- In how many passages of each language something is, of an owner who has few: all of them are looked at, once.
+-- Number of chunks per language that match each query, for an owner with few chunks: all are read, once.
 SELECT p.config::text, q.query::text, count(*)::integer AS found_in, 0 AS often_in
 FROM (SELECT search_config(d.language) AS config, (ARRAY[c.words])[1] AS words
       FROM documents d JOIN chunk_words c ON c.document_id = d.id AND c.revision = d.revision
@@ -33,31 +32,31 @@ JOIN (SELECT unnest(:queries::text[])::tsquery AS query) AS q ON p.words @@ q.qu
 GROUP BY 1, 2;
 
 -- name: counts(owner, queries, often, common)
--- The same by the index, looked up first and only then whose it is; where something is in many, also how many use it often.
+-- The same by index: first the matches, then their owner. For common words also the number of chunks that use them often.
 WITH live AS MATERIALIZED (
     SELECT id, revision, language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL
 ), asked AS MATERIALIZED (
     SELECT place, query::tsquery, often::tsquery
     FROM unnest(:queries::text[], :often::text[]) WITH ORDINALITY AS a (query, often, place)
 ), counted AS MATERIALIZED (
-    SELECT a.place, d.language, count(*) AS passages FROM asked a
+    SELECT a.place, d.language, count(*) AS chunks FROM asked a
     CROSS JOIN LATERAL (SELECT document_id, revision FROM chunk_words WHERE words @@ a.query OFFSET 0) AS c
     JOIN live d ON d.id = c.document_id AND d.revision = c.revision GROUP BY 1, 2
 ), used_often AS MATERIALIZED (
-    SELECT a.place, d.language, count(*) AS passages
-    FROM (SELECT place, often FROM asked WHERE place IN (SELECT place FROM counted WHERE passages > :common) OFFSET 0) AS a
+    SELECT a.place, d.language, count(*) AS chunks
+    FROM (SELECT place, often FROM asked WHERE place IN (SELECT place FROM counted WHERE chunks > :common) OFFSET 0) AS a
     CROSS JOIN LATERAL (SELECT document_id, revision FROM chunk_words WHERE words @@ a.often OFFSET 0) AS c
     JOIN live d ON d.id = c.document_id AND d.revision = c.revision GROUP BY 1, 2
 )
-SELECT search_config(c.language)::text AS config, a.query::text, sum(c.passages)::integer AS found_in,
-       coalesce(sum(o.passages), 0)::integer AS often_in
+SELECT search_config(c.language)::text AS config, a.query::text, sum(c.chunks)::integer AS found_in,
+       coalesce(sum(o.chunks), 0)::integer AS often_in
 FROM counted c JOIN asked a USING (place)
 LEFT JOIN used_often o ON o.place = c.place AND o.language IS NOT DISTINCT FROM c.language
 GROUP BY 1, a.place, a.query;
 
 -- name: phrases(owner, phrases)
--- Phrases as every language of the owner reads them; one that says nothing in a language is missing there. The last
--- character of what is written without spaces is in a pair already.
+-- Phrases as queries in every language of the owner, without those that have no words in a language. In a script without
+-- spaces the last character is already part of a pair.
 SELECT place, query::text FROM (
     SELECT DISTINCT search_config(d.language) AS config FROM documents d
     WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.revision > 0) AS languages
@@ -66,9 +65,9 @@ CROSS JOIN LATERAL phraseto_tsquery(
     config, regexp_replace(search_text(phrase), '([\u0E00-\u9FFF]{2}) [\u0E00-\u9FFF](?=\s|$)', '\1', 'g')) AS query
 WHERE numnode(query) > 0;
 
--- name: by_words(owner, chosen, few, looked_for, worth, required, excluded, configs, queries, weights, averages, room, weighed, most)
--- BM25 (k1 = 1.5, b = 0.75) of the passages that promise most. What is promised is told by the index and the length alone;
--- only then are words taken out of TOAST, by an array once for all that looks at them. Of an owner who has few, all are weighed.
+-- name: by_words(owner, chosen, few, lookups, worth, required, excluded, configs, queries, weights, averages, most_matches, most_scored, most)
+-- BM25 (k1 = 1.5, b = 0.75) of the most promising chunks. The index and the length alone decide which those are; only then
+-- are their words read from TOAST, once, by wrapping them in an array. For an owner with few chunks all are scored.
 WITH wanted AS MATERIALIZED (
     SELECT config::regconfig, query::tsquery, weight, average
     FROM unnest(:configs::text[], :queries::text[], :weights::double precision[], :averages::double precision[])
@@ -77,7 +76,7 @@ WITH wanted AS MATERIALIZED (
     SELECT id, revision, config FROM searched_documents(:owner, :chosen)
 ), matching AS MATERIALIZED (
     SELECT c.chunk_id, c.config, c.length, sum(l.worth) AS worth
-    FROM unnest(:looked_for::text[], :worth::double precision[]) AS l (query, worth)
+    FROM unnest(:lookups::text[], :worth::double precision[]) AS l (query, worth)
     CROSS JOIN LATERAL (
         SELECT m.chunk_id, d.config, m.length
         FROM (SELECT chunk_id, document_id, revision, length FROM chunk_words
@@ -85,11 +84,11 @@ WITH wanted AS MATERIALIZED (
                 AND (:required::tsquery IS NULL OR words @@ :required)
                 AND (:excluded::tsquery IS NULL OR NOT words @@ :excluded) OFFSET 0) AS m
         JOIN live d ON d.id = m.document_id AND d.revision = m.revision
-        LIMIT :room) AS c
+        LIMIT :most_matches) AS c
     WHERE NOT :few::boolean GROUP BY 1, 2, 3
 ), promising AS MATERIALIZED (
     (SELECT m.chunk_id, m.config FROM matching m JOIN (SELECT DISTINCT config, average FROM wanted) AS a USING (config)
-     ORDER BY m.worth / (1 + 1.5 * (0.25 + 0.75 * m.length / a.average)) DESC, m.chunk_id LIMIT :weighed)
+     ORDER BY m.worth / (1 + 1.5 * (0.25 + 0.75 * m.length / a.average)) DESC, m.chunk_id LIMIT :most_scored)
     UNION ALL
     SELECT c.chunk_id, d.config FROM live d JOIN chunk_words c ON c.document_id = d.id AND c.revision = d.revision
     WHERE :few AND (:required::tsquery IS NULL OR c.words @@ :required)
@@ -109,7 +108,7 @@ WITH wanted AS MATERIALIZED (
 SELECT chunk_id, document_id, coalesce(score, 0) AS score FROM weighed ORDER BY score DESC NULLS LAST, chunk_id LIMIT :most;
 
 -- name: by_title(owner, chosen, anything, configs, queries, weights, share, most)
--- The beginnings of documents whose titles have most of what is asked for.
+-- The first chunks of documents whose titles match most of the query.
 WITH wanted AS MATERIALIZED (
     SELECT config::regconfig, query::tsquery, weight
     FROM unnest(:configs::text[], :queries::text[], :weights::double precision[]) AS w (config, query, weight)
@@ -132,28 +131,28 @@ SELECT chunk_id, document_id, score FROM nearest_passages(
     :owner, :chosen, (SELECT id FROM embedding_models WHERE name = :model), :vector::vector, :required::tsquery,
     :excluded::tsquery, :by_index, :most);
 
--- name: how_many(owner)
-SELECT coalesce(sum(p.passages), 0)::integer AS passages
+-- name: count_chunks(owner)
+SELECT coalesce(sum(p.passages), 0)::integer AS chunks
 FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
 WHERE d.owner_id = :owner AND d.deleted_at IS NULL;
 
 -- name: details(owner, chunks, marked, begin, end)
--- What is shown of hits: the passage with the found words between two marks, and where its pages begin.
+-- The details of hits: the chunk with its matched words between two marks, and where its pages begin.
 SELECT c.id AS chunk_id, d.id AS document_id, coalesce(nullif(d.title, ''), d.filename) AS title, d.source_type,
        c.heading_path, c.char_start, c.page_from, c.page_to, c.seconds,
-       CASE WHEN :marked::tsquery IS NULL THEN said.text
-            ELSE ts_headline(search_config(d.language), said.text, :marked,
+       CASE WHEN :marked::tsquery IS NULL THEN plain.text
+            ELSE ts_headline(search_config(d.language), plain.text, :marked,
                              'HighlightAll=true, StartSel=' || :begin || ', StopSel=' || :end) END AS marked,
        CASE WHEN c.page_from < c.page_to THEN ARRAY(
            SELECT p.char_start FROM pages p
            WHERE p.document_id = d.id AND p.revision = d.revision AND p.number > c.page_from AND p.number <= c.page_to
            ORDER BY p.number) ELSE '{}' END AS page_starts
 FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
-CROSS JOIN LATERAL (SELECT translate(c.content, :begin || :end, '') AS text) AS said
+CROSS JOIN LATERAL (SELECT translate(c.content, :begin || :end, '') AS text) AS plain
 WHERE c.id = ANY (:chunks) AND d.owner_id = :owner AND d.deleted_at IS NULL;
 
 -- name: mean_vector(owner, document, model)
--- What a document is about, as one vector of this model or, where there is none of it (as for visitors), of another one.
+-- The mean vector of a document, by this model or, if it has none (as for visitors), by another one.
 SELECT m.name AS model, avg(e.vector)::text AS mean
 FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
 JOIN chunk_embeddings e ON e.chunk_id = c.id JOIN embedding_models m ON m.id = e.model_id
@@ -165,8 +164,7 @@ SELECT id AS document_id, coalesce(nullif(title, ''), filename) AS title, source
 FROM documents WHERE id = ANY (:documents) AND owner_id = :owner AND deleted_at IS NULL;
 
 -- name: similar_tags(owner, name, model, most)
--- The owner's tags that mean nearly the same as one of them, by this model or else another one, and how many documents
--- have each.
+-- The owner's tags with a meaning similar to this one, by this model or else another, with their number of documents.
 WITH mine AS MATERIALIZED (
     SELECT t.id, e.model_id, e.vector
     FROM tags t JOIN tag_embeddings e ON e.tag_id = t.id JOIN embedding_models m ON m.id = e.model_id
@@ -182,5 +180,17 @@ CROSS JOIN LATERAL (
 WHERE used.documents > 0 ORDER BY score DESC, t.name LIMIT :most;
 
 -- name: kinds(owner)
--- Which types and languages the owner's documents have.
+-- Source types and languages of the owner's documents.
 SELECT DISTINCT source_type, language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND revision > 0;
+
+-- name: source_chunks(owner, chunks)
+-- The chunks that a question is answered from, of current revisions, and where their pages begin.
+SELECT c.id AS chunk_id, d.id AS document_id, coalesce(nullif(d.title, ''), d.filename) AS title, c.content,
+       c.heading_path, c.char_start, c.page_from,
+       CASE WHEN c.page_from < c.page_to THEN ARRAY(
+           SELECT p.char_start FROM pages p
+           WHERE p.document_id = d.id AND p.revision = d.revision AND p.number > c.page_from AND p.number <= c.page_to
+           ORDER BY p.number) ELSE '{}' END AS page_starts
+FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
+WHERE c.id = ANY (:chunks) AND d.owner_id = :owner AND d.deleted_at IS NULL
+ORDER BY array_position(:chunks, c.id);

@@ -16,7 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from octavo.ask import Answer, Asking, answer, find_passages, with_marks
+from octavo.search.ask import Question as AskedQuestion
+from octavo.search.ask import answer, find_sources
+from octavo.search.citations import Answer, with_marks
 from octavo.core.errors import OctavoError
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.services import Services, ServicesOf
@@ -128,7 +130,7 @@ async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> A
     made as a whole and sent statement by statement. Without a model it consists of sentences of the documents.
     """
     gateway = services.models.gateway
-    asking = await find_passages(
+    asking = await find_sources(
         services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ()
     )
     return AnswerStream(tell(partial(answer_in_turn, services, asking)))
@@ -138,7 +140,7 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
     return ConcurrencyLimit(PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS)
 
 
-async def answer_in_turn(services: Services, asking: Asking) -> Answer:
+async def answer_in_turn(services: Services, asking: AskedQuestion) -> Answer:
     """A few at once: without a model it takes this machine's processor for a moment."""
     async with services.shared(answer_limit).take():
         return await answer(services.models.gateway, asking)

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
-from octavo.ask import Answer, Citation, find_passages
+from octavo.search.ask import find_sources
+from octavo.search.citations import Answer, Citation
 from octavo.core.errors import OctavoError
 from octavo.library.documents import Document, find_documents, list_documents
 from octavo.web.context.services import Services, ServicesOf
@@ -43,7 +44,7 @@ async def ask(
     """Without a script the answer is a page of its own; a form that is sent, because an answer may cost money."""
     chosen = document or []
     try:
-        asking = await find_passages(
+        asking = await find_sources(
             services.database, services.models.gateway, frame.caller.owner_id, question.replace("\x00", " "), chosen
         )
         answer = await answer_in_turn(services, asking)

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.core.pages import Page
 from octavo.describe.embedding import embedding_model, reembed
 from octavo.library.documents import show_document
-from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Found, Mode, find_page
-from octavo.search.contract import Related, SimilarTag
+from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Mode, SearchPage, find_page
+from octavo.search.hits import RelatedDocument, SimilarTag
 from octavo.search.related import MOST_RELATED, related_documents, similar_tags
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
@@ -40,7 +40,7 @@ async def search(  # noqa: PLR0917 - query parameters
     since: Date | None = None,
     until: Date | None = None,
     versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
-) -> Found:
+) -> SearchPage:
     """The passages that answer best, of the documents that you chose or of all; with `versions`, of older ones too.
 
     `hybrid` looks for words and for meaning. Where the meaning of the query cannot be told at the moment, words have
@@ -53,7 +53,7 @@ async def search(  # noqa: PLR0917 - query parameters
 
 
 @router.get("/documents/{document}/related", responses=problems(401, 404, 422))
-async def related(services: ServicesOf, caller: ReadCaller, document: UUID, limit: Few = MOST_RELATED) -> Page[Related]:
+async def related(services: ServicesOf, caller: ReadCaller, document: UUID, limit: Few = MOST_RELATED) -> Page[RelatedDocument]:
     """Your documents that are about the same things, the most similar first."""
     model = embedding_model(services.settings)
     async with services.database.transaction() as connection:

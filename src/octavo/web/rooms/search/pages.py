@@ -15,7 +15,7 @@ from octavo.core.errors import OctavoError
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.saving import whole_date
 from octavo.library.collections import list_collections, list_tags
-from octavo.search import Filters, Found, Hit, Mode, find_page
+from octavo.search import Filters, Mode, SearchHit, SearchPage, find_page
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import render
@@ -117,7 +117,7 @@ async def search_page(
     )
 
 
-async def _find(services: Services, owner: UUID, asked: Asked) -> tuple[Found | None, str | None]:
+async def _find(services: Services, owner: UUID, asked: Asked) -> tuple[SearchPage | None, str | None]:
     """What was found, or why it cannot be looked for."""
     try:
         mode = asked.mode or "hybrid"
@@ -147,7 +147,7 @@ async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
     }
 
 
-def group(hits: Iterable[Hit]) -> list[Group]:
+def group(hits: Iterable[SearchHit]) -> list[Group]:
     """By document, in the order of the best passage of each."""
     groups: dict[UUID, Group] = {}
     for hit in hits:

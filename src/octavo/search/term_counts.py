@@ -1,4 +1,4 @@
-"""In how many passages words are. Those of common words are remembered: they cost the most, and hardly change."""
+"""Counts the chunks that contain a word. Counts of common words are cached: they cost most and hardly change."""
 
 from __future__ import annotations
 
@@ -12,74 +12,74 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.search.ranking import MOST_CANDIDATES, Term, has_few
 
 QUERIES = load_queries("search")
-# A word in fewer passages is counted faster than it matters.
-REMEMBERED_FROM = 500
-MOST_REMEMBERED = 20_000
-# An owner's texts may have grown or shrunk by so much before a word is counted again.
+# Counting a word that is in fewer chunks is cheap.
+CACHED_FROM = 500
+MOST_CACHED = 20_000
+# A cached count is used until the number of the owner's chunks has changed by this share.
 DRIFT = 0.02
 
 Word = tuple[UUID, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """Of one word in one language, when there were so many passages."""
+class TermCount:
+    """The count of one word in one language, at a time when the owner had `chunks` chunks."""
 
-    passages: int
+    chunks: int
     found_in: int
     often_in: int
 
 
-class Remembered:
-    """The counts that were needed last. Nothing is lost with them: whoever starts without them counts."""
+class TermCountCache:
+    """Least-recently-used cache of counts. It may be empty at any time; missing words are counted again."""
 
-    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+    def __init__(self, most: int = MOST_CACHED) -> None:
         self._most = most
-        self._counts: OrderedDict[Word, Count] = OrderedDict()
+        self._counts: OrderedDict[Word, TermCount] = OrderedDict()
 
-    def find(self, word: Word, passages: int) -> Count | None:
+    def find(self, word: Word, chunks: int) -> TermCount | None:
         count = self._counts.get(word)
-        if count is None or abs(count.passages - passages) > DRIFT * passages:
+        if count is None or abs(count.chunks - chunks) > DRIFT * chunks:
             return None
         self._counts.move_to_end(word)
         return count
 
-    def keep(self, word: Word, count: Count) -> None:
-        if count.found_in < REMEMBERED_FROM:
+    def keep(self, word: Word, count: TermCount) -> None:
+        if count.found_in < CACHED_FROM:
             return
         self._counts[word] = count
         while len(self._counts) > self._most:
             self._counts.popitem(last=False)
 
 
-_remembered = Remembered()
+_cache = TermCountCache()
 
 
 async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) -> list[Term]:
-    """The words as the owner's languages read them; nothing is counted."""
+    """The words as search terms of the owner's languages, without counts."""
     rows = await fetch_rows(connection, QUERIES.terms, {"owner": owner, "words": list(words)}, prepare=False)
     return [Term(**row, found_in=0, often_in=0) for row in rows]
 
 
 async def count_terms(
-    connection: Connection, owner: UUID, words: Sequence[str], remembered: Remembered = _remembered
+    connection: Connection, owner: UUID, words: Sequence[str], cache: TermCountCache = _cache
 ) -> list[Term]:
-    """The same, with what ranking has to know of each."""
+    """The same, with the counts that ranking needs."""
     terms = await read_terms(connection, owner, words)
-    known = {term: remembered.find((owner, term.config, term.query), term.passages) for term in terms}
+    known = {term: cache.find((owner, term.config, term.query), term.chunks) for term in terms}
     missing = [term for term, count in known.items() if count is None]
     counted = await _count(connection, owner, missing, few=has_few(terms)) if missing else {}
     for term in missing:
         found_in, often_in = counted.get((term.config, term.query), (0, 0))
-        count = known[term] = Count(term.passages, found_in, often_in)
-        remembered.keep((owner, term.config, term.query), count)
-    return [_with(term, known[term]) for term in terms]
+        count = known[term] = TermCount(term.chunks, found_in, often_in)
+        cache.keep((owner, term.config, term.query), count)
+    return [_with_count(term, known[term]) for term in terms]
 
 
 async def _count(
     connection: Connection, owner: UUID, terms: Sequence[Term], *, few: bool
 ) -> dict[tuple[str, str], tuple[int, int]]:
-    """By language and word: in how many passages it is, and how many use it often."""
+    """By language and word: the number of chunks with the word, and of those that use it often."""
     queries = {term.query: term.often for term in terms}
     values: dict[str, Any] = {"owner": owner, "queries": list(queries)}
     if few:
@@ -90,5 +90,5 @@ async def _count(
     return {(row["config"], row["query"]): (row["found_in"], row["often_in"]) for row in rows}
 
 
-def _with(term: Term, count: Count | None) -> Term:
+def _with_count(term: Term, count: TermCount | None) -> Term:
     return replace(term, found_in=count.found_in, often_in=count.often_in) if count else term

@@ -1,4 +1,4 @@
-"""What searching takes and answers. The records here are the public form: the API answers them as they are."""
+"""Search filters and results. The API returns these records as they are."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ DEFAULT_LIMIT = 20
 MOST_LIMIT = 100
 
 
-class Embeds(Protocol):
-    """Who makes the vector of a query: the gateway is one."""
+class QueryEmbedder(Protocol):
+    """Embeds a query; the AI gateway does."""
 
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> Answered[Vectors]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Only documents that have all of it; of `documents`, `tags` and `kinds` one is enough.
+    """A document must match all filters, and at least one entry of each of `documents`, `tags` and `kinds`.
 
-    `since` and `until` are days of the document, or of its arrival where it has no date. `kinds` are source types.
-    `versions`: also those that there is a newer version of, which else are found only where they are in `documents`.
+    `since` and `until` compare with the document's date, or with the day it was added if it has none. `kinds` are
+    source types. `versions` includes superseded versions, which otherwise must be named in `documents`.
     """
 
     documents: Sequence[UUID] = ()
@@ -42,7 +42,7 @@ class Filters:
     versions: bool = False
 
     def as_json(self) -> dict[str, JSON]:
-        """As the database takes it: what is not asked for is missing."""
+        """The set filters, as the database expects them."""
         given: dict[str, JSON] = {
             "documents": [str(one) for one in self.documents],
             "tags": list(self.tags),
@@ -59,17 +59,17 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What each way of looking gave: BM25 of the words, similarity of the vectors. None where it did not find it."""
+    """BM25 score of the words and similarity of the vectors; None where that search did not find the chunk."""
 
     text: float | None
     semantic: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage that answers. `snippet` is plain text; `marks` are where in it found words begin and end.
+class SearchHit:
+    """A matching chunk. `snippet` is plain text; `marks` are the start and end of the matched words in it.
 
-    `score` is between 0 and 1 and only orders the hits of one answer.
+    `score` is between 0 and 1 and comparable only within one search.
     """
 
     document_id: UUID
@@ -87,25 +87,25 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """Why only words were looked for, although meaning was asked for too."""
+    """The reason why a search that should include meaning used words only."""
 
     code: str
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Best first. `mode` is how it was really looked for; `degraded` says why that is not what was asked."""
+class SearchPage:
+    """Best hits first. `mode` is the mode actually used; `degraded` gives the reason if it differs from the request."""
 
-    items: list[Hit]
+    items: list[SearchHit]
     mode: Mode
     degraded: Degraded | None = None
     next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
-    """A document about the same things. `score` is how similar its most similar passages are."""
+class RelatedDocument:
+    """A document on similar topics. `score` is the mean similarity of its most similar chunks."""
 
     document_id: UUID
     title: str

@@ -1,0 +1,88 @@
+"""Answers a question: finds chunks, has a model answer from them, and verifies the citations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from octavo.ai.calls import LOCAL, Caller
+from octavo.ai.gateway import Gateway
+from octavo.ai.tasks.answer_question import ANSWER_QUESTION, QuestionToAnswer
+from octavo.core.errors import NotFound
+from octavo.database import Database, fetch_rows, load_queries
+from octavo.language.insights import Passage
+from octavo.library.documents import find_documents
+from octavo.search.chunk_search import find
+from octavo.search.citations import Answer, SourceChunk, Statement, cite
+from octavo.search.hits import Filters
+
+QUERIES = load_queries("search")
+MOST_CHUNKS = 12
+# Per document when all are searched; if documents were chosen, all chunks may come from one of them.
+MOST_OF_ONE = 5
+MOST_CHARACTERS = 48_000
+NOTHING = "Nothing in these documents answers this."
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the chunks it is answered from. Models see nothing else."""
+
+    owner: UUID
+    text: str
+    sources: Sequence[SourceChunk]
+
+
+async def find_sources(
+    database: Database, gateway: Gateway, owner: UUID, question: str, documents: Sequence[UUID] = ()
+) -> Question:
+    """The chunks that fit a question best, of all documents or of those chosen. Raises `NotFound` for foreign ones."""
+    if documents:
+        async with database.connection() as connection:
+            known = {one.id for one in await find_documents(connection, owner, documents)}
+        if missing := set(documents) - known:
+            raise NotFound(f"Document {min(missing)}.")
+    # A question has no query syntax: its quotation marks and hyphens are plain text.
+    words = question.replace('"', " ").replace(" -", " ")
+    found = await find(
+        database,
+        gateway,
+        owner,
+        words,
+        limit=MOST_CHUNKS,
+        filters=Filters(documents=documents),
+        most_of_one=None if documents else MOST_OF_ONE,
+    )
+    chunks = [hit.chunk_id for hit in found.items]
+    async with database.connection() as connection:
+        rows = await fetch_rows(connection, QUERIES.source_chunks, {"owner": owner, "chunks": chunks})
+    return Question(owner, question, _fitting([SourceChunk(**row) for row in rows]))
+
+
+async def answer(gateway: Gateway, question: Question) -> Answer:
+    """By a model within the owner's budget, or offline with sentences from the documents."""
+    if not question.sources:
+        return _nothing(LOCAL, 0.0)
+    passages = [Passage(one.content, (one.title, *one.heading_path)) for one in question.sources]
+    answered = await gateway.ask(ANSWER_QUESTION, QuestionToAnswer(question.text, passages), Caller(question.owner))
+    cost = float(answered.cost_usd)
+    if not answered.output.statements:
+        return _nothing(answered.made_by, cost)
+    statements, citations = cite(answered.output, question.sources)
+    return Answer(found=True, statements=statements, citations=citations, made_by=answered.made_by, cost_usd=cost)
+
+
+def _nothing(made_by: str, cost: float) -> Answer:
+    statements = [Statement(NOTHING, [], verified=False)]
+    return Answer(found=False, statements=statements, citations=[], made_by=made_by, cost_usd=cost)
+
+
+def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
+    """The best chunks within the character limit; always at least one."""
+    chosen, left = list[SourceChunk](), MOST_CHARACTERS
+    for source in sources:
+        if len(source.content) <= left or not chosen:
+            chosen.append(source)
+            left -= len(source.content)
+    return chosen

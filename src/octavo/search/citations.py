@@ -1,0 +1,103 @@
+"""Answers with citations. Every quote is looked up in the chunk it is attributed to. Pure.
+
+The API streams these records as they are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from octavo.language.quotes import find_quote
+from octavo.ai.tasks.answer_question import CitedAnswer, CitedPassage
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`verified`: the chunk contains these words, and `quote` is its exact text. Otherwise it is the model's claim.
+
+    The answer refers to it by `number`.
+    """
+
+    number: int
+    document_id: UUID
+    title: str
+    chunk_id: UUID
+    page: int | None
+    quote: str
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`citations` are numbers. `verified`: at least one of them is."""
+
+    text: str
+    citations: list[int]
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`found`: the documents answer the question. `made_by` is `local` or a model; `local` if nothing was found."""
+
+    found: bool
+    statements: list[Statement]
+    citations: list[Citation]
+    made_by: str
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChunk:
+    """A chunk shown to the model; `page_starts` are the text offsets at which its later pages begin."""
+
+    chunk_id: UUID
+    document_id: UUID
+    title: str
+    content: str
+    heading_path: list[str]
+    char_start: int
+    page_from: int | None
+    page_starts: list[int]
+
+    def page_at(self, place: int) -> int | None:
+        if self.page_from is None:
+            return None
+        return self.page_from + bisect_right(self.page_starts, self.char_start + place)
+
+
+def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Statement], list[Citation]]:
+    """The statements with the numbers of their citations, from 1; the same quote gets the same number."""
+    citations: dict[tuple[UUID, str], Citation] = {}
+    statements: list[Statement] = []
+    for statement in answer.statements:
+        used: dict[int, Citation] = {}
+        for cited in statement.citations:
+            found = _look_up(cited, sources, len(citations) + 1)
+            kept = citations.setdefault((found.chunk_id, found.quote), found)
+            used[kept.number] = kept
+        statements.append(Statement(statement.text, list(used), any(one.verified for one in used.values())))
+    return statements, list(citations.values())
+
+
+def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
+    """As plain text, where [1] is a citation and [2?] an unverified one. `citations` are in the order of numbers."""
+    cited = [citations[number - 1] for number in statement.citations]
+    marks = "".join(f"[{one.number}]" if one.verified else f"[{one.number}?]" for one in cited)
+    return f"{statement.text} {marks}" if marks else statement.text
+
+
+def _look_up(cited: CitedPassage, sources: Sequence[SourceChunk], number: int) -> Citation:
+    """Look in the named chunk, else in the only other chunk that contains the quote: models miscount."""
+    named = sources[cited.passage]
+    found = find_quote(cited.quote, named.content)
+    if found is None:
+        places = [(one, place) for one in sources if (place := find_quote(cited.quote, one.content))]
+        if len(places) == 1:
+            named, found = places[0]
+    page = named.page_at(found.start if found else 0)
+    quote = found.text if found else cited.quote
+    return Citation(number, named.document_id, named.title, named.chunk_id, page, quote, verified=found is not None)
