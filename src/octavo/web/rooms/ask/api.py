@@ -16,10 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from octavo.core.errors import OctavoError
 from octavo.search.ask import Question as AskedQuestion
 from octavo.search.ask import answer, find_sources
 from octavo.search.citations import Answer, with_marks
-from octavo.core.errors import OctavoError
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import ConcurrencyLimit
@@ -130,9 +130,7 @@ async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> A
     made as a whole and sent statement by statement. Without a model it consists of sentences of the documents.
     """
     gateway = services.models.gateway
-    asking = await find_sources(
-        services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ()
-    )
+    asking = await find_sources(services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ())
     return AnswerStream(tell(partial(answer_in_turn, services, asking)))
 
 

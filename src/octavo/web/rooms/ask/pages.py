@@ -7,10 +7,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
-from octavo.search.ask import find_sources
-from octavo.search.citations import Answer, Citation
 from octavo.core.errors import OctavoError
 from octavo.library.documents import Document, find_documents, list_documents
+from octavo.search.ask import find_sources
+from octavo.search.citations import Answer, Citation
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.ask.api import MOST_CHARACTERS, MOST_CHOSEN, answer_in_turn
 from octavo.web.shell.frame import Frame, FrameFor

@@ -53,7 +53,9 @@ async def search(  # noqa: PLR0917 - query parameters
 
 
 @router.get("/documents/{document}/related", responses=problems(401, 404, 422))
-async def related(services: ServicesOf, caller: ReadCaller, document: UUID, limit: Few = MOST_RELATED) -> Page[RelatedDocument]:
+async def related(
+    services: ServicesOf, caller: ReadCaller, document: UUID, limit: Few = MOST_RELATED
+) -> Page[RelatedDocument]:
     """Your documents that are about the same things, the most similar first."""
     model = embedding_model(services.settings)
     async with services.database.transaction() as connection:
