@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from octavo.language.quotes import find_quote
 from octavo.ai.tasks.answer_question import CitedAnswer, CitedPassage
+from octavo.language.quotes import find_quote
 
 
 @dataclass(frozen=True, slots=True)
