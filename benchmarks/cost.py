@@ -21,7 +21,7 @@ from benchmarks.uploads import Client, sign_in
 from octavo.ai.prices import Prices
 from octavo.ai.tasks.classify_document import classify_here
 from octavo.ai.tasks.enrich_chunks import describe_here
-from octavo.core.extraction import Extraction
+from octavo.core.types import Extraction
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.language.insights import Passage, Source
 from tests.support.fake_ai import Asked, FakeGemini

@@ -17,7 +17,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, connect, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.jobs.kinds import JobKind, Kinds

@@ -17,7 +17,7 @@ from psycopg.rows import TupleRow, class_row, dict_row
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import RETRY_RULES, ErrorClass
-from octavo.core.states import JobStatus
+from octavo.core.types import JobStatus
 from octavo.database import load_queries
 from octavo.jobs.queue import NewJob
 from octavo.jobs.run import ClaimedJob

@@ -18,7 +18,7 @@ import psycopg
 from fastapi import FastAPI
 from pydantic import SecretStr
 
-from octavo.client.following import Message, read_messages
+from octavo.core.http import ServerSentEvent, read_events
 from octavo.core.settings import Settings
 from octavo.database import Connection
 from octavo.web.app import create_app
@@ -63,10 +63,10 @@ class Stream:
     """One open stream, with all that came over it."""
 
     answer: httpx.Response
-    _messages: AsyncGenerator[Message]
-    seen: list[Message] = field(default_factory=list[Message])
+    _messages: AsyncGenerator[ServerSentEvent]
+    seen: list[ServerSentEvent] = field(default_factory=list[ServerSentEvent])
 
-    async def next(self, seconds: float = PATIENCE_SECONDS) -> Message:
+    async def next(self, seconds: float = PATIENCE_SECONDS) -> ServerSentEvent:
         async with asyncio.timeout(seconds):
             message = await anext(self._messages)
         self.seen.append(message)
@@ -76,7 +76,7 @@ class Stream:
         """The processes of the next events."""
         return [process_of(await self.next()) for _ in range(count)]
 
-    async def rest(self) -> list[Message]:
+    async def rest(self) -> list[ServerSentEvent]:
         """All that comes until the server ends the stream."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             found = [message async for message in self._messages]
@@ -84,8 +84,8 @@ class Stream:
         return found
 
 
-def process_of(message: Message) -> UUID:
-    return UUID(message.read()["process_id"])
+def process_of(message: ServerSentEvent) -> UUID:
+    return UUID(message.json()["process_id"])
 
 
 @asynccontextmanager
@@ -93,10 +93,10 @@ async def streaming(client: httpx.AsyncClient, query: str = "", **headers: str) 
     """An open stream; its first message, which says where it begins, is read."""
     async with client.stream("GET", f"{PATH}{query}", headers=headers) as answer:
         assert answer.status_code == 200, await answer.aread()
-        stream = Stream(answer, read_messages(answer.aiter_bytes()))
+        stream = Stream(answer, read_events(answer.aiter_bytes()))
         hello = await stream.next()
         assert hello.name == "hello"
-        assert hello.read() == {"cursor": hello.id}
+        assert hello.json() == {"cursor": hello.id}
         yield stream
 
 

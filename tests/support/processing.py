@@ -6,7 +6,7 @@ import json
 import os
 from importlib import import_module
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.run import ClaimedJob, Run
 from octavo.pipeline import Tools, known_kinds

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from benchmarks.engine.contestants.protocol import Contestant, Tally, serve
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, Database, connect, migrate
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.queue import NewJob, enqueue

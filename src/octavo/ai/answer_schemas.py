@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 # What all of the providers understand. The limits are told in the prompt, and hold when the answer is read.
 PLAIN = frozenset({"type", "properties", "required", "items", "enum", "anyOf", "additionalProperties"})

@@ -18,7 +18,7 @@ from octavo.ai.models import Model
 from octavo.ai.prices import Prices
 from octavo.core.errors import OctavoError, OverBudget
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 log = structlog.get_logger()
 # Somebody else asks the same; how often to look whether there is an answer.

@@ -20,7 +20,7 @@ from octavo.ai.budgets import Budgets, wake_paused
 from octavo.ai.calls import Caller, FailedModel
 from octavo.ai.faults import Usage
 from octavo.ai.models import Model
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Database, load_queries, retry_until_available
 
 QUERIES = load_queries("ai")

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from octavo.ai.calls import Caller
 from octavo.ai.models import Model
 from octavo.ai.providers.provider import of_length_one
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 EMBED = "embed"
 EMBED_SECONDS = 30.0

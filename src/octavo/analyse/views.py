@@ -18,7 +18,7 @@ from octavo.analyse.figures import (
     percent_of,
 )
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.pages import Page, make_cursor, read_cursor
+from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT, Eta, JobError
 

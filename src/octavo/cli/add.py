@@ -19,10 +19,10 @@ from octavo.cli.output import print_json
 from octavo.cli.paths import Found, LocalFile, Refused, find_files
 from octavo.cli.remote import CONNECTIONS, Target, call
 from octavo.cli.stdin import keep_stdin
-from octavo.cli.tables import count_of
 from octavo.cli.watching import Watch, follow
 from octavo.core.errors import BadInput, OctavoError
-from octavo.core.extraction import Extraction
+from octavo.core.formatting import count_of
+from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client

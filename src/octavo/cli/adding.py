@@ -13,7 +13,7 @@ from uuid import UUID
 from octavo.cli.items import How, Item, send
 from octavo.cli.paths import Refused
 from octavo.core.errors import Empty, OctavoError, TooLarge
-from octavo.core.extraction import Extraction
+from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Limits, Outcome

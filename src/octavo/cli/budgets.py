@@ -11,9 +11,10 @@ from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import count_of, make_facts, open_console, print_on
+from octavo.cli.tables import make_facts, open_console, print_on
 from octavo.cli.usage import usd
 from octavo.core.errors import BadInput
+from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client

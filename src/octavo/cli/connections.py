@@ -14,13 +14,14 @@ from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Cursor, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, count_of
+from octavo.cli.tables import clean
 from octavo.core.errors import BadInput
+from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client
     from octavo.client.connections import ConnectedPlace, Connection
-    from octavo.core.pages import Page
+    from octavo.core.pagination import Page
 
 app = typer.Typer()
 LOOK_SECONDS = 0.5

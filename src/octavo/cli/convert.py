@@ -15,8 +15,9 @@ from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.paths import LocalFile, find_files
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, count_of, open_console
+from octavo.cli.tables import clean, open_console
 from octavo.core.errors import BadInput, OctavoError, StorageFailed
+from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client

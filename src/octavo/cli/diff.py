@@ -12,8 +12,9 @@ from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, count_of, open_console
+from octavo.cli.tables import clean, open_console
 from octavo.core.errors import BadInput
+from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,8 @@ import typer
 from octavo.cli.adding import Added, Display
 from octavo.cli.items import Item
 from octavo.cli.paths import Refused
-from octavo.cli.tables import clean, open_console, short_id, size_of
+from octavo.cli.tables import clean, open_console, short_id
+from octavo.core.formatting import format_bytes
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -63,7 +64,9 @@ class Bars:
         self._bars.advance(self._all, sent - self._sent[file])  # back again when a transfer is repeated
         self._sent[file] = sent
         if file in self._own:
-            self._bars.update(self._own[file], completed=sent, text=f"{size_of(sent)} of {size_of(file.size)}")
+            self._bars.update(
+                self._own[file], completed=sent, text=f"{format_bytes(sent)} of {format_bytes(file.size)}"
+            )
 
     def end(self, file: Item, result: Added | Refused | None) -> None:
         self._ended += 1

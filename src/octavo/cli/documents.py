@@ -14,7 +14,6 @@ from octavo.cli.output import print_items, print_json
 from octavo.cli.passwords import Password, read_password
 from octavo.cli.remote import Target, call
 from octavo.cli.tables import (
-    count_of,
     local_time,
     make_facts,
     make_table,
@@ -22,15 +21,15 @@ from octavo.cli.tables import (
     print_on,
     short_id,
     short_time,
-    size_of,
 )
 from octavo.core.errors import BadInput
-from octavo.core.extraction import Extraction
+from octavo.core.formatting import count_of, format_bytes
+from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Document, Filters, Job, Retried
     from octavo.client.records import Action
-    from octavo.core.pages import Page
+    from octavo.core.pagination import Page
 
 MOST_LISTED = 500
 
@@ -276,7 +275,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Described by": document.described_by,
         "Text by": text_by(document),
         "Collection": document.collection,
-        "File": f"{document.filename}, {size_of(document.bytes)}, {document.source_type}",
+        "File": f"{document.filename}, {format_bytes(document.bytes)}, {document.source_type}",
         "From": document.source_url,
         "Version": f"{document.version}{', there is a newer one' if document.superseded else ''}",
         "Revision": str(document.revision or ""),

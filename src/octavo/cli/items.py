@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 from uuid import UUID
 
 from octavo.cli.paths import LocalFile
-from octavo.core.extraction import Extraction
+from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Outcome

@@ -17,11 +17,11 @@ from octavo.cli.database import act
 from octavo.cli.options import AsJson, Cursor
 from octavo.cli.tables import local_time
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.states import JobStatus
+from octavo.core.types import JobStatus
 
 if TYPE_CHECKING:
-    from octavo.core.json import JSON
-    from octavo.core.pages import Page
+    from octavo.core.pagination import Page
+    from octavo.core.types import JSON
     from octavo.database import Connection
     from octavo.jobs.queue import Enqueued, NewJob
     from octavo.jobs.views import EventView, JobView, StageView
@@ -272,7 +272,7 @@ def as_json_text(value: JobView | Page[JobView]) -> str:
     """In the same form as the API answers it."""
     from pydantic import TypeAdapter
 
-    from octavo.core.pages import Page
+    from octavo.core.pagination import Page
     from octavo.jobs.views import JobView
 
     form: TypeAdapter[Any] = TypeAdapter(JobView if isinstance(value, JobView) else Page[JobView])

@@ -17,7 +17,7 @@ from octavo.cli.tables import local_time, make_table, open_console, print_on, sh
 
 if TYPE_CHECKING:
     from octavo.client import Client, NewKey, records
-    from octavo.core.pages import Page
+    from octavo.core.pagination import Page
 
 app = typer.Typer(help="Make, list and revoke the keys by which programs act for you.", no_args_is_help=True)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from octavo.core.extraction import Extraction
+from octavo.core.types import Extraction
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
 Cursor = Annotated[str | None, typer.Option(help="Go on after a page: its `next_cursor`.")]

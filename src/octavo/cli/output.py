@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 
 
 def print_json(value: object) -> None:

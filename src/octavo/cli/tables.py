@@ -10,6 +10,8 @@ from uuid import UUID
 
 import typer
 
+from octavo.core.formatting import format_date
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -18,7 +20,6 @@ SHORT_ID = 8
 NO_SCREEN_COLUMNS = 100_000
 LEAST_COLUMNS = 10
 GAP = 2
-KILOBYTE = 1000
 STYLES = {
     "completed": "green",
     "complete": "green",
@@ -113,18 +114,4 @@ def short_time(at: datetime, now: datetime) -> str:
     here, today = at.astimezone(), now.astimezone()
     if here.date() == today.date():
         return f"{here:%H:%M}"
-    return f"{here:%b %d}" if here.year == today.year else f"{here:%Y-%m-%d}"
-
-
-def size_of(count: int) -> str:
-    """Bytes as people say them."""
-    size = float(count)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < KILOBYTE:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= KILOBYTE
-    return f"{size:.1f} TB"
-
-
-def count_of(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return format_date(here.date(), today.date())

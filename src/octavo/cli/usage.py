@@ -9,7 +9,8 @@ import typer
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import count_of, make_facts, make_table, open_console, print_on, short_id
+from octavo.cli.tables import make_facts, make_table, open_console, print_on, short_id
+from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client

@@ -11,7 +11,7 @@ from uuid import UUID
 from octavo.client.reading import Record, read_page, read_record
 from octavo.client.records import Eta, Problem
 from octavo.client.wire import Ask, Wire
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 
 Mode = Literal["parallel", "sequential"]
 MOST_LISTED = 500

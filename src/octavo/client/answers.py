@@ -9,8 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from octavo.client.errors import RemoteProblem, Unreachable
-from octavo.client.following import SILENCE_SECONDS, read_messages
+from octavo.client.following import SILENCE_SECONDS, read_data
 from octavo.client.wire import Ask, Wire, read_problem
+from octavo.core.http import EVENT_STREAM, read_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,16 @@ async def follow_answer(
     wanted: dict[str, object] = {"question": question}
     if documents:
         wanted["document_ids"] = [str(one) for one in documents]
-    ask = Ask("POST", "/ask", headers={"accept": "text/event-stream"}, json=wanted)
+    ask = Ask("POST", "/ask", headers={"accept": EVENT_STREAM}, json=wanted)
     async with wire.open(ask, silence_seconds=SILENCE_SECONDS) as answer:
         if not answer.is_success:
             await answer.aread()
             raise read_problem(answer)
-        async with aclosing(read_messages(answer.aiter_bytes())) as messages:
+        async with aclosing(read_events(answer.aiter_bytes())) as messages:
             async for message in messages:
                 if message.name == "done":
                     return
-                said = message.read()
+                said = read_data(message)
                 if message.name == "error":
                     raise RemoteProblem(int(said["status"]), str(said["code"]), str(said["title"]), said["detail"])
                 if kind := KINDS.get(message.name):

@@ -20,7 +20,7 @@ from octavo.client.budgets import BudgetCalls
 from octavo.client.connections import Connection, Decision, Rebuilding
 from octavo.client.conversions import ConversionCalls
 from octavo.client.errors import Damaged
-from octavo.client.following import follow
+from octavo.client.following import follow, read_data
 from octavo.client.patience import Patience
 from octavo.client.reading import Record, read_page, read_record
 from octavo.client.records import (
@@ -48,8 +48,8 @@ from octavo.client.usage import Usage
 from octavo.client.versions import Comparison, Version
 from octavo.client.wire import SESSION_COOKIE, Ask, Query, Wire
 from octavo.core.errors import StorageFailed
-from octavo.core.extraction import Extraction
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
+from octavo.core.types import Extraction
 
 # Up to here a file goes in one call; a larger one in three, of which each can be repeated by itself.
 ONE_CALL_BYTES = 8 << 20
@@ -383,7 +383,7 @@ class Client:
         async with aclosing(follow(self._wire, self._patience, after)) as messages:
             async for message in messages:
                 if message.name == "message":
-                    yield read_record(Event, {**message.read(), "cursor": message.id})
+                    yield read_record(Event, {**read_data(message), "cursor": message.id})
 
     # The installation and who asks -------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 
 PAUSES = (0.1, 0.3, 1.0, 2.0)
 # Asked later than this, a person is better told.
@@ -53,15 +52,3 @@ class Tries:
     async def _sleep(self, seconds: float) -> None:
         self.repeated = True
         await self._patience.sleep(seconds)
-
-
-def read_retry_after(header: str | None, date: str | None) -> float | None:
-    """Seconds, or a time that is compared with the answer's own: the clocks here and there may differ."""
-    if header is None:
-        return None
-    if header.strip().isdecimal():
-        return float(header)
-    try:
-        return max(0.0, (parsedate_to_datetime(header) - parsedate_to_datetime(date or "")).total_seconds())
-    except (ValueError, TypeError):
-        return None

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from octavo.client.errors import NotOctavo
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 
 Record = TypeVar("Record")
 

@@ -12,7 +12,8 @@ import httpx
 
 from octavo.client.address import is_loopback, read_address
 from octavo.client.errors import NotOctavo, RemoteProblem, Unreachable
-from octavo.client.patience import Patience, Tries, read_retry_after
+from octavo.client.patience import Patience, Tries
+from octavo.core.http import read_http_date, read_retry_after
 
 PREFIX = "/api/v1"
 SESSION_COOKIE = "octavo_session"
@@ -129,7 +130,8 @@ def seconds_to_wait(ask: Ask, answer: httpx.Response) -> float | None:
     refused = answer.status_code == HTTPStatus.TOO_MANY_REQUESTS  # and so not done
     if answer.status_code not in LATER or not (refused or ask.repeatable):
         return None
-    wanted = read_retry_after(answer.headers.get("retry-after"), answer.headers.get("date"))
+    clock = read_http_date(answer.headers.get("date", ""))
+    wanted = read_retry_after(answer.headers.get("retry-after"), clock)
     return 1.0 if wanted is None else wanted
 
 

@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.connect.engine_types import Engine, Status
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.pages import Page, make_text_cursor, read_text_cursor
+from octavo.core.pagination import Page, make_text_cursor, read_text_cursor
 from octavo.database import Connection as DatabaseConnection
 from octavo.database import Row, fetch_rows, load_queries
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from hashlib import sha256
 from uuid import UUID
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 
 class Engine(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 
 class Box(NamedTuple):

@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 
 from octavo.convert.errors import Expired
 from octavo.core.errors import NotFound
-from octavo.core.pages import Page, make_cursor, read_cursor
+from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Database, load_queries
 from octavo.library.files import NeverReady, NotReady
 from octavo.storage import Bucket

@@ -21,7 +21,7 @@ from octavo.convert.records import (
 )
 from octavo.convert.suggestions import Suggestion, with_suggestions
 from octavo.core.errors import Defect
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.extract.pdf.placed_words import (
     FEW_WORDS,
     MOST_PAGES,

@@ -38,8 +38,8 @@ from octavo.core.errors import (
     OverBudget,
     TokenLimit,
 )
-from octavo.core.json import JSON
 from octavo.core.settings import Settings
+from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pdf_file import PdfInSandbox

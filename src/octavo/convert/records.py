@@ -10,7 +10,7 @@ from octavo.convert.contract import Asked, Box, Checked, Conversion, Place, Said
 from octavo.convert.mapping import Mapping
 from octavo.convert.types import FIELD_TYPES
 from octavo.core.errors import Defect
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 _MOST_TEXT = 10_000
 _MOST_VALUES = 20_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -26,8 +27,9 @@ from octavo.core.errors import (
     TimedOut,
     TooLarge,
 )
-from octavo.core.json import JSON
+from octavo.core.http import read_retry_after
 from octavo.core.settings import Settings
+from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.fetch import Fetched, FetchLimits, GuardedClient
 from octavo.fetch.urls import parse_url
@@ -121,7 +123,6 @@ def _problem(response: Fetched) -> OctavoError | None:
         return GatewayFailed(f"It returned {response.status}.")
     if response.status == _TOO_MANY:
         error = RateLimited("The conversion service is busy.")
-        after = response.headers.get("retry-after", "")
-        error.retry_after_seconds = float(after) if after.isdecimal() else None
+        error.retry_after_seconds = read_retry_after(response.headers.get("retry-after"), datetime.now(UTC))
         return error
     return GatewayRefused(f"It returned {response.status}.")

@@ -23,7 +23,7 @@ from octavo.convert.stored_mappings import StoredMapping, find_mapping
 from octavo.convert.types import FIELD_TYPES
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, Database, load_queries
 from octavo.storage import Bucket, Stored
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from octavo.core.errors import BadInput
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.deliver.messages import Message
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
+from octavo.core.http import read_retry_after
 from octavo.deliver.errors import ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
 from octavo.fetch import CertificateRefused, FetchLimits, GuardedClient, NameUnknown, parse_url, refuse_literal
 
@@ -39,7 +39,7 @@ def judge(status: int, headers: Mapping[str, str], now: datetime) -> None:
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return
     said = f"It answered {status}."
-    wait = read_retry_after(headers.get("retry-after"), now)
+    wait = read_retry_after(headers.get("retry-after"), now, longest=LONGEST_WAIT_SECONDS)
     if status == HTTPStatus.GONE:
         raise ReceiverGone(said, answer=status)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -49,18 +49,3 @@ def judge(status: int, headers: Mapping[str, str], now: datetime) -> None:
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         said = f"It answered {status}; redirects are not followed."
     raise ReceiverRefused(said, answer=status)
-
-
-def read_retry_after(value: str | None, now: datetime) -> float | None:
-    """Seconds or a date, as HTTP has it; what is neither says nothing. Nobody makes us wait for longer than an hour."""
-    text = (value or "").strip()
-    if not text:
-        return None
-    if text.isascii() and text.isdecimal():
-        return min(float(text[:9]), LONGEST_WAIT_SECONDS)
-    try:
-        at = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    seconds = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds()
-    return min(max(seconds, 0.0), LONGEST_WAIT_SECONDS)

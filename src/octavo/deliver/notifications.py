@@ -8,7 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.pages import make_cursor, read_cursor
+from octavo.core.pagination import make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.deliver.messages import EventType, describe
 

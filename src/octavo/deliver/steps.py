@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.contract import Channels, Delivery, Told
 from octavo.deliver.errors import ReceiverGone

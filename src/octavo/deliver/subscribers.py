@@ -11,7 +11,7 @@ from uuid import UUID
 
 from octavo.core.errors import NotAllowed, NotFound
 from octavo.core.ids import new_id
-from octavo.core.pages import Page, make_cursor, read_cursor
+from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.deliver.contract import Channels
 from octavo.deliver.errors import TooManySubscribers

@@ -11,8 +11,8 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.models import Model, line_of, read_model
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadInput
-from octavo.core.json import JSON
 from octavo.core.settings import Settings
+from octavo.core.types import JSON
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors, save_tag_vectors
 from octavo.jobs.queue import NewJob, enqueue

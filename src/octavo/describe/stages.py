@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from octavo.ai.calls import Caller, CallerGone, Picture
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TokenLimit
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.embedding import EmbeddingTools
 from octavo.describe.saving import save_description

@@ -13,7 +13,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.core.errors import Defect
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.extract.contract import Extracted, SourceType, from_json, to_json
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pages import PdfFacts, batch_from_json, facts_from_json, facts_to_json

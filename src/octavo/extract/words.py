@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from octavo.core.words import count_words
+from octavo.core.languages import count_words
 
 __all__ = ["count_words"]

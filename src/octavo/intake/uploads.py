@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import Empty, NotFound, OctavoError, TooLarge
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, Database, load_queries
 from octavo.intake.errors import (
     Duplicate,

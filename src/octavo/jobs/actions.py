@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from octavo.core.errors import NotFound
-from octavo.core.states import JOB_TRANSITIONS, RESTING, JobStatus
+from octavo.core.types import JOB_TRANSITIONS, RESTING, JobStatus
 from octavo.database import Connection, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import IllegalTransition

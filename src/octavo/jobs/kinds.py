@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from octavo.core.errors import BadInput
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 if TYPE_CHECKING:
     from octavo.jobs.run import Run

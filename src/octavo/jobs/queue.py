@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.jobs.kinds import UnknownKind
 

@@ -13,7 +13,7 @@ import structlog
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import OctavoError
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, Database, load_queries, retry_until_available
 from octavo.jobs.faults import FaultPlan
 

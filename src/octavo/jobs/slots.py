@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.jobs.run import ClaimedJob
 
 # What was cancelled and goes on is cancelled again after this.

@@ -13,8 +13,8 @@ from typing import Any
 from uuid import UUID
 
 from octavo.core.errors import NotFound
-from octavo.core.pages import Page, make_cursor, read_cursor
-from octavo.core.states import JobStatus
+from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.types import JobStatus
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.waiting import WaitingBecause, waiting_because
 

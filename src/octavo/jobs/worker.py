@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, Database, explain, load_queries, retry_until_available
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.kinds import Kinds

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import fsum, log
 from typing import TYPE_CHECKING
 
-from octavo.core.words import ONE_CHARACTER, count_words
+from octavo.core.languages import ONE_CHARACTER, count_words
 from octavo.language import sentences
 from octavo.language.insights import Answer, Passage, Quote
 from octavo.language.languages import ENGLISH, detect_most

@@ -12,10 +12,8 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.extraction import Extraction
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
-from octavo.core.states import JobStatus
+from octavo.core.types import JSON, Extraction, JobStatus
 from octavo.database import Connection, load_queries
 from octavo.jobs import queue
 from octavo.jobs.actions import RETRYABLE

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import Literal
 
-from octavo.core.words import ONE_CHARACTER
+from octavo.core.languages import ONE_CHARACTER
 
 Kind = Literal["same", "removed", "added"]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.pages import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
+from octavo.core.pagination import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT, MOST_LIMIT, EventView, JobError
 

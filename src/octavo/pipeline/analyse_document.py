@@ -16,7 +16,7 @@ from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.analyse.plan import Segment, plan_segments, shape_of_pages, shape_of_passages
 from octavo.analyse.reading import Analysed, load_analysis, measure
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.contract import SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox

@@ -16,7 +16,7 @@ from octavo.analyse.citations import Citation, Texts, verify
 from octavo.analyse.plan import Segment, subdivide
 from octavo.analyse.reading import Analysed, load_analysis, measure, read_texts
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.jobs.kinds import JobKind

@@ -12,7 +12,7 @@ from octavo.connect.evidence import ClaimCache
 from octavo.connect.model_judge import JudgeBudget, ModelJudge
 from octavo.connect.neighbours import needs_index
 from octavo.core.errors import RETRY_RULES, OctavoError
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.describe.embedding import embedding_model
 from octavo.jobs.queue import NewJob, enqueue

@@ -17,7 +17,7 @@ from octavo.analyse.coverage import prove
 from octavo.analyse.errors import Incomplete
 from octavo.analyse.reading import Analysed, load_analysis, read_texts
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run

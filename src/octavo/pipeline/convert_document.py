@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools

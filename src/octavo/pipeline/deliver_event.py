@@ -5,7 +5,7 @@ Done once it is written down that it was sent: a worker that dies between the tw
 
 from __future__ import annotations
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.deliver.channels import known_channels
 from octavo.deliver.steps import Sender, note_success, read_input

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.core import errors
 from octavo.core.errors import BadInput, ErrorClass, OctavoError
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools

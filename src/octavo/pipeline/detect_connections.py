@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.core.errors import BadInput, Cancelled
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import fetch_rows, load_queries
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from octavo.core.errors import BadInput
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.describe.embedding import EMBED_DOCUMENT, embed_missing_chunks
 from octavo.jobs.kinds import JobKind

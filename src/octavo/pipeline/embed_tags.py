@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.describe.embedding import embed_new_tags
 from octavo.jobs.kinds import JobKind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.transcript import write_raw_transcript

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from octavo.convert.conversions import expire_conversions
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import load_queries
 from octavo.deliver.forgetting import forget_notifications, forget_tries
 from octavo.intake.sweep import sweep_abandoned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.jobs.run import Run
 from octavo.pipeline.revision_files import RevisionFiles

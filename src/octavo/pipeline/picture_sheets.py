@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from octavo.core.errors import BadInput
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.extract.contract import Extracted, Metadata, Quality, SourceType
 from octavo.extract.pictures.picture_file import PictureInSandbox, unread_sheets
 from octavo.jobs.run import Run

@@ -26,9 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.ai.calls import CallerGone
 from octavo.core.errors import BadInput, Cancelled, OctavoError
-from octavo.core.extraction import Extraction
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON, Extraction
 from octavo.database import Connection, load_queries
 from octavo.describe.saving import whole_date
 from octavo.describe.stages import STAGES, DocumentDescriber, DocumentText

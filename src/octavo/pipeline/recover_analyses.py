@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Database, fetch_rows, load_queries
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run

@@ -12,7 +12,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import TupleRow
 
 from octavo.core.ids import new_id
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.jobs.run import Run
 from octavo.library.changes import SourceGone

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from octavo.analyse.analyses import start_analysis
 from octavo.analyse.errors import NoPrompts
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.sandbox.errors import ENDED, ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.function import Call, SandboxedFunction, Task, sandboxed
 from octavo.sandbox.layers import Layer, Layers

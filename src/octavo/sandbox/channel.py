@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import NoReturn, cast
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.sandbox import protocol
 from octavo.sandbox.limits import KIB, Progress
 

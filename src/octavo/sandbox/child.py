@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from octavo.core import errors
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.sandbox import kernel, protocol
 from octavo.sandbox.confinement import Confinement
 from octavo.sandbox.function import SandboxedFunction, Task

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Concatenate, Generic, ParamSpec
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.sandbox import protocol
 
 P = ParamSpec("P")

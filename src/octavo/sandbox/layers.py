@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.sandbox import landlock, syscalls
 from octavo.sandbox.function import Task, sandboxed
 

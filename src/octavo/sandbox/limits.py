@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from enum import IntEnum
 from typing import NamedTuple, TypedDict, cast
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.sandbox.limits import KIB, MIB, Limits
 
 # Between worker and warm parent: messages of fixed size, so that the stream needs no framing.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from octavo.core import errors
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.sandbox import protocol
 from octavo.sandbox.channel import GarbledError, parse, printable
 from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from octavo.ai.calls import Answered, Caller
 from octavo.ai.vectors import Vectors
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 
 Mode = Literal["hybrid", "text", "semantic"]
 DEFAULT_LIMIT = 20

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from octavo.core.states import JobStatus
+from octavo.core.types import JobStatus
 from tests.browser.conftest import OpenBrowser
 from tests.support.browser import WORK_MS, Place, Visitor
 

@@ -16,7 +16,7 @@ from octavo.ai import billing
 from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits

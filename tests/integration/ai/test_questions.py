@@ -22,7 +22,7 @@ from octavo.ai.tasks import (
     PagesToRead,
 )
 from octavo.core.errors import AnswerUnusable, NoModel, OctavoError
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.language.insights import Passage, Source
 from tests.support.fake_ai import Asked, Trouble
 from tests.support.fake_ai.server import good_answer

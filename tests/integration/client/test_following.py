@@ -8,8 +8,9 @@ from uuid import UUID
 import pytest
 
 from octavo.client import Client, RemoteProblem, Unreachable
-from octavo.client.following import Message, read_message, read_messages
+from octavo.client.following import read_data
 from octavo.client.patience import Patience
+from octavo.core.http import ServerSentEvent, read_event, read_events
 from tests.integration.client.servers import HANG_UP, answer, serving
 
 PROBLEM = {"type": "about:blank", "title": "No.", "detail": "No."}
@@ -91,9 +92,9 @@ async def test_messages_are_read_from_any_pieces() -> None:
             for piece in pieces:
                 yield piece
 
-        found = [message async for message in read_messages(send())]
+        found = [message async for message in read_events(send())]
         assert [(one.name, one.id) for one in found] == [("hello", "4-0"), ("message", "5-1"), ("message", "5-2")]
-        assert found[1].read()["detail"] == {"text": "a\u2028b"}
+        assert read_data(found[1])["detail"] == {"text": "a\u2028b"}
 
 
 @pytest.mark.parametrize(
@@ -102,10 +103,10 @@ async def test_messages_are_read_from_any_pieces() -> None:
         ("", None),
         (": only a comment", None),
         ("retry: 2000", None),
-        ("data: a\ndata:b\nid: 1-2", Message("message", "1-2", "a\nb")),
-        ("event: x\ndata", Message("x", "", "")),
+        ("data: a\ndata:b\nid: 1-2", ServerSentEvent("message", "1-2", "a\nb")),
+        ("event: x\ndata", ServerSentEvent("x", "", "")),
     ],
     ids=["nothing", "comment", "wish", "lines", "empty"],
 )
-def test_a_message_is_what_has_data(block: str, expected: Message | None) -> None:
-    assert read_message(block) == expected
+def test_a_message_is_what_has_data(block: str, expected: ServerSentEvent | None) -> None:
+    assert read_event(block) == expected

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from octavo.core.states import JOB_TRANSITIONS
+from octavo.core.types import JOB_TRANSITIONS
 
 # What is made by plain SQL only, because no function of the engine does it yet.
 PLAIN_SQL = {("queued", "failed"), ("paused", "failed")}

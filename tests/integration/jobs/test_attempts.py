@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Database
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run

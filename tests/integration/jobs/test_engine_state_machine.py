@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from octavo.core.errors import RETRY_RULES, ErrorClass
-from octavo.core.states import JobStatus
+from octavo.core.types import JobStatus
 from octavo.jobs.queue import NewJob
 from octavo.jobs.run import ClaimedJob
 from tests.integration.jobs.job_model import COMPARED, LEGAL, PLAIN_SQL, Job

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.core.errors import BadInput, ErrorClass, NotFound
-from octavo.core.pages import make_cursor, read_cursor
-from octavo.core.states import JobStatus
+from octavo.core.pagination import make_cursor, read_cursor
+from octavo.core.types import JobStatus
 from octavo.database import Connection, connect, load_queries
 from octavo.jobs import actions, views
 from octavo.jobs.queue import IllegalTransition

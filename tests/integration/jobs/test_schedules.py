@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from octavo.core.errors import NotFound
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.database import Connection, connect
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.queue import cancel

@@ -8,7 +8,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from octavo.core.states import JOB_TRANSITIONS, JobStatus
+from octavo.core.types import JOB_TRANSITIONS, JobStatus
 from tests.support.engine import Engine
 from tests.support.tree import ROOT
 

@@ -16,8 +16,8 @@ from octavo.ai.gateway_setup import open_gateway
 from octavo.ai.ledger import PATIENCE_SECONDS
 from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
 from octavo.ai.tasks import EXTRACT_PAGES
-from octavo.core.extraction import Extraction
 from octavo.core.settings import Settings
+from octavo.core.types import Extraction
 from octavo.extract.by_model import sections
 from octavo.library import changes
 from octavo.library.documents import list_chunks

@@ -67,7 +67,7 @@ async def test_an_event_has_the_fields_that_were_promised(served: Served, databa
     async with browser_at(served.address) as (browser, owner), streaming(browser) as stream:
         process = await tell(database, owner, 7)
         message = await stream.next()
-        told = message.read()
+        told = message.json()
         assert message.name == "message"
         assert set(told) == {"id", "at", "kind", "process_id", "document_id", "state_after", "detail"}
         assert (told["process_id"], told["kind"], told["detail"]) == (str(process), "test", {"n": 7})
@@ -123,13 +123,13 @@ async def test_what_people_do_is_told_with_names_of_fields_only(served: Served) 
         await browser.post("/api/v1/documents", content=b"", headers=named)
         kinds: list[str] = []
         while "rejected" not in kinds:
-            kinds.append((await stream.next()).read()["kind"])
+            kinds.append((await stream.next()).json()["kind"])
     assert kinds == [
         *("created", "collection", "edited", "collection", "collection", "downloaded", "cancelled", "retry"),
         *("cancelled", "deleted", "retry", "restored", "purged", "cancelled", "rejected"),
     ]
     assert "hidden" not in "".join(message.data for message in stream.seen)
-    edited = next(one.read() for one in stream.seen if one.name == "message" and one.read()["kind"] == "edited")
+    edited = next(one.json() for one in stream.seen if one.name == "message" and one.json()["kind"] == "edited")
     assert edited["detail"] == {"fields": ["title", "tags", "collection"]}
 
 
@@ -235,7 +235,7 @@ async def test_what_was_missed_comes_first_and_nothing_twice(served: Served, dat
         async with streaming(browser, **{"last-event-id": last}) as again:
             assert again.seen[0].id == last
             assert await again.take(30) == missed
-            assert [(await again.next()).read()["detail"]["n"] for _ in range(1500)] == list(range(1, 1501))
+            assert [(await again.next()).json()["detail"]["n"] for _ in range(1500)] == list(range(1, 1501))
             new = await tell(database, owner)
             assert await again.take(1) == [new]
 
@@ -285,7 +285,7 @@ async def test_who_is_too_far_behind_has_to_begin_anew(served: Served) -> None:
             begin = stream.seen[0].id
         tell_many(served.info, owner, MOST_MISSED)
         async with streaming(browser, **{"last-event-id": begin}) as again:
-            assert (await again.next()).read()["detail"]["n"] == 1
+            assert (await again.next()).json()["detail"]["n"] == 1
         tell_many(served.info, owner, 1)
         answer = await browser.get(PATH, headers={"last-event-id": begin})
         assert refused(answer) == (410, "TOO_FAR_BEHIND")
@@ -380,7 +380,7 @@ async def test_who_does_not_read_is_cut_off_and_misses_nothing(served: Served, d
             while lazy.recv(1 << 20):
                 pass
         async with streaming(browser, **{"last-event-id": begin}) as again:
-            assert [(await again.next()).read()["detail"]["n"] for _ in range(4000)] == list(range(1, 4001))
+            assert [(await again.next()).json()["detail"]["n"] for _ in range(4000)] == list(range(1, 4001))
 
 
 async def test_streams_outlive_lost_connections_to_the_database(served: Served, database: Connection) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from octavo.ai.answer_schemas import clean, fit, plain_schema, whole_schema
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, ENRICH_CHUNKS, ChunkInsights
 from octavo.ai.tasks.task import Unusable
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.language.insights import ChunkInsight, DocumentInsight, Passage, Source
 from octavo.language.quotes import find_quote, keep_verbatim
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from octavo.client.patience import Patience, read_retry_after
+from octavo.client.patience import Patience
 
 
 class Clock:
@@ -32,20 +30,3 @@ async def test_the_server_is_waited_for_but_not_for_ever() -> None:
     assert not tries.repeated
     assert [await tries.wait(40) for _ in range(3)] == [True, True, False]
     assert clock.slept == [40, 40]
-
-
-@pytest.mark.parametrize(
-    ("header", "date", "seconds"),
-    [
-        (None, None, None),
-        ("7", None, 7),
-        (" 7 ", None, 7),
-        ("Wed, 21 Oct 2026 07:28:30 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 30),
-        ("Wed, 21 Oct 2026 07:27:00 GMT", "Wed, 21 Oct 2026 07:28:00 GMT", 0),
-        ("Wed, 21 Oct 2026 07:28:30 GMT", None, None),  # nobody's clock to compare it with
-        ("soon", "Wed, 21 Oct 2026 07:28:00 GMT", None),
-        ("-1", None, None),
-    ],
-)
-def test_the_header_is_read(header: str | None, date: str | None, seconds: float | None) -> None:
-    assert read_retry_after(header, date) == seconds

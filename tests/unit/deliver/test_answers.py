@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from octavo.core.errors import RETRY_RULES
+from octavo.core.http import read_retry_after
 from octavo.deliver.contract import Channels, UnknownChannel
 from octavo.deliver.errors import DeliveryFailed, ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
-from octavo.deliver.http import judge, read_retry_after
+from octavo.deliver.http import judge
 from octavo.deliver.mail import MailChannel
 from octavo.deliver.subscribers import conceal
 
@@ -65,7 +66,7 @@ def test_everything_else_says_whether_to_try_again(status: int, error: type[Deli
     ],
 )
 def test_a_receiver_may_ask_for_patience_but_not_for_long(value: str | None, seconds: float | None) -> None:
-    assert read_retry_after(value, NOW) == seconds
+    assert read_retry_after(value, NOW, longest=3600) == seconds
 
 
 def test_channels_refuse_doubles_and_list_what_they_know() -> None:

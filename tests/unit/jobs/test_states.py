@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from octavo.core.states import JOB_TRANSITIONS, RESTING, JobStatus
+from octavo.core.types import JOB_TRANSITIONS, RESTING, JobStatus
 from tests.support.tree import ROOT
 
 PAGE = (ROOT / "docs" / "state-machine.md").read_text()

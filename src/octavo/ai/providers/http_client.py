@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 import httpx
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from octavo import __version__
 from octavo.ai.faults import Fault, ProviderFault, read_fault
+from octavo.core.http import read_http_date, read_retry_after
 
 CONNECT_SECONDS = 10.0
 CONNECTIONS = 100
@@ -92,17 +92,9 @@ async def _read(response: httpx.Response) -> bytes:
     return b"".join(pieces)
 
 
-def _retry_after(headers: Mapping[str, str], said: str) -> float | None:
-    """When the provider wants to be asked again, in seconds; by its own clock where it names a time."""
-    given = headers.get("retry-after", "")
-    in_body = _RETRY_DELAY.search(said)
-    try:
-        if given and not given.replace(".", "", 1).isdigit():
-            now = headers.get("date")
-            then = parsedate_to_datetime(given)
-            seconds = (then - (parsedate_to_datetime(now) if now else datetime.now(UTC))).total_seconds()
-        else:
-            seconds = float(given or (in_body[1] if in_body else ""))
-    except ValueError:
-        return None
-    return min(max(seconds, 0.0), MOST_RETRY_AFTER)
+def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
+    """Seconds until the provider accepts requests again, from its header or the body; a date is by its own clock."""
+    in_body = _RETRY_DELAY.search(body)
+    header = headers.get("retry-after") or (in_body[1] if in_body else None)
+    clock = read_http_date(headers.get("date", "")) or datetime.now(UTC)
+    return read_retry_after(header, clock, longest=MOST_RETRY_AFTER)

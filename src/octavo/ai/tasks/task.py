@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from octavo.ai.answer_schemas import Schema, clean, fit, plain_schema, whole_schema
 from octavo.ai.calls import Part, Request
 from octavo.core.errors import Defect
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.language.insights import Output
 
 AI_SECONDS = 90.0

@@ -6,7 +6,7 @@ import re
 from array import array
 from bisect import bisect_left
 
-from octavo.core.words import FEW_CHARACTERS, ONE_CHARACTER, count_words
+from octavo.core.languages import FEW_CHARACTERS, ONE_CHARACTER, count_words
 
 __all__ = ["IDEOGRAPH", "Measure", "count_words"]
 

@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from octavo.core.errors import Defect
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.extract.contract import BlockKind, Box, Metadata
 
 Value = TypeVar("Value")

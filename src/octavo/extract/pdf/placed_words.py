@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octavo.core.errors import Defect
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.extract.contract import Box
 from octavo.extract.pdf.letters import clean_letters
 from octavo.extract.pdf.pages import PageBlock, batch_from_json

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from octavo.core.errors import NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
+from octavo.core.http import read_retry_after
 from octavo.fetch import AddressRefused, BadUrl, Fetched, FetchLimits, GuardedClient
 from octavo.intake.links import errors
 
@@ -64,25 +65,15 @@ def check_status(answer: Fetched) -> None:
     if answer.status in _OK:
         return
     if answer.status == _BUSY:
-        raise errors.SiteBusy(retry_after_seconds=wanted_wait(answer.headers.get("retry-after")))
+        raise errors.SiteBusy(retry_after_seconds=read_wait(answer.headers))
     if answer.status in _SERVER_ERRORS:
         raise errors.SiteFailed
     raise _STATUSES.get(answer.status, errors.PageRefused)
 
 
-def wanted_wait(header: str | None) -> float | None:
-    """The seconds that a server asks for, as a number or as a date, within reason."""
-    if not header:
-        return None
-    written = header.strip()
-    if written.isascii() and written.isdecimal():
-        return min(float(written), MOST_WAIT_SECONDS)
-    try:
-        at = parsedate_to_datetime(written)
-    except ValueError:
-        return None
-    seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return min(max(seconds, 0.0), MOST_WAIT_SECONDS)
+def read_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a site asks for, up to a limit."""
+    return read_retry_after(headers.get("retry-after"), datetime.now(UTC), longest=MOST_WAIT_SECONDS)
 
 
 def clean_type(header: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from octavo.core.errors import Empty
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.fetch import BadUrl, parse_url, refuse_literal
 from octavo.intake.links.addresses import canonical_url, label_of
 from octavo.intake.links.videos import video_id, watch_url

@@ -14,7 +14,7 @@ from octavo.core.errors import NetworkFailed, OctavoError, TimedOut, TooLarge
 from octavo.extract.transcript import RawSnippet, RawTranscript
 from octavo.fetch import Fetched, FetchLimits, GuardedClient
 from octavo.intake.links import errors
-from octavo.intake.links.pages import wanted_wait
+from octavo.intake.links.pages import read_wait
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
@@ -182,7 +182,7 @@ def _explain(error: Exception, exchange: Exchange) -> OctavoError:
 
     status = exchange.last.status if exchange.last else 0
     if status == _TOO_MANY and exchange.last:
-        return errors.VideoTooManyRequests(retry_after_seconds=wanted_wait(exchange.last.headers.get("retry-after")))
+        return errors.VideoTooManyRequests(retry_after_seconds=read_wait(exchange.last.headers))
     if isinstance(error, library.YouTubeRequestFailed):
         return errors.SiteFailed() if status in _SERVER_ERRORS else errors.PageRefused(errors.PASTE_TRANSCRIPT)
     if isinstance(error, library.TranscriptsDisabled | library.NoTranscriptFound):

@@ -9,8 +9,8 @@ from fastapi import Depends
 from octavo.ai.models import asks_outside
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
 from octavo.core.errors import NoModel
-from octavo.core.extraction import Extraction
 from octavo.core.settings import Settings
+from octavo.core.types import Extraction
 from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits
 from octavo.owners.callers import Caller

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 from http import HTTPStatus
 
 from fastapi.responses import StreamingResponse
 
 from octavo.core.errors import BadInput
+from octavo.core.http import read_http_date
 from octavo.storage import ObjectStream, attachment_header
 
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
@@ -70,12 +71,7 @@ def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool
         return True
     if not names_a_date(if_range):
         return if_range.strip() == etag
-    try:
-        known = parsedate_to_datetime(if_range)
-    except ValueError:
-        return False
-    known = known if known.tzinfo else known.replace(tzinfo=UTC)
-    return modified is not None and known == modified.replace(microsecond=0)
+    return modified is not None and read_http_date(if_range) == modified.replace(microsecond=0)
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int]:

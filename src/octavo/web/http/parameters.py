@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from fastapi import Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from octavo.core.extraction import Extraction
+from octavo.core.types import Extraction
 from octavo.jobs.views import MOST_LIMIT
 
 

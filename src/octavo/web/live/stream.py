@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from octavo.core.errors import DatabaseUnavailable
+from octavo.core.http import EVENT_STREAM, write_event
 from octavo.database import is_cancelled
 from octavo.jobs.events import Cursor, Event, count_owner_events, latest_cursor, read_owner_events
 from octavo.web.http.protocol import DROP
@@ -62,7 +63,7 @@ class Follower:
 class EventStream(Response):
     """Takes its place and sends until the caller leaves, loses the right to it, is too slow, or the server stops."""
 
-    media_type = "text/event-stream"
+    media_type = EVENT_STREAM
 
     def __init__(self, hub: Hub, follower: Follower) -> None:
         super().__init__(headers=HEADERS)
@@ -143,11 +144,11 @@ class EventStream(Response):
 def hello(start: Cursor) -> bytes:
     """Says at once where the stream begins, so that a caller who never gets an event can come back to it."""
     begin = f": events\nretry: {RETRY_MILLISECONDS}\n\n"
-    return f'{begin}event: hello\nid: {start}\ndata: {{"cursor": "{start}"}}\n\n'.encode()
+    return begin.encode() + write_event(f'{{"cursor": "{start}"}}', name="hello", event_id=str(start))
 
 
 def frame(event: Event) -> bytes:
-    return b"id: %s\ndata: %s\n\n" % (str(event.cursor).encode(), _FORM.dump_json(public_form(event)))
+    return write_event(_FORM.dump_json(public_form(event)).decode(), event_id=str(event.cursor))
 
 
 async def send_body(send: Send, body: bytes, *, more: bool = True) -> None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from octavo.core.formatting import count_of, format_bytes, format_day, format_span
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
 from octavo.library.documents import Document
 from octavo.library.pictures import is_pictured
 from octavo.web.shell.document_status import Words, describe
-from octavo.web.shell.formats import count_of, format_bytes, format_day, format_span
 
 QUERIES = load_queries("pages")
 MOST_TAGS = 3

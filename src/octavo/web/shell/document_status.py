@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget
-from octavo.core.states import JobStatus
+from octavo.core.formatting import count_of, format_date, format_eta, format_span
+from octavo.core.types import JobStatus
 from octavo.describe.embedding import EMBED_DOCUMENT as EMBEDDING
 from octavo.jobs.views import JobView
 from octavo.library.documents import Document
-from octavo.web.shell.formats import count_of, format_date, format_eta, format_span
 
 Tone = Literal["", "run", "ok", "warn", "bad"]
 STALE_AFTER = timedelta(minutes=10)

@@ -10,7 +10,8 @@ from uuid import UUID
 from fastapi import Depends, Request
 
 from octavo.convert.conversions import KIND as CONVERSION
-from octavo.core.states import JobStatus
+from octavo.core.formatting import format_eta
+from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
 from octavo.jobs.views import JobView, find_jobs
@@ -18,7 +19,6 @@ from octavo.owners import Caller
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.document_status import stage_of
-from octavo.web.shell.formats import format_eta
 
 QUERIES = load_queries("pages")
 DOCK_ITEMS = 3

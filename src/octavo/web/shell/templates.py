@@ -10,8 +10,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
 
 from octavo import __version__
+from octavo.core.formatting import format_ago, format_bytes, format_day, format_dollars, format_moment, format_number
 from octavo.web.http.assets import asset
-from octavo.web.shell.formats import format_ago, format_bytes, format_day, format_dollars, format_moment, format_number
 from octavo.web.shell.frame import Frame
 
 THEME_COOKIE = "octavo_theme"

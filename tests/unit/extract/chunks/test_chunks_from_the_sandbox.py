@@ -7,7 +7,7 @@ import json
 import pytest
 
 from octavo.core.errors import Defect
-from octavo.core.json import JSON
+from octavo.core.types import JSON
 from octavo.extract.chunks.from_document import read_chunks
 
 TEXT = "Alpha beta gamma."

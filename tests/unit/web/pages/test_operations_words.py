@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from octavo.core.states import JobStatus
+from octavo.core.types import JobStatus
 from octavo.jobs.views import WorkerView
 from octavo.ops.health import Check
 from octavo.web.rooms.operations.texts import CHIPS, describe_health, describe_load, finished_words, waiting_time

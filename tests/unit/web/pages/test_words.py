@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from octavo.core.errors import OverBudget
-from octavo.core.states import JobStatus
+from octavo.core.types import JobStatus
 from octavo.jobs.views import Eta, JobError, JobView, Progress
 from octavo.jobs.waiting import waiting_because
 from octavo.library.documents import Document

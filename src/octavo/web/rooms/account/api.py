@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 from octavo.owners import Role, Scope, keys, members
 from octavo.owners.keys import KeyView, NewKey
 from octavo.owners.members import Member

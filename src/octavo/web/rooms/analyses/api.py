@@ -12,7 +12,7 @@ from octavo.analyse import analyses, prompts, views
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.prompts import Prompt, PromptVersion, PromptWords
 from octavo.analyse.views import Analysis, ItemView, ResultView, SegmentView
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf

@@ -14,6 +14,7 @@ from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.prompts import PromptWords, add_prompt, list_prompts
 from octavo.analyse.views import Analysis, Cell, CitationView, ItemView, ResultView, SegmentView
 from octavo.core.errors import BadInput, NotFound, OctavoError
+from octavo.core.formatting import format_eta
 from octavo.database import Connection
 from octavo.extract.contract import FoundQuote
 from octavo.library.documents import Filters, list_documents, show_document
@@ -21,7 +22,6 @@ from octavo.library.pictures import is_pictured
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.render import render_window
-from octavo.web.shell.formats import format_eta
 from octavo.web.shell.forms import Question as Sure
 from octavo.web.shell.forms import ask, done
 from octavo.web.shell.frame import Frame, FrameFor

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from octavo.core.errors import OctavoError
+from octavo.core.http import EVENT_STREAM, write_event
 from octavo.search.ask import Question as AskedQuestion
 from octavo.search.ask import answer, find_sources
 from octavo.search.citations import Answer, with_marks
@@ -71,13 +72,13 @@ async def tell(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes]:
 
 def frame(name: str, data: dict[str, Any]) -> bytes:
     """One server-sent event; JSON has no line breaks of its own."""
-    return f"event: {name}\ndata: {json.dumps(data, default=str)}\n\n".encode()
+    return write_event(json.dumps(data, default=str), name=name)
 
 
 class AnswerStream(Response):
     """Sends until all is said or the caller leaves; then what is being asked of a model is given up at once."""
 
-    media_type = "text/event-stream"
+    media_type = EVENT_STREAM
 
     def __init__(self, events: AsyncGenerator[bytes]) -> None:
         super().__init__(headers=HEADERS)

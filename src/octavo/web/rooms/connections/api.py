@@ -22,7 +22,7 @@ from octavo.connect.connections import (
 from octavo.connect.engine_types import Engine, Status
 from octavo.connect.map import ConnectionMap, MapFilter, load_map
 from octavo.connect.rebuild import rebuild
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.documents import show_document
 from octavo.owners import Caller

@@ -21,9 +21,8 @@ from octavo.convert.results import Correction, Corrections, render_xml
 from octavo.convert.stored_mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.convert.submissions import ConversionIntake
 from octavo.core.errors import BadInput
-from octavo.core.json import JSON
-from octavo.core.pages import Page
-from octavo.core.states import JobStatus
+from octavo.core.pagination import Page
+from octavo.core.types import JSON, JobStatus
 from octavo.database import Connection
 from octavo.intake import IntakeLimits
 from octavo.jobs.views import DEFAULT_LIMIT

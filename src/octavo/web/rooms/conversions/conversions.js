@@ -38,8 +38,8 @@ async function send(files) {
 /** @param {File} file */
 async function sendOne(file) {
   try {
-    const most = Number(document.body.dataset.uploadBytes);
-    if (file.size > most) throw new Refused({ title: `It is larger than ${bytes(most)}.`, code: "TOO_LARGE" });
+    const { uploadBytes, uploadLimit } = document.body.dataset;
+    if (file.size > Number(uploadBytes)) throw new Refused({ title: `It is larger than ${uploadLimit}.`, code: "TOO_LARGE" });
     const address = `/api/v1/conversions?mapping=${encodeURIComponent(one("#mapping").value)}`;
     const headers = { "x-upload-filename": encodeURIComponent(file.name), "content-type": "application/pdf" };
     await ask(address, { method: "POST", body: file, headers });

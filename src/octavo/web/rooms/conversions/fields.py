@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from octavo.convert.contract import Asked, Box, Conversion, Said, Value
 from octavo.convert.conversions import ModelCost
 from octavo.convert.mapping import Column, Field, Mapping
-from octavo.web.shell.formats import count_of, format_dollars
+from octavo.core.formatting import count_of, format_dollars
 
 CERTAIN = 1.0
 

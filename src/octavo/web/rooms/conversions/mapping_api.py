@@ -13,7 +13,7 @@ from octavo.convert.errors import UnknownMapping
 from octavo.convert.mapping_text import mapping_from_text
 from octavo.convert.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.core.errors import NotFound
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 from octavo.intake.names import clean_filename
 from octavo.owners import Caller
 from octavo.web.context.callers import ReadCaller, WriteCaller

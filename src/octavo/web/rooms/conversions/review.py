@@ -26,7 +26,7 @@ from octavo.convert.records import conversion_from_json
 from octavo.convert.results import FORMS, Correction, Corrections, render_xml
 from octavo.convert.stored_mappings import find_mapping
 from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.core.states import JobStatus
+from octavo.core.types import JobStatus
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs
 from octavo.web.context.callers import WriteCaller

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from octavo.convert.conversions import ConfidenceSummary, StoredConversion
-from octavo.core.states import JobStatus
+from octavo.core.formatting import count_of, format_date, format_eta
+from octavo.core.types import JobStatus
 from octavo.jobs.views import JobView
 from octavo.web.shell.document_status import Verb, Words, is_retried
-from octavo.web.shell.formats import count_of, format_date, format_eta
 
 CHOOSE = Verb("Choose another", "/conversions#file", "get")
 

@@ -13,8 +13,7 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.extraction import Extraction
-from octavo.core.states import JobStatus
+from octavo.core.types import Extraction, JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.actions import cancel_jobs, discard_dead_letters, retry_jobs
 from octavo.jobs.queue import IllegalTransition

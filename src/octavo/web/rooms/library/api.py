@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from octavo.core.errors import BadInput
-from octavo.core.extraction import Extraction
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
+from octavo.core.types import Extraction
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
 from octavo.library.changes import Edit, Retried

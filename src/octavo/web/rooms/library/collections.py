@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 from octavo.library import collections
 from octavo.library.collections import Collection, Tag
 from octavo.web.context.callers import ReadCaller, WriteCaller

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from octavo.connect.connections import list_connections
 from octavo.core.errors import OctavoError
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 from octavo.jobs.views import MOST_LIMIT
 from octavo.library.changes import StillProcessed
 from octavo.library.documents import Document, list_chunks, show_document

@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from octavo.core.errors import BadInput, TooLarge
-from octavo.core.extraction import Extraction
+from octavo.core.types import Extraction
 from octavo.intake.links import link_source, paste_source, video_source
 from octavo.intake.links.sources import GivenSource
 from octavo.intake.uploads import Policy

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from uuid import UUID
 
-from octavo.core.extraction import Extraction
 from octavo.core.ids import new_id
+from octavo.core.types import Extraction
 from octavo.extract.pdf.pdf_file import unlock_in_sandbox
 from octavo.library.changes import Retried, retry_document
 from octavo.library.unlocked import find_locked, keep_unlocked

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from octavo.core.errors import BadInput
-from octavo.core.extraction import Extraction
+from octavo.core.types import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.uploads import Policy, Ticket
 from octavo.web.context.callers import ReadCaller, WriteCaller

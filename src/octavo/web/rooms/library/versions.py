@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 from octavo.library.differences import Kind, shorten
 from octavo.library.documents import show_document
 from octavo.library.versions import Comparison, Pick, TextChange, Version, compare_documents, list_versions

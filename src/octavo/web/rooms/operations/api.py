@@ -9,8 +9,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.core.pages import Page
-from octavo.core.states import JobStatus
+from octavo.core.pagination import Page
+from octavo.core.types import JobStatus
 from octavo.jobs.actions import cancel_jobs, discard_dead_letters, requeue_dead_letters, retry_jobs
 from octavo.jobs.views import (
     DEFAULT_LIMIT,

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
-from octavo.core.pages import Page, make_cursor, read_cursor
-from octavo.core.states import JobStatus
+from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.actions import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, retry_jobs
 from octavo.jobs.views import JobView, find_jobs, list_events_of_job, show_job

@@ -10,6 +10,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Request, Response
 
 from octavo.core.errors import BadInput, NotFound, Unauthenticated
+from octavo.core.formatting import count_of
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.actions import discard_dead_letters, requeue_dead_letters
 from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
@@ -19,7 +20,6 @@ from octavo.web.context.callers import OptionalCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.operations.charts import Chart, draw_depth, follow_depth
 from octavo.web.rooms.operations.texts import STATES, Health, describe_health, describe_load, stage_words, waiting_time
-from octavo.web.shell.formats import count_of
 from octavo.web.shell.forms import Question, ask
 from octavo.web.shell.frame import Frame, load_frame
 from octavo.web.shell.templates import back_to, render

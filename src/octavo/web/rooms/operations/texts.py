@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from octavo.core.states import JobStatus
+from octavo.core.formatting import count_of, format_span
+from octavo.core.types import JobStatus
 from octavo.jobs.views import JobView, WorkerView
 from octavo.ops.health import Check
 from octavo.web.shell.document_status import STAGES, Tone, stage_of
-from octavo.web.shell.formats import count_of, format_span
 
 SLOW_AFTER = timedelta(minutes=10)
 # The filters in the order in which they stand, with what each is called and its tone where there are any.

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.core.pages import Page
+from octavo.core.pagination import Page
 from octavo.describe.embedding import embedding_model, reembed
 from octavo.library.documents import show_document
 from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Mode, SearchPage, find_page

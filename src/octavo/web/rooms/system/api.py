@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from octavo import __version__
-from octavo.core.extraction import Extraction
+from octavo.core.types import Extraction
 from octavo.jobs.events import BadCursor, Cursor, latest_cursor, parse_cursor, read_owner_events
 from octavo.jobs.views import MOST_LIMIT
 from octavo.ops.metrics import MEDIA_TYPE, read_metrics, render_metrics

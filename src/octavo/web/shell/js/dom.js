@@ -46,12 +46,12 @@ export function isField(target) {
   return target instanceof HTMLElement && (target.isContentEditable || target.matches("textarea, select, input:not([type=checkbox]):not([type=radio]):not([type=button]):not([type=submit])"));
 }
 
-/** 1.1 MB, 48 MB: as the pages write it. @param {number} size */
+/** 1.1 MB, 48 MB: the same as format_bytes on the server. @param {number} size */
 export function bytes(size) {
   let unit = "bytes";
   for (const next of ["KB", "MB", "GB"]) {
-    if (size < 1000) break;
-    size /= 1000;
+    if (size < 1024) break;
+    size /= 1024;
     unit = next;
   }
   return `${unit !== "bytes" && size < 10 ? size.toFixed(1) : Math.round(size)} ${unit}`;

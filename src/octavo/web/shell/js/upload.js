@@ -45,10 +45,10 @@ export function upload(files) {
 
 /** What is certain to be refused is not sent; what is not certain, the server decides. @param {Transfer} transfer */
 function check(transfer) {
-  const most = Number(document.body.dataset.uploadBytes);
+  const { uploadBytes, uploadLimit } = document.body.dataset;
   const { size } = transfer.file;
-  if (most && size > most) {
-    transfer.fail(new Refused({ detail: `It has ${bytes(size)}; at most ${bytes(most)} are allowed.`, code: "TOO_LARGE" }));
+  if (Number(uploadBytes) && size > Number(uploadBytes)) {
+    transfer.fail(new Refused({ detail: `It is ${bytes(size)}. The limit is ${uploadLimit}.`, code: "TOO_LARGE" }));
   }
 }
 

@@ -1,10 +1,9 @@
-"""Numbers, sizes, days and spans of time as people write them."""
+"""Numbers, sizes, prices, dates and durations as people write them: one formatter each, for pages and terminal."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-
-from octavo.jobs.views import Eta
+from typing import Protocol
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 SOON = 90
@@ -12,12 +11,22 @@ UNIT = 1024
 EN_DASH = "\N{EN DASH}"
 
 
+class SecondsRange(Protocol):
+    """An estimate: at least `low_seconds`, at most `high_seconds`."""
+
+    @property
+    def low_seconds(self) -> float: ...
+
+    @property
+    def high_seconds(self) -> float: ...
+
+
 def format_number(number: int) -> str:
     return f"{number:,}"
 
 
 def format_bytes(size: int) -> str:
-    """1.1 MB, 48 MB; a megabyte has 1,024 kilobytes, as limits are set."""
+    """1.1 MB, 48 MB. A megabyte has 1,024 kilobytes, like the limits in the settings."""
     amount = float(size)
     for unit in ("bytes", "KB", "MB", "GB"):
         if amount < UNIT:
@@ -32,7 +41,7 @@ def format_dollars(amount: float) -> str:
 
 
 def format_day(at: datetime, now: datetime) -> str:
-    """Precise while it is fresh: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024"."""
+    """The more recent, the more precise: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024"."""
     passed = (now - at).total_seconds()
     if passed < MINUTE:
         return "Just now"
@@ -48,8 +57,8 @@ def format_date(day: date, today: date) -> str:
     return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
 
 
-def format_eta(eta: Eta | None) -> str | None:
-    """A span, because nobody knows better: 20 to 35 s, 6 to 9 min, or "about 1 min"."""
+def format_eta(eta: SecondsRange | None) -> str | None:
+    """A range: 20 to 35 s, 6 to 9 min, or "about 1 min"."""
     if eta is None:
         return None
     low, high = eta.low_seconds, eta.high_seconds
@@ -65,7 +74,7 @@ def _span(low: int, high: int, unit: str) -> str:
 
 
 def format_span(span: timedelta) -> str:
-    """How long something lasted: "14 min", "3 h", "2 days"."""
+    """A duration: "14 min", "3 h", "2 days"."""
     seconds = int(span.total_seconds())
     if seconds < MINUTE:
         return f"{seconds} s"
@@ -81,7 +90,7 @@ def format_ago(at: datetime, now: datetime) -> str:
 
 
 def format_moment(at: datetime, now: datetime) -> str:
-    """When something is going to happen: "in 14 min", "tomorrow 02:00", "12 Nov 02:00"; times are UTC."""
+    """A time in the future: "in 14 min", "Tomorrow 02:00", "12 Nov 02:00". Times are UTC."""
     if at <= now:
         return "Now"
     if at - now < timedelta(hours=1):

@@ -1,8 +1,26 @@
-"""The states of a job and the ways between them: the Python third of a table that SQL and the diagram also have."""
+"""Types that every package shares: JSON values, extraction modes, and the states of a job.
+
+The transitions exist three times: here, in SQL and in the diagram. A test proves that they agree.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeAlias
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+
+
+class Extraction(StrEnum):
+    """How a document's text is produced.
+
+    `PLAIN`: as the file has it. `CLEAN`: a model tidies that text up. `PAGES`: a model reads pictures of the pages;
+    formats without pages are tidied up instead.
+    """
+
+    PLAIN = "plain"
+    CLEAN = "clean"
+    PAGES = "pages"
 
 
 class JobStatus(StrEnum):
@@ -33,7 +51,7 @@ JOB_TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.PAUSED: frozenset({JobStatus.QUEUED, JobStatus.FAILED, JobStatus.CANCELLED}),
     JobStatus.CANCELLED: frozenset({JobStatus.QUEUED}),
 }
-# Nothing happens to these by itself.
+# A job in one of these states changes only when somebody asks for it.
 RESTING = frozenset(
     {JobStatus.COMPLETE, JobStatus.FAILED, JobStatus.DEAD_LETTER, JobStatus.PAUSED, JobStatus.CANCELLED}
 )

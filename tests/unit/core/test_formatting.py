@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from octavo.core.formatting import count_of, format_bytes, format_day, format_dollars, format_eta, format_span
 from octavo.jobs.views import Eta
-from octavo.web.shell.formats import count_of, format_bytes, format_day, format_dollars, format_eta, format_span
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -18,6 +18,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
         (0, "0 bytes"),
         (999, "999 bytes"),
         (1536, "1.5 KB"),
+        (8 << 20, "8.0 MB"),
         (200 << 20, "200 MB"),
         (5 << 30, "5.0 GB"),
         (3 << 40, "3.0 TB"),
