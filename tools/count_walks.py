@@ -1,0 +1,245 @@
+"""Count what a reader has to walk through to follow a command, by tracing it for real.
+
+    .venv/bin/python tools/count_walks.py REPORT.pdf INVOICE.pdf
+
+Starts Octavo in an empty data folder with a profile hook in every process, then follows two commands:
+
+- `octavo add REPORT.pdf` until its row is on the library page: the command, and the web process that takes the file in,
+  sends the event and renders the row;
+- `octavo convert INVOICE.pdf` until the XML is there: the command, the web process and the worker. Its own code is what
+  ran for it and did not run for the report: neither to take it in nor to process it.
+
+Printed for each: functions of Octavo that ran, their files and packages, and how often the next function to run for the
+first time lies in another package. Start-up, imports and comprehensions do not count. Children of the sandbox cannot
+write anywhere, so they are not traced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+
+HOOK = """
+import atexit, json, os, signal, sys, threading, time
+
+FOLDER, SOURCE = os.environ["WALKS_FOLDER"], os.environ["WALKS_SOURCE"]
+seen, main, importing = {}, os.getpid(), threading.local()
+
+def note(frame, event, argument):
+    code = frame.f_code
+    if code.co_name == "<module>":
+        imported = frame.f_back and frame.f_back.f_code.co_filename.startswith("<frozen importlib")
+        if imported and event in ("call", "return"):
+            importing.depth = max(0, getattr(importing, "depth", 0) + (1 if event == "call" else -1))
+    elif event == "call" and code not in seen and code.co_filename.startswith(SOURCE) and code.co_name[0] != "<":
+        if not getattr(importing, "depth", 0):
+            seen[code] = time.time_ns()
+
+def dump(*ignored):
+    if os.getpid() == main:
+        calls = [[at, code.co_filename[len(SOURCE):], code.co_qualname] for code, at in list(seen.items())]
+        with open(f"{FOLDER}/{main}.part", "w") as file:
+            json.dump({"command": sys.argv[1:2], "calls": calls}, file)
+        os.rename(f"{FOLDER}/{main}.part", f"{FOLDER}/{main}.json")
+
+signal.signal(signal.SIGUSR1, lambda *ignored: seen.clear())
+signal.signal(signal.SIGUSR2, dump)
+atexit.register(dump)
+threading.setprofile(note)
+sys.setprofile(note)
+"""
+READY_SECONDS, WALK_SECONDS = 120, 180
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The functions of Octavo that ran in one process, in the order of their first call."""
+
+    command: str
+    files: tuple[str, ...]
+
+    @property
+    def changes(self) -> int:
+        packages = [package_of(file) for file in self.files]
+        return sum(one != other for one, other in itertools.pairwise(packages))
+
+
+def package_of(file: str) -> str:
+    first, _, rest = file.lstrip("/").partition("/")
+    return first if rest else first.removesuffix(".py")
+
+
+class Instance:
+    """A running Octavo whose processes record the functions they call."""
+
+    def __init__(self, folder: Path, program: Path, source: Path) -> None:
+        self._program = program
+        self._walks = folder / "walks"
+        self._walks.mkdir()
+        (folder / "hook").mkdir()
+        (folder / "hook" / "sitecustomize.py").write_text(HOOK)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}"
+        self._environment = {
+            **os.environ,
+            "OCTAVO_DATA_DIR": str(folder / "data"),
+            "OCTAVO_PORT": str(port),
+            "WALKS_FOLDER": str(self._walks),
+            "WALKS_SOURCE": str(source),
+            "PYTHONPATH": str(folder / "hook"),
+        }
+        self._jar = urllib.request.HTTPCookieProcessor(CookieJar())
+        self._open = urllib.request.build_opener(urllib.request.ProxyHandler({}), self._jar).open
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        with subprocess.Popen(
+            [self._program, "up"], env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as up:
+            try:
+                self._sign_in(up)
+                yield
+            finally:
+                up.send_signal(signal.SIGTERM)
+
+    def _sign_in(self, up: subprocess.Popen[str]) -> None:
+        printed = ""
+        for line in up.stdout or ():
+            printed += line
+            if link := re.search(r"http://\S+/sign-in\?\S+", line):
+                self._open(link[0], timeout=30).read()
+                return
+        raise RuntimeError(f"Octavo did not start: {printed}")
+
+    def get(self, path: str) -> str:
+        with self._open(self.address + path, timeout=30) as answer:
+            return answer.read().decode()
+
+    def follow_events(self) -> Any:  # noqa: ANN401 - urllib has no public type for a response
+        return self._open(self.address + "/api/v1/events", timeout=WALK_SECONDS)
+
+    def command(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [self._program, *arguments], env=self._environment, check=False, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise RuntimeError(f"octavo {arguments[0]}: {done.stderr or done.stdout}")
+        return done.stdout
+
+    def processes(self) -> list[int]:
+        up = json.loads((Path(self._environment["OCTAVO_DATA_DIR"]) / "run/up.json").read_text())
+        return [process["pid"] for process in up["processes"] if process.get("pid")]
+
+    def begin_walk(self) -> None:
+        for old in self._walks.glob("*.json"):
+            old.unlink()
+        for process in self.processes():
+            os.kill(process, signal.SIGUSR1)
+
+    def end_walk(self) -> list[Walk]:
+        for process in self.processes():
+            os.kill(process, signal.SIGUSR2)
+            wait_for(lambda process=process: (self._walks / f"{process}.json").exists())
+        return [read_walk(path) for path in sorted(self._walks.glob("*.json"))]
+
+
+def read_walk(path: Path) -> Walk:
+    record = json.loads(path.read_text())
+    calls = sorted(record["calls"])
+    return Walk(" ".join(record["command"]), tuple(file for _, file, _ in calls))
+
+
+def wait_for(ready: Any) -> None:  # noqa: ANN401
+    until = time.monotonic() + WALK_SECONDS
+    while not ready():
+        if time.monotonic() > until:
+            raise TimeoutError
+        time.sleep(0.05)
+
+
+def walk_of_add(octavo: Instance, report: Path) -> list[Walk]:
+    octavo.get("/")
+    events = octavo.follow_events()
+    octavo.begin_walk()
+    octavo.command("add", str(report))
+    while b"document" not in events.readline():
+        pass
+    wait_for(lambda: report.name in octavo.get("/"))
+    return [walk for walk in octavo.end_walk() if walk.command in {"add", "web"}]
+
+
+def walk_of_processing(octavo: Instance, report: Path) -> list[Walk]:
+    """What the worker does with the report, which is in the middle of it already."""
+
+    def ready() -> bool:
+        documents = json.loads(octavo.get("/api/v1/documents"))["items"]
+        return any(report.name in one.values() and one["status"] != "pending" for one in documents)
+
+    wait_for(ready)
+    return octavo.end_walk()
+
+
+def walk_of_convert(octavo: Instance, invoice: Path, folder: Path) -> list[Walk]:
+    octavo.begin_walk()
+    octavo.command("convert", str(invoice), "--mapping", "invoice_v1", "--out", str(folder))
+    return [walk for walk in octavo.end_walk() if walk.command in {"convert", "web", "worker"}]
+
+
+def files_of(walks: list[Walk]) -> set[str]:
+    return {file for walk in walks for file in walk.files}
+
+
+def describe(name: str, walks: list[Walk]) -> str:
+    calls = [file for walk in walks for file in walk.files]
+    packages = sorted({package_of(file) for file in calls})
+    changes = sum(walk.changes for walk in walks)
+    return (
+        f"{name}: {len(calls)} functions, {len(set(calls))} files, {len(packages)} packages ({', '.join(packages)}), "
+        f"{changes} changes of package"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("report", type=Path)
+    parser.add_argument("invoice", type=Path)
+    parser.add_argument("--project", type=Path, default=Path(__file__).parents[1], help="the checkout to trace")
+    parser.add_argument("--files", action="store_true", help="list the files too")
+    options = parser.parse_args()
+    project = options.project.resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        octavo = Instance(folder, project / ".venv/bin/octavo", project / "src/octavo")
+        with octavo.running():
+            added = walk_of_add(octavo, options.report)
+            processed = walk_of_processing(octavo, options.report)
+            converted = walk_of_convert(octavo, options.invoice, folder / "xml")
+    own = sorted(files_of(converted) - files_of(added) - files_of(processed))
+    print(describe("octavo add", added))  # noqa: T201
+    print(describe("octavo convert", converted))  # noqa: T201
+    print("own code of octavo convert:", ", ".join(sorted(set(map(package_of, own)))))  # noqa: T201
+    if options.files:
+        print("", *sorted(files_of(added)), "", *own, sep="\n")  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())
