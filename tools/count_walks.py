@@ -156,8 +156,10 @@ class Instance:
 
     def end_walk(self) -> list[Walk]:
         for process in self.processes():
+            record = self._walks / f"{process}.json"
+            record.unlink(missing_ok=True)
             os.kill(process, signal.SIGUSR2)
-            wait_for(lambda process=process: (self._walks / f"{process}.json").exists())
+            wait_for(record.exists)
         return [read_walk(path) for path in sorted(self._walks.glob("*.json"))]
 
 
@@ -186,14 +188,14 @@ def walk_of_add(octavo: Instance, report: Path) -> list[Walk]:
     return [walk for walk in octavo.end_walk() if walk.command in {"add", "web"}]
 
 
-def walk_of_processing(octavo: Instance, report: Path) -> list[Walk]:
-    """What the worker does with the report, which is in the middle of it already."""
+def walk_of_processing(octavo: Instance) -> list[Walk]:
+    """Everything that follows from the report, until no job is left."""
 
-    def ready() -> bool:
-        documents = json.loads(octavo.get("/api/v1/documents"))["items"]
-        return any(report.name in one.values() and one["status"] != "pending" for one in documents)
+    def done() -> bool:
+        jobs = json.loads(octavo.command("jobs", "ls", "--json", "--limit", "100"))["items"]
+        return all(job["status"] not in {"queued", "processing"} for job in jobs)
 
-    wait_for(ready)
+    wait_for(done)
     return octavo.end_walk()
 
 
@@ -231,7 +233,7 @@ def main() -> None:
         octavo = Instance(folder, project / ".venv/bin/octavo", project / "src/octavo")
         with octavo.running():
             added = walk_of_add(octavo, options.report)
-            processed = walk_of_processing(octavo, options.report)
+            processed = walk_of_processing(octavo)
             converted = walk_of_convert(octavo, options.invoice, folder / "xml")
     own = sorted(files_of(converted) - files_of(added) - files_of(processed))
     print(describe("octavo add", added))  # noqa: T201

@@ -24,7 +24,7 @@ export function keepOneStop() {
 /** @param {HTMLElement} cell @param {number[]} step */
 function move(cell, [down, across]) {
   const rows = all("#an-grid tbody tr").map((row) => [...row.cells].slice(1));
-  const column = cell.closest("td").cellIndex - 1;
+  const column = /** @type {HTMLTableCellElement} */ (cell.closest("td")).cellIndex - 1;
   const row = rows.findIndex((cells) => cells[column]?.contains(cell));
   let [y, x] = [row + down, column + across];
   // A part may have no cell of its own; the next one that has is meant.
@@ -73,8 +73,8 @@ async function askAgain(item) {
   one("#announcements").textContent = "It is asked again.";
 }
 
-holder.addEventListener("click", (event) => {
-  const link = /** @type {Element} */ (event.target).closest("a[data-side], a[data-close-side]");
+holder.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+  const link = /** @type {any} */ (event.target).closest("a[data-side], a[data-close-side]");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   if (link.matches("[data-close-side]")) return closeSide();
@@ -82,15 +82,15 @@ holder.addEventListener("click", (event) => {
   openSide(link.href).catch(complain);
 });
 
-holder.addEventListener("submit", (event) => {
+holder.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
   const item = /** @type {HTMLElement} */ (event.target).dataset.again;
   if (!item) return;
   event.preventDefault();
   askAgain(item).then(() => openSide(`${holder.dataset.address}?item=${item}#side`, false), complain);
 });
 
-holder.addEventListener("keydown", (event) => {
-  const cell = /** @type {Element} */ (event.target).closest(".cell");
+holder.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+  const cell = /** @type {any} */ (event.target).closest(".cell");
   if (!cell || event.ctrlKey || event.metaKey || event.altKey) return;
   const step = STEPS[/** @type {keyof typeof STEPS} */ (event.key)];
   if (step) {

@@ -28,7 +28,7 @@ async function ask(wanted, signal) {
       else if (name === "citations") shown.cite(data);
       else if (name === "error") shown.fail(data.detail);
     }
-  } catch (error) {
+  } catch {
     if (!signal.aborted) shown.fail("The answer broke off. Ask again.");
   } finally {
     if (!signal.aborted) shown.end();
@@ -37,7 +37,7 @@ async function ask(wanted, signal) {
 
 /** Server-sent events, one by one. @param {ReadableStream<Uint8Array>} body @returns {AsyncGenerator<[string, any]>} */
 async function* read(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body.pipeThrough(/** @type {any} */ (new TextDecoderStream())).getReader();
   let held = "";
   for (;;) {
     const { done, value } = await reader.read();

@@ -102,7 +102,7 @@ const KEYS = {
   z: () => one("#undo")?.requestSubmit(),
 };
 
-review.ownerDocument.addEventListener("keydown", (event) => {
+review.ownerDocument.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || areOff() || one("dialog[open]")) return;
   const target = /** @type {Element} */ (event.target);
   // Enter on the value that is looked at accepts it; on any other it looks at it, as a link does.

@@ -33,7 +33,7 @@ async function fetchList() {
   return one("#connections-list", parse(await fetchPiece(`/documents/${ident}/connections${of ? `?of=${of}` : ""}`)));
 }
 
-/** @param {Element} list */
+/** @param {HTMLElement} list */
 function put(list) {
   const open = all("details[open]", holder).map((each) => each.className);
   const focused = holder.contains(document.activeElement) ? document.activeElement : null;
@@ -99,7 +99,7 @@ async function showOnly(passage) {
 
 /** @param {MouseEvent} event */
 function follow(event) {
-  const link = /** @type {Element} */ (event.target).closest("[data-connections-of], [data-whole]");
+  const link = /** @type {any} */ (event.target).closest("[data-connections-of], [data-whole]");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   showOnly(link.dataset.connectionsOf).catch(complain);
@@ -109,7 +109,7 @@ if (holder) {
   document.addEventListener("click", follow);
   onClick("[data-tab-of]", (link) => showTab(link.dataset.tabOf));
   holder.addEventListener("submit", send);
-  holder.addEventListener("change", ({ target }) => target.closest("[data-weights]")?.requestSubmit());
+  holder.addEventListener("change", (/** @type {any} */ { target }) => target.closest("[data-weights]")?.requestSubmit());
   const plan = paced(refresh, BATCH_MS);
   onEvent((event) => {
     if (event.kind !== "complete" && event.kind !== "connection_judged") return;

@@ -29,7 +29,7 @@ export function startPictures() {
     image.addEventListener("error", () => (image.alt = `Page ${view.dataset.page} cannot be drawn`));
   }
   document.addEventListener("click", (event) => {
-    const link = /** @type {Element} */ (event.target).closest("[data-picture]");
+    const link = /** @type {any} */ (event.target).closest("[data-picture]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     openPicture(Number(link.dataset.picture));

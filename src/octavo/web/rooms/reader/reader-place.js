@@ -141,7 +141,7 @@ function setCurrent(passage) {
 
 /** A passage that is clicked is shown on its page; who selects words or follows a link means something else. @param {Event} event */
 function pick({ target }) {
-  const passage = /** @type {Element} */ (target).closest(".passage[data-boxes]");
+  const passage = /** @type {any} */ (target).closest(".passage[data-boxes]");
   if (passage && !(/** @type {Element} */ (target).closest("a")) && getSelection()?.isCollapsed) setCurrent(passage);
 }
 

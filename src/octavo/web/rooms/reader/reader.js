@@ -32,7 +32,7 @@ async function fetchWindow(start) {
     const piece = one(".window", parse(await fetchPiece(`${leaves.dataset.address}/text?${query}`)));
     return piece && document.adoptNode(piece);
   } catch (error) {
-    if (error.status === 409) one("#newer").hidden = false;
+    if (/** @type {any} */ (error).status === 409) one("#newer").hidden = false;
     return null;
   }
 }
@@ -66,10 +66,10 @@ function hold(mark, top, frames) {
 /** The link to what is beyond. @param {HTMLElement} link @param {HTMLElement} piece @param {"earlier" | "later"} side */
 function turn(link, piece, side) {
   const start = piece.dataset[side];
-  if (!start) return link.parentElement.remove();
+  if (!start) return link.parentElement?.remove();
   link.setAttribute("href", `${leaves.dataset.address}?at=${start}`);
-  const words = [...link.childNodes].find((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
-  if (words) words.data = piece.dataset[`${side}Label`] || (side === "later" ? "Later text" : "Earlier text");
+  const words = [...link.childNodes].find((node) => node instanceof Text && node.data.trim());
+  if (words) words.textContent = piece.dataset[`${side}Label`] || (side === "later" ? "Later text" : "Earlier text");
 }
 
 const isPhone = matchMedia("(max-width: 720px)");
@@ -80,7 +80,8 @@ function startWindows() {
   onClick("a[data-earlier]", (link) => load("earlier", link));
   onClick("a[data-later]", (link) => load("later", link));
   if (!later) return;
-  let eye = null;
+  /** @type {IntersectionObserver | undefined} */
+  let eye;
   const look = () => {
     eye?.disconnect();
     const near = { root: isPhone.matches ? null : one("#text"), rootMargin: `0px 0px ${NEAR_PX}px 0px` };
@@ -88,8 +89,8 @@ function startWindows() {
       if (!seen.isIntersecting) return;
       await load("later", later);
       // A short window may leave the end as near as it was.
-      eye.unobserve(later);
-      if (later.isConnected) setTimeout(() => eye.observe(later), BATCH_MS);
+      eye?.unobserve(later);
+      if (later.isConnected) setTimeout(() => eye?.observe(later), BATCH_MS);
     }, near);
     eye.observe(later);
   };
@@ -194,8 +195,8 @@ if (leaves) {
   startPictures();
   startPlace(scroller);
   startKeys();
-  onClick(".where [data-step]", (link) => movePage(Number(link.dataset.step)));
-  one("[data-sizes]")?.addEventListener("submit", (event) => {
+  onClick(".where [data-step]", (link) => movePage(link.dataset.step === "1" ? 1 : -1));
+  one("[data-sizes]")?.addEventListener("submit", (/** @type {any} */ event) => {
     event.preventDefault();
     setSize(Number(event.submitter.value));
   });

@@ -1,8 +1,8 @@
 // A button beside a field that puts it into the clipboard; without a script the field is selected by hand.
 const SHOWN_MS = 4000;
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  const field = document.getElementById(button.dataset.copy);
+for (const button of /** @type {any} */ (document.querySelectorAll("[data-copy]"))) {
+  const field = /** @type {HTMLInputElement} */ (document.getElementById(button.dataset.copy));
   const word = button.querySelector("span");
   button.hidden = false;
   field.addEventListener("focus", () => field.select());

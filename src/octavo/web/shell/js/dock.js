@@ -105,7 +105,7 @@ function patchHead(part, now) {
 function patchItems(fresh, active) {
   const wanted = new Map(fresh.map((item) => [item.id, item]));
   const free = [];
-  for (const item of /** @type {any[]} */ ([...items().children])) {
+  for (const item of /** @type {any} */ (Array.from(items().children))) {
     const now = wanted.get(item.id);
     wanted.delete(item.id);
     if (now) fill(item, now);

@@ -44,7 +44,7 @@ export function startPatching() {
     plan();
   });
   onLost(refreshAll);
-  document.addEventListener("rows-shown", ({ detail }) => refresh(...detail)); // they waited, and may be old by now
+  document.addEventListener("rows-shown", (/** @type {any} */ { detail }) => refresh(...detail)); // they waited, and may be old by now
   active = Number(document.body.dataset.active ?? 0);
   setInterval(look, LOOK_MS);
   document.addEventListener("visibilitychange", () => !document.hidden && refreshAll());
@@ -211,6 +211,7 @@ function setBadge(name, number) {
 
 /** @param {import("./live.js").Happening} event */
 function noteEnd({ document_id: id, process_id: process, state_after }) {
+  if (!id) return;
   const how = /** @type {keyof typeof ENDS} */ (state_after);
   ended.set(id, [...(ended.get(id) ?? []), { process, how }]);
 }
