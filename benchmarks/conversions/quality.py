@@ -15,13 +15,13 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from octavo.convert.contract import Conversion, Sheet, Value, sheets_from_json
-from octavo.convert.engine import convert
-from octavo.convert.layout import text_in_columns
-from octavo.convert.mapping import Mapping
-from octavo.convert.patterns import fits
-from octavo.convert.shipped import load_shipped
-from octavo.convert.templates import read_template
+from octavo.convert.mappings.invoice2data import read_template
+from octavo.convert.mappings.mapping import Mapping
+from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.rules.engine import convert
+from octavo.convert.rules.layout import text_in_columns
+from octavo.convert.rules.patterns import fits
+from octavo.convert.values import Conversion, Sheet, Value, sheets_from_json
 from octavo.extract.pdf.placed_words import pages_as_json, read_words
 from tests.support.invoices import make_invoice
 

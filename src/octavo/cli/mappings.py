@@ -20,7 +20,7 @@ from octavo.core.settings import load_settings
 if TYPE_CHECKING:
     from octavo.client import Client
     from octavo.client.conversions import MappingSummary
-    from octavo.convert.contract import Conversion
+    from octavo.convert.values import Conversion
 
 app = typer.Typer(help="Mappings: what a conversion looks for, and what that is called in XML.", no_args_is_help=True)
 MappingFile = Annotated[Path, typer.Argument(metavar="FILE", help="YAML, or a template of invoice2data.")]
@@ -80,7 +80,7 @@ def try_out(
     as_json: AsJson = False,
 ) -> None:
     """Check a mapping's file and, with PDFs, show what it finds in them. Nothing is kept, and no server is needed."""
-    from octavo.convert.mapping_text import mapping_from_text
+    from octavo.convert.mappings.shipped_mappings import mapping_from_text
 
     text = _read(file)
     mapping = mapping_from_text(text, file.name)

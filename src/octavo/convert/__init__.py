@@ -5,4 +5,4 @@ patterns of people and the text is a stranger's: what takes too long is ended th
 """
 
 # For the warm parent of a sandbox, so that its children need not import it.
-PRELOAD = ("octavo.convert.warm", "octavo.convert.in_sandbox", "octavo.extract.pdf.document")
+PRELOAD = ("octavo.convert.preload", "octavo.convert.in_sandbox", "octavo.extract.pdf.document")

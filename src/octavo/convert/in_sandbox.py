@@ -11,15 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from octavo.convert.contract import Box, Conversion, Sheet, Word, sheets_from_json
-from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.records import (
+from octavo.convert.conversion_json import (
     conversion_from_json,
     conversion_from_record,
     conversion_to_json,
     conversion_to_record,
 )
-from octavo.convert.suggestions import Suggestion, with_suggestions
+from octavo.convert.mappings.shipped_mappings import mapping_from_text
+from octavo.convert.values import Box, Conversion, Sheet, Suggestion, Word, sheets_from_json
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
 from octavo.extract.pdf.placed_words import (
@@ -97,7 +96,8 @@ def convert_words(
     suggestions: Sequence[tuple[str, str, str, int | None]] | None,
 ) -> None:
     """With suggestions the rules run again and are weighed against them: cheaper than storing what they found."""
-    from octavo.convert.engine import convert
+    from octavo.convert.rules.engine import convert
+    from octavo.convert.rules.suggestions import with_suggestions
 
     mapping = mapping_from_text(mapping_text, file)
     document: dict[str, Any] = json.load(task.input)
@@ -112,7 +112,7 @@ def convert_words(
 @sandboxed
 def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> None:
     """Both steps in one child, unless a page may be a scan. Returns the words too if a required value is missing."""
-    from octavo.convert.engine import convert
+    from octavo.convert.rules.engine import convert
 
     mapping = mapping_from_text(mapping_text, file)
     read = read_words(Path(task.input_path), password)

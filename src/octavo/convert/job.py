@@ -19,15 +19,15 @@ from psycopg.rows import class_row
 from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXTRACT_FIELDS, FieldsToFind, FieldToFind
-from octavo.convert.contract import Asked, Conversion, Said, sheets_from_json
 from octavo.convert.errors import NothingFound
 from octavo.convert.in_sandbox import convert_in_sandbox, convert_pdf_in_sandbox
-from octavo.convert.layout import text_in_columns
-from octavo.convert.mapping import Mapping
+from octavo.convert.mappings.mapping import Mapping
+from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.convert.remote_service import RemoteService
 from octavo.convert.results import StoredResult, save_revision, store_result
-from octavo.convert.stored_mappings import StoredMapping, find_mapping
-from octavo.convert.suggestions import Suggestion, wanted_fields
+from octavo.convert.rules.layout import text_in_columns
+from octavo.convert.rules.suggestions import wanted_fields
+from octavo.convert.values import Asked, Conversion, Said, Suggestion, sheets_from_json
 from octavo.core.errors import (
     AnswerUnusable,
     BadModelKey,

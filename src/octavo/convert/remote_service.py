@@ -13,10 +13,10 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from octavo.convert.contract import Conversion
 from octavo.convert.errors import GatewayAway
-from octavo.convert.stored_mappings import StoredMapping
-from octavo.convert.xml_reading import NotOfMapping, read_xml
+from octavo.convert.mappings.stored_mappings import StoredMapping
+from octavo.convert.rules.result_xml import NotOfMapping, read_xml
+from octavo.convert.values import Conversion
 from octavo.core.errors import (
     GatewayFailed,
     GatewayRefused,

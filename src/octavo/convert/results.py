@@ -14,13 +14,13 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.convert.contract import Conversion, Value
+from octavo.convert.conversion_json import conversion_from_json, conversion_to_record, kind_of
 from octavo.convert.conversions import show_conversion
 from octavo.convert.errors import Outdated
-from octavo.convert.mapping import Mapping
-from octavo.convert.records import conversion_from_json, conversion_to_record, kind_of
-from octavo.convert.stored_mappings import StoredMapping, find_mapping
-from octavo.convert.types import FIELD_TYPES
+from octavo.convert.mappings.field_types import FIELD_TYPES
+from octavo.convert.mappings.mapping import Mapping
+from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
+from octavo.convert.values import Conversion, Value
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
@@ -59,13 +59,13 @@ async def store_result(bucket: Bucket, folder: str, conversion: Conversion, mapp
 
 def render_xml(conversion: Conversion, mapping: Mapping, *, plain: bool = False) -> bytes:
     """The XML of a conversion; `plain` leaves out the places of its values."""
-    from octavo.convert.xml import render
+    from octavo.convert.rules.result_xml import render
 
     return render(conversion, mapping, plain=plain)
 
 
 def _validated_xml(conversion: Conversion, mapping: Mapping) -> bytes:
-    from octavo.convert.xml import validate
+    from octavo.convert.rules.result_xml import validate
 
     document = render_xml(conversion, mapping)
     validate(document, mapping)
@@ -129,7 +129,7 @@ class Corrections:
 
 def correct(conversion: Conversion, mapping: Mapping, corrections: Sequence[Correction]) -> Conversion:
     """A corrected value keeps its place; an added one has none. Raises `BadInput`."""
-    from octavo.convert.engine import finish
+    from octavo.convert.rules.engine import finish
 
     values = {one.path: one for one in conversion.values}
     for correction in corrections:

@@ -9,7 +9,7 @@ from uuid import UUID
 import structlog
 from psycopg.rows import dict_row
 
-from octavo.convert.stored_mappings import StoredMapping, find_mapping
+from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.core.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.core.ids import new_id
 from octavo.database import Database, load_queries

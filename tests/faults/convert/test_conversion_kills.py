@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from octavo.convert.contract import sheets_from_json
-from octavo.convert.engine import convert as convert_words
-from octavo.convert.records import conversion_to_json
-from octavo.convert.shipped import load_shipped
+from octavo.convert.conversion_json import conversion_to_json
+from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.rules.engine import convert as convert_words
+from octavo.convert.values import sheets_from_json
 from octavo.extract.pdf.placed_words import pages_as_json, read_words
 from octavo.storage import open_bucket
 from tests.support.conversions import convert

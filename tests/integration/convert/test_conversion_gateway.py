@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from octavo.convert.engine import convert as find
-from octavo.convert.shipped import load_shipped
-from octavo.convert.xml import render
+from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.rules.engine import convert as find
+from octavo.convert.rules.result_xml import render
 from tests.support.conversions import convert, converted, invoice
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox

@@ -19,8 +19,8 @@ from octavo.convert.conversions import (
     training_samples,
 )
 from octavo.convert.errors import Expired, MappingTaken, Outdated
+from octavo.convert.mappings.stored_mappings import add_mapping
 from octavo.convert.results import Correction, Corrections
-from octavo.convert.stored_mappings import add_mapping
 from octavo.convert.submissions import ConversionIntake
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import load_queries

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from octavo.convert.in_sandbox import convert_in_sandbox
-from octavo.convert.shipped import shipped_text
+from octavo.convert.mappings.shipped_mappings import shipped_text
 from octavo.core.errors import Encrypted
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pdf.placed_words import read_words_in_sandbox

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from octavo.convert.contract import Conversion
-from octavo.convert.embedded import parse_safely
-from octavo.convert.engine import convert
-from octavo.convert.shipped import load_shipped
+from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.rules.embedded_invoice import parse_safely
+from octavo.convert.rules.engine import convert
+from octavo.convert.values import Conversion
 from tests.support.sheets import sheet
 
 _SUMS = "SpecifiedTradeSettlementHeaderMonetarySummation"

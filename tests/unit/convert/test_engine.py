@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.convert.checks import read_check
-from octavo.convert.contract import Conversion
-from octavo.convert.engine import convert
-from octavo.convert.shipped import load_shipped
+from octavo.convert.mappings.mapping import read_check
+from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.rules.engine import convert
+from octavo.convert.values import Conversion
 from tests.support.sheets import INVOICE, LETTER, LINE, sheet
 
 MAPPING = load_shipped("invoice_v1")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.convert.types import FIELD_TYPES, Habits
-from octavo.convert.types.amounts import usual_decimal
-from octavo.convert.types.dates import writes_month_first
+from octavo.convert.mappings.dates import writes_month_first
+from octavo.convert.mappings.field_types import FIELD_TYPES, usual_decimal
+from octavo.convert.values import Habits
 
 AMOUNTS: list[tuple[str, list[str]]] = [
     ("1,234.56 EUR", ["1234.56"]),

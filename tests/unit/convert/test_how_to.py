@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from octavo.convert.engine import convert
-from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.shipped import shipped_names
+from octavo.convert.mappings.shipped_mappings import mapping_from_text, shipped_names
+from octavo.convert.rules.engine import convert
 from octavo.core.settings import Settings, variable_name
 from tests.support.sheets import sheet
 

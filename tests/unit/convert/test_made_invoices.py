@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from octavo.convert.contract import sheets_from_json
-from octavo.convert.engine import convert
-from octavo.convert.shipped import load_shipped
+from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.rules.engine import convert
+from octavo.convert.values import sheets_from_json
 from octavo.extract.pdf.placed_words import pages_as_json, read_words
 from tests.support.invoices import make_invoice
 

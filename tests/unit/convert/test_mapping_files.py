@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from octavo.convert.errors import BadMapping, UnknownMapping
-from octavo.convert.mapping_files import read_mapping
-from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.shipped import load_shipped, shipped_names
+from octavo.convert.mappings.mapping_files import read_mapping
+from octavo.convert.mappings.shipped_mappings import load_shipped, mapping_from_text, shipped_names
 
 GOOD = """
 name: bill_v2

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from octavo.convert.engine import convert
-from octavo.convert.shipped import load_shipped
-from octavo.convert.suggestions import Suggestion, wanted_fields, with_suggestions
+from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.rules.engine import convert
+from octavo.convert.rules.suggestions import wanted_fields, with_suggestions
+from octavo.convert.values import Suggestion
 from tests.support.sheets import sheet
 
 MAPPING = load_shipped("invoice_v1")

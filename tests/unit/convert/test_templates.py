@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.convert.contract import Conversion
-from octavo.convert.engine import convert
 from octavo.convert.errors import BadMapping
-from octavo.convert.layout import text_in_columns
-from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.patterns import fits
-from octavo.convert.xml import render, validate
+from octavo.convert.mappings.shipped_mappings import mapping_from_text
+from octavo.convert.rules.engine import convert
+from octavo.convert.rules.layout import text_in_columns
+from octavo.convert.rules.patterns import fits
+from octavo.convert.rules.result_xml import render, validate
+from octavo.convert.values import Conversion
 from tests.support.sheets import sheet
 
 TEMPLATE = r"""

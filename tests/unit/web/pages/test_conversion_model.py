@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.convert.contract import Asked, Conversion, Said, Value
 from octavo.convert.conversions import ModelCost
+from octavo.convert.values import Asked, Conversion, Said, Value
 from octavo.web.rooms.conversions.fields import Cell, Laid, describe_model
 
 MODEL = "gemini:gemini-2.5-flash"

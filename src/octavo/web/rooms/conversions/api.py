@@ -14,12 +14,12 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.convert import conversions as library
-from octavo.convert.contract import Conversion
+from octavo.convert.conversion_json import conversion_from_json
 from octavo.convert.conversions import StoredConversion, find_result, show_conversion
-from octavo.convert.records import conversion_from_json
+from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.convert.results import Correction, Corrections, render_xml
-from octavo.convert.stored_mappings import DEFAULT_MAPPING, StoredMapping, find_mapping
 from octavo.convert.submissions import ConversionIntake
+from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import JSON, JobStatus

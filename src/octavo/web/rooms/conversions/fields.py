@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.convert.contract import Asked, Box, Conversion, Said, Value
 from octavo.convert.conversions import ModelCost
-from octavo.convert.mapping import Column, Field, Mapping
+from octavo.convert.mappings.mapping import Column, Field, Mapping
+from octavo.convert.values import Asked, Box, Conversion, Said, Value
 from octavo.core.formatting import count_of, format_dollars
 
 CERTAIN = 1.0

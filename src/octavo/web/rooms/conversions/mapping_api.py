@@ -10,8 +10,8 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.convert.errors import UnknownMapping
-from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.convert.mappings.shipped_mappings import mapping_from_text
+from octavo.convert.mappings.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.core.errors import NotFound
 from octavo.core.pagination import Page
 from octavo.intake.names import clean_filename

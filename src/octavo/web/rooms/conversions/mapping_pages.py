@@ -13,13 +13,13 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Header, Request, Response
 from fastapi import Path as InPath
 
-from octavo.convert.contract import Conversion
 from octavo.convert.conversions import find_result, list_conversions
 from octavo.convert.errors import UnknownMapping
 from octavo.convert.in_sandbox import convert_pdf_in_sandbox
-from octavo.convert.mapping import Mapping
-from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.convert.mappings.mapping import Mapping
+from octavo.convert.mappings.shipped_mappings import mapping_from_text
+from octavo.convert.mappings.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
+from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect

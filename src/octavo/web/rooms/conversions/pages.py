@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from octavo.convert.conversions import ConfidenceSummary, StoredConversion, list_conversions, summarise_confidence
-from octavo.convert.stored_mappings import StoredMapping, list_mappings
+from octavo.convert.mappings.stored_mappings import StoredMapping, list_mappings
 from octavo.core.errors import OctavoError
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
-from octavo.convert.contract import Conversion
+from octavo.convert.conversion_json import conversion_from_json
 from octavo.convert.conversions import (
     Revision,
     StoredConversion,
@@ -21,10 +21,10 @@ from octavo.convert.conversions import (
     summarise_confidence,
 )
 from octavo.convert.errors import Expired
-from octavo.convert.mapping import Mapping
-from octavo.convert.records import conversion_from_json
+from octavo.convert.mappings.mapping import Mapping
+from octavo.convert.mappings.stored_mappings import find_mapping
 from octavo.convert.results import FORMS, Correction, Corrections, render_xml
-from octavo.convert.stored_mappings import find_mapping
+from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.types import JobStatus
 from octavo.database import Connection

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from octavo.convert.contract import Box
-from octavo.convert.layout import Piece, fold
-from octavo.convert.mapping import Column, Mapping
+from octavo.convert.mappings.mapping import Column, Mapping
+from octavo.convert.rules.layout import Piece
+from octavo.convert.values import Box, fold
 
 _BETWEEN = re.compile(r"[\s.\-]+")
 # What may follow a label before its value: marks, and a remark in brackets such as (EUR).

@@ -5,11 +5,10 @@ What is looked up, compiled or kept at first use is then there for all children,
 
 from __future__ import annotations
 
-from octavo.convert.contract import Box, Sheet, Word
-from octavo.convert.engine import convert
-from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.records import conversion_to_json
-from octavo.convert.shipped import shipped_names, shipped_text
+from octavo.convert.conversion_json import conversion_to_json
+from octavo.convert.mappings.shipped_mappings import mapping_from_text, shipped_names, shipped_text
+from octavo.convert.rules.engine import convert
+from octavo.convert.values import Box, Sheet, Word
 
 _LINES = (
     "Invoice no: A-17",

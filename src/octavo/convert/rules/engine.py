@@ -8,22 +8,17 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
-from octavo.convert import patterns
-from octavo.convert.candidates import Candidate, Surroundings
-from octavo.convert.checks import Check
-from octavo.convert.choosing import choose
-from octavo.convert.contract import Checked, Conversion, Place, Sheet, Value
-from octavo.convert.embedded import EmbeddedInvoice, as_day, open_embedded
-from octavo.convert.labels import Hit, field_labels
-from octavo.convert.layout import Line, lines_of, text_in_columns
-from octavo.convert.line_rules import find_by_rules
-from octavo.convert.locate import every_value, locate_value
-from octavo.convert.mapping import Field, Mapping, Otherwise
-from octavo.convert.tables import CONFIDENCE as TABLE_CONFIDENCE
-from octavo.convert.tables import Table, find_table
-from octavo.convert.types import FIELD_TYPES, Habits
-from octavo.convert.types.amounts import usual_decimal
-from octavo.convert.types.dates import writes_month_first
+from octavo.convert.mappings.dates import writes_month_first
+from octavo.convert.mappings.field_types import FIELD_TYPES, usual_decimal
+from octavo.convert.mappings.mapping import Check, Field, Mapping, Otherwise
+from octavo.convert.rules import patterns
+from octavo.convert.rules.candidates import Candidate, Surroundings, choose
+from octavo.convert.rules.embedded_invoice import EmbeddedInvoice, as_day, open_embedded
+from octavo.convert.rules.labels import Hit, field_labels
+from octavo.convert.rules.layout import Line, every_value, lines_of, locate_value, text_in_columns
+from octavo.convert.rules.tables import CONFIDENCE as TABLE_CONFIDENCE
+from octavo.convert.rules.tables import Table, find_by_rules, find_table
+from octavo.convert.values import Checked, Conversion, Habits, Place, Sheet, Value
 
 _NEAR, _COMMON, _GUESS = 0.85, 0.6, 0.4
 _CONFIRMED, _DOUBTED = 0.3, 0.75

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from octavo.convert.mapping import Mapping
+from octavo.convert.mappings.mapping import Mapping
 
 _etree: Any = import_module("lxml.etree")  # it has no types
 NAMES = {"factur-x.xml", "zugferd-invoice.xml", "xrechnung.xml", "cii.xml"}

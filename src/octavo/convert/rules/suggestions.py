@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from octavo.convert.contract import Conversion, Sheet, Value
-from octavo.convert.engine import finish
-from octavo.convert.layout import Line, lines_of
-from octavo.convert.locate import locate_text
-from octavo.convert.mapping import Field, Mapping
-from octavo.convert.types import FIELD_TYPES, Habits
+from octavo.convert.mappings.field_types import FIELD_TYPES
+from octavo.convert.mappings.mapping import Field, Mapping
+from octavo.convert.rules.engine import finish
+from octavo.convert.rules.layout import Line, lines_of, locate_text
+from octavo.convert.values import Conversion, Habits, Sheet, Suggestion, Value
 
 _FOUND, _UNFOUND = 0.7, 0.3
 
@@ -22,16 +21,6 @@ class Wanted:
     name: str
     type: str
     labels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """`quote` is meant to be letter by letter in the document, and `value` to be what it says in one form."""
-
-    name: str
-    value: str
-    quote: str
-    page: int | None = None
 
 
 def wanted_fields(conversion: Conversion, mapping: Mapping) -> list[Wanted]:

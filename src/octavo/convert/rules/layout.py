@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from statistics import median
 
-from octavo.convert.contract import Box, Place, Sheet, Word, around
+from octavo.convert.mappings.field_types import FIELD_TYPES
+from octavo.convert.values import Box, Habits, Place, Sheet, Word, around, fold
 
 _SAME_LINE = 0.5  # of the smaller height that two words of a line have in common
 _PIECE_GAP = 0.8  # of the letters' height: wider than any space between words
 _MOST_COLUMNS = 400
-
-
-@lru_cache(maxsize=4096)
-def _folded(letter: str) -> str:
-    return (unicodedata.normalize("NFKD", letter)[0].lower() or letter)[0]
-
-
-def fold(text: str) -> str:
-    """Small letters without accents; as many as there were, so that places stay."""
-    return "".join(map(_folded, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +155,40 @@ def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None
 def _letter_width(lines: Sequence[Line]) -> float:
     widths = [(word.box.right - word.box.left) / len(word.text) for line in lines for word in line.words]
     return max(median(widths), 1.0) if widths else 5.0
+
+
+def locate_text(lines: Sequence[Line], text: str, page: int | None = None) -> Place | None:
+    """The first place with these words, whatever their case; words that only contain them do not count."""
+    wanted = fold(" ".join(text.split()))
+    if not wanted:
+        return None
+    for line in lines:
+        if page is not None and line.page != page:
+            continue
+        for piece in line.pieces:
+            start = piece.folded.find(wanted)
+            while start >= 0:
+                end = start + len(wanted)
+                if not _is_within(piece.folded, start, end):
+                    return piece.place(start, end)
+                start = piece.folded.find(wanted, start + 1)
+    return None
+
+
+def _is_within(text: str, start: int, end: int) -> bool:
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return (before.isalnum() and text[start].isalnum()) or (after.isalnum() and text[end - 1].isalnum())
+
+
+def locate_value(lines: Sequence[Line], value: str, kind: str, habits: Habits) -> Place | None:
+    """The first place where a value of this type means the same, however it is written there."""
+    if kind == "text":
+        return locate_text(lines, value)
+    return next((place for place, found in every_value(lines, kind, habits) if found == value), None)
+
+
+def every_value(lines: Sequence[Line], kind: str, habits: Habits) -> Iterator[tuple[Place, str]]:
+    for line in lines:
+        for piece in line.pieces:
+            for found in FIELD_TYPES[kind].find(piece.text, habits):
+                yield piece.place(found.start, found.end), found.value

@@ -6,9 +6,9 @@ import json
 from math import isfinite
 from typing import Any
 
-from octavo.convert.contract import Asked, Box, Checked, Conversion, Place, Said, Value
-from octavo.convert.mapping import Mapping
-from octavo.convert.types import FIELD_TYPES
+from octavo.convert.mappings.field_types import FIELD_TYPES
+from octavo.convert.mappings.mapping import Mapping
+from octavo.convert.values import Asked, Box, Checked, Conversion, Place, Said, Value
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
 

@@ -12,9 +12,8 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from octavo.convert.errors import MappingTaken, UnknownMapping
-from octavo.convert.mapping import Mapping
-from octavo.convert.mapping_text import mapping_from_text
-from octavo.convert.shipped import shipped_names, shipped_text
+from octavo.convert.mappings.mapping import Mapping
+from octavo.convert.mappings.shipped_mappings import mapping_from_text, shipped_names, shipped_text
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
 from octavo.intake.names import clean_filename
@@ -42,7 +41,9 @@ class StoredMapping:
 
     def xml_schema(self) -> bytes:
         """The XML Schema of its results."""
-        from octavo.convert.xml import schema_of  # where it is used, so that the web server starts without lxml
+        from octavo.convert.rules.result_xml import (
+            schema_of,  # where it is used, so that the web server starts without lxml
+        )
 
         return schema_of(self.read())
 

@@ -2,12 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from re import Pattern
 
-from octavo.convert.checks import Check
+_TERM = re.compile(r"\s*(?P<sign>[+-])?\s*(?:sum\(\s*(?P<table>\w+)\.(?P<column>\w+)\s*\)|(?P<name>[a-z]\w*))\s*")
+_SIDES = re.compile(r"<=|=")
+_TOLERANCE = Decimal("0.02")
+
+Lookup = Callable[[str], "str | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`name` is a field, or `table.column` for the sum of a column."""
+
+    name: str
+    minus: bool = False
+
+    @property
+    def is_sum(self) -> bool:
+        return "." in self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """It holds if the left side equals one of the right sides; or, with `at_most`, if it is not greater."""
+
+    text: str
+    left: tuple[Term, ...]
+    right: tuple[tuple[Term, ...], ...]
+    at_most: bool = False
+
+    @property
+    def names(self) -> Iterator[str]:
+        return (term.name for side in (self.left, *self.right) for term in side)
+
+    def holds(self, lookup: Lookup) -> bool | None:
+        """None where a value is missing. `lookup` gives a value by the name of a term."""
+        if self.at_most:
+            return _in_order(lookup(self.left[0].name), lookup(self.right[0][0].name))
+        left = _add(self.left, lookup)
+        sides = [side for side in (_add(terms, lookup) for terms in self.right) if side is not None]
+        if left is None or not sides:
+            return None
+        return any(abs(left - side) <= _TOLERANCE for side in sides)
+
+
+def read_check(text: str) -> Check:
+    """Raises `ValueError` with the reason."""
+    sides = _SIDES.split(text)
+    if len(sides) != 2:  # noqa: PLR2004 - left and right
+        raise ValueError("a check has two sides with = or <= between them")
+    right = tuple(_terms(side) for side in re.split(r"\bor\b", sides[1]))
+    check = Check(" ".join(text.split()), _terms(sides[0]), right, "<=" in text)
+    if check.at_most and (len(check.left) > 1 or [len(side) for side in right] != [1]):
+        raise ValueError("<= stands between two fields")
+    return check
+
+
+def _terms(side: str) -> tuple[Term, ...]:
+    terms: list[Term] = []
+    position = 0
+    while position < len(side.rstrip()) or not terms:
+        match = _TERM.match(side, position)
+        if not match or (terms and not match["sign"]):
+            raise ValueError(f"{side.strip()!r} is not a sum of fields")
+        name = match["name"] or f"{match['table']}.{match['column']}"
+        terms.append(Term(name, match["sign"] == "-"))
+        position = match.end()
+    return tuple(terms)
+
+
+def _add(terms: tuple[Term, ...], lookup: Lookup) -> Decimal | None:
+    total = Decimal(0)
+    for term in terms:
+        try:
+            value = Decimal(lookup(term.name) or "")
+        except InvalidOperation:
+            return None
+        total += -value if term.minus else value
+    return total
+
+
+def _in_order(first: str | None, second: str | None) -> bool | None:
+    """Days compare as texts, numbers as numbers."""
+    if not first or not second:
+        return None
+    try:
+        return Decimal(first) <= Decimal(second)
+    except InvalidOperation:
+        return first <= second
+
 
 TABLE = "table"
 

@@ -8,10 +8,21 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any, TypeVar
 
-from octavo.convert.checks import Check, read_check
 from octavo.convert.errors import BadMapping
-from octavo.convert.mapping import TABLE, Column, Field, Group, LineRule, Mapping, Options, Otherwise, Prefer
-from octavo.convert.types import FIELD_TYPES
+from octavo.convert.mappings.field_types import FIELD_TYPES
+from octavo.convert.mappings.mapping import (
+    TABLE,
+    Check,
+    Column,
+    Field,
+    Group,
+    LineRule,
+    Mapping,
+    Options,
+    Otherwise,
+    Prefer,
+    read_check,
+)
 
 MOST_BYTES = 256 * 1024
 MOST_PATTERN = 2000

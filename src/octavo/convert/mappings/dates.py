@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from functools import lru_cache
 
-from octavo.convert.layout import fold
-from octavo.convert.types.found import Found, Habits
+from octavo.convert.values import Found, Habits, fold
 
 _MONTHS = """
 january jan januar janner januari janvier janv gennaio gen enero ene janeiro styczen stycznia ledna januara

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import SequenceMatcher
 
-from octavo.convert.contract import Place, around
-from octavo.convert.layout import PageText
-from octavo.convert.mapping import Field, Group, Mapping, Options
-from octavo.convert.types import Habits
-from octavo.convert.types.amounts import read_number
-from octavo.convert.types.dates import read_date
+from octavo.convert.mappings.dates import read_date
+from octavo.convert.mappings.field_types import read_number
+from octavo.convert.mappings.mapping import Field, Group, Mapping, Options
+from octavo.convert.rules.layout import PageText
+from octavo.convert.values import Habits, Place, around
 
 _NOT_A_NUMBER = re.compile(r"[^\d.,'\u2019-]")
 CONFIDENCE = 0.95

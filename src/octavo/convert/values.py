@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from octavo.core.types import JSON
@@ -179,3 +181,39 @@ def _number(value: JSON) -> float:
     if not isinstance(value, int | float):
         raise TypeError("a measure is a number")
     return float(value)
+
+
+class Found(NamedTuple):
+    """A value in its one form, and the characters it was read from."""
+
+    value: str
+    start: int
+    end: int
+
+
+class Habits(NamedTuple):
+    """How a document writes what could mean two things: 1.234 and 3/4/2024."""
+
+    decimal: str | None = None
+    month_first: bool = False
+    date_formats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """`quote` is meant to be letter by letter in the document, and `value` to be what it says in one form."""
+
+    name: str
+    value: str
+    quote: str
+    page: int | None = None
+
+
+@lru_cache(maxsize=4096)
+def _folded(letter: str) -> str:
+    return (unicodedata.normalize("NFKD", letter)[0].lower() or letter)[0]
+
+
+def fold(text: str) -> str:
+    """Small letters without accents; as many as there were, so that places stay."""
+    return "".join(map(_folded, text))

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from octavo.convert.errors import BadMapping
-from octavo.convert.mapping import TABLE, Column, Field, Group, LineRule, Mapping, Options
-from octavo.convert.mapping_files import PatternReader, Settings, load_yaml, pattern_reader
+from octavo.convert.mappings.mapping import TABLE, Column, Field, Group, LineRule, Mapping, Options
+from octavo.convert.mappings.mapping_files import PatternReader, Settings, load_yaml, pattern_reader
 
 _REQUIRED = ("date", "amount", "invoice_number")
 _TYPES = {"int": "number", "float": "number", "date": "date"}

@@ -1,0 +1,189 @@
+"""Field types"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+
+from octavo.convert.mappings.dates import find_dates
+from octavo.convert.values import Found, Habits
+
+# Groups of three, or of two as in India; a space divides groups only where three digits follow.
+_NUMBER = re.compile(
+    r"(?<![\w.,/:-])(?P<sign>[-\u2212\u2013(]\s?)?(?:(?:[A-Z]{3}|[^\w\s.,:;()%/'\"#*|-]{1,2}|Rs\.?|kr\.?)\s?)?"
+    r"(?P<minus>[-\u2212]\s?)?"
+    r"(?P<digits>\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+(?:[.,]\d{1,4})?"
+    r"|\d{1,3}(?:[.,]\d{2,3})+(?:[.,]\d{1,4})?|\d+(?:[.,]\d{1,4})?)"
+    r"(?P<after>-)?(?!\w*\d)(?!\s?%)(?![.,/:-]\d)"
+)
+_GROUP = 3
+_DIGITS_OF_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}-\d\d-\d\d")
+
+
+def find_amounts(text: str, habits: Habits) -> list[Found]:
+    """Only what may be money: numbers with a fraction, or whole. Dates, shares and parts of words are none."""
+    dates = [found.span() for found in _DIGITS_OF_DATE.finditer(text)]
+    found: list[Found] = []
+    for match in _NUMBER.finditer(text):
+        if any(start < match.end() and match.start() < end for start, end in dates):
+            continue
+        value = read_number(match["digits"], habits.decimal)
+        if value is None:
+            continue
+        negative = match["sign"] or match["minus"] or match["after"]
+        found.append(Found(f"-{value}" if negative and Decimal(value) else value, match.start("digits"), match.end()))
+    return found
+
+
+def read_number(digits: str, decimal: str | None = None) -> str | None:
+    """In one form: a point before the fraction, nothing between groups."""
+    digits = re.sub(r"[\s\u00a0\u202f'\u2019]", "", digits)
+    point = _decimal_mark(digits, decimal)
+    whole, _, fraction = digits.rpartition(point) if point else (digits, "", "")
+    plain = re.sub(r"[.,]", "", whole or "0") + (f".{fraction}" if fraction else "")
+    try:
+        return str(Decimal(plain))
+    except InvalidOperation:
+        return None
+
+
+def _decimal_mark(digits: str, usual: str | None) -> str | None:
+    """The last mark begins a fraction, unless it comes several times or three digits follow it and nothing says so."""
+    last = max(digits.rfind("."), digits.rfind(","))
+    if last < 0:
+        return None
+    mark, after = digits[last], len(digits) - last - 1
+    if digits.count(mark) > 1:
+        return None
+    other = "," if mark == "." else "."
+    if other in digits or after != _GROUP:
+        return mark
+    return mark if usual == mark else None
+
+
+def usual_decimal(texts: Iterable[str]) -> str | None:
+    """The mark that stands before two last digits most often."""
+    marks = Counter(mark for text in texts for mark in re.findall(r"\d([.,])\d\d(?![\d.,])", text))
+    return marks.most_common(1)[0][0] if marks else None
+
+
+_CODES = """
+AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW KWD MAD MXN MYR NGN NOK
+NZD PEN PHP PKR PLN QAR RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD VND ZAR"""
+# What is longer stands first: US$ is not $, and kr says less than DKK.
+_SIGNS = {
+    "US$": "USD",
+    "CA$": "CAD",
+    "C$": "CAD",
+    "AU$": "AUD",
+    "A$": "AUD",
+    "NZ$": "NZD",
+    "HK$": "HKD",
+    "S$": "SGD",
+    "R$": "BRL",
+    "US Dollar": "USD",
+    "U.S. Dollar": "USD",
+    "Pound Sterling": "GBP",
+    "Swiss Franc": "CHF",
+    "SFr.": "CHF",
+    "Euro": "EUR",
+    "Rp": "IDR",
+    "Rs.": "INR",
+    "Rs": "INR",
+    "Kč": "CZK",
+    "zł": "PLN",
+    "Ft": "HUF",
+    "€": "EUR",
+    "£": "GBP",
+    "₹": "INR",
+    "¥": "JPY",
+    "₩": "KRW",
+    "₺": "TRY",
+    "₽": "RUB",
+    "₴": "UAH",
+    "₪": "ILS",
+    "฿": "THB",
+    "$": "USD",
+}
+_CODE = rf"(?<![A-Za-z])(?P<code>{'|'.join(_CODES.split())})(?![A-Za-z])"
+_WORDS = "|".join(re.escape(sign) for sign in _SIGNS if sign[0].isalpha() and "$" not in sign)
+_MARKS = "|".join(re.escape(sign) for sign in _SIGNS if not (sign[0].isalpha() and "$" not in sign))
+_CURRENCY = re.compile(rf"{_CODE}|(?P<mark>{_MARKS})|(?<![^\W\d_])(?P<word>{_WORDS})s?(?![^\W\d_])")
+
+
+def find_currencies(text: str, habits: Habits) -> list[Found]:
+    del habits
+    return [
+        Found(match["code"] or _SIGNS[match["mark"] or match["word"]], *match.span())
+        for match in _CURRENCY.finditer(text)
+    ]
+
+
+_IDENTIFIER = re.compile(r"(?<![\w])(?:[A-Z]{1,5}[ ](?=\d))?[^\W_](?:[\w./\-\u2013]*\w)?")
+_LEAST = 2
+_EDGES = " \t:;.,|-\u2013"
+
+
+def find_texts(text: str, habits: Habits) -> list[Found]:
+    """All of it, without what only divides."""
+    del habits
+    start = len(text) - len(text.lstrip(_EDGES))
+    end = len(text.rstrip(" \t:;,|"))
+    return [Found(text[start:end], start, end)] if start < end else []
+
+
+def find_identifiers(text: str, habits: Habits) -> list[Found]:
+    """Dates and percentages are none."""
+    days = [(one.start, one.end) for one in find_dates(text, habits)]
+    return [
+        Found(match[0], *match.span())
+        for match in _IDENTIFIER.finditer(text)
+        if len(match[0]) >= _LEAST
+        and any(map(str.isdigit, match[0]))
+        and not text[match.end() :].lstrip().startswith("%")
+        and not any(start < match.end() and match.start() < end for start, end in days)
+    ]
+
+
+Find = Callable[[str, Habits], list[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """`find` gives all values of this type in a text; `schema` is the type in the XML, `pattern` the one form."""
+
+    name: str
+    find: Find
+    schema: str
+    pattern: str | None = None
+
+    def accepts(self, value: str) -> bool:
+        """Whether a value has the one form of this type, so that the XML stays valid."""
+        if not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
+            return False
+        return self.name != "date" or _is_day(value)
+
+
+def _is_day(value: str) -> bool:
+    """No pattern knows how long February is."""
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+_DECIMAL = r"-?[0-9]+(\.[0-9]+)?"
+_TYPES = (
+    FieldType("amount", find_amounts, "xs:decimal", _DECIMAL),
+    FieldType("number", find_amounts, "xs:decimal", _DECIMAL),
+    FieldType("date", find_dates, "xs:date", r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"),
+    FieldType("currency", find_currencies, "xs:string", "[A-Z]{3}"),
+    FieldType("identifier", find_identifiers, "xs:token"),
+    FieldType("text", find_texts, "xs:string"),
+)
+FIELD_TYPES = {one.name: one for one in _TYPES}
