@@ -22,12 +22,12 @@ from octavo.ai.gateway import Gateway
 from octavo.analyse import analyses, prompts, views
 from octavo.analyse.coverage import prove
 from octavo.analyse.prompts import PromptWords
-from octavo.analyse.views import Analysis, ItemView, ResultView
 from octavo.core.errors import StorageFailed
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.jobs.run import ClaimedJob
 from octavo.pipeline import Tools
+from octavo.records.analyses import Analysis, ItemView, ResultView
 from octavo.sandbox import Sandbox
 from octavo.storage import open_bucket
 from tests.support.engine import FROM_THE_BEGINNING, Engine

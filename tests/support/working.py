@@ -18,9 +18,10 @@ from octavo.intake import Intake, NewUpload
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.library.documents import Document, show_document
+from octavo.library.documents import show_document
 from octavo.library.files import find_file
 from octavo.pipeline import Tools, known_kinds
+from octavo.records.documents import Document
 from octavo.sandbox import Sandbox
 from tests.support.library import LIMITS, Desk
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from octavo.core.settings import Settings
 from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.records.account import Budget, BudgetsInForce
+from octavo.records.account import BudgetScope as Scope
 
 QUERIES = load_queries("budgets")
 MOST_USD = 1_000_000
-Scope = Literal["document", "owner", "month"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
@@ -40,29 +41,6 @@ class Budgets:
     def limits(self) -> list[Decimal]:
         """In the order of `budget_passed`."""
         return [self.document, self.owner, self.month]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """`usual_usd` is what holds when nothing is set for it."""
-
-    usd: float
-    usual_usd: float
-    is_set: bool
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetsInForce:
-    """For any document, and for an owner and for all of them in a month. Only administrators are told the last.
-
-    `spent_usd` is yours of this month, with what is set aside for open calls; `everybody_usd` is that of all.
-    """
-
-    document: Budget
-    owner: Budget
-    month: Budget | None
-    spent_usd: float
-    everybody_usd: float | None
 
 
 async def read_budgets(connection: Connection, owner: UUID, usual: Budgets, *, everybody: bool) -> BudgetsInForce:

@@ -2,67 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.records.account import DocumentUsage, MonthUsage, PurposeUsage, Usage
 
 QUERIES = load_queries("ai")
 MOST_DOCUMENTS = 50
 MOST_MONTHS = 24
-
-
-@dataclass(frozen=True, slots=True)
-class PurposeUsage:
-    """`failed` are calls without an answer that could be used; some of them cost money too."""
-
-    purpose: str
-    model: str
-    calls: int
-    failed: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentUsage:
-    document_id: UUID
-    title: str
-    calls: int
-    cost_usd: float
-
-
-@dataclass(frozen=True, slots=True)
-class MonthUsage:
-    month: str
-    cost_usd: float
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """A month, as `2026-11`. Of `cost_usd`, `estimated_usd` is for calls of which nobody heard the price.
-
-    `reserved_usd` is set aside for calls that are open now; `saved_usd` is what answers that were used again would
-    have cost; `budget_usd` is what the owner may cost in a month. `purposes` and `documents` are of this month, the
-    dearest first; `months` are the last ones. `everybody_usd` is the cost of all owners, for administrators only.
-    """
-
-    month: str
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
-    estimated_usd: float
-    reserved_usd: float
-    reuses: int
-    saved_usd: float
-    budget_usd: float
-    everybody_usd: float | None
-    purposes: list[PurposeUsage]
-    documents: list[DocumentUsage]
-    months: list[MonthUsage]
 
 
 async def read_usage(

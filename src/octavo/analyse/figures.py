@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from octavo.jobs.views import Eta
+from octavo.records.analyses import Health, Percent
+from octavo.records.jobs import Eta
 
 # After so long without progress something is wrong, although it is being tried again.
 STUCK_SECONDS = 15 * 60
@@ -36,31 +37,6 @@ class Counts:
     idle_seconds: float
     live_workers: int
     error_message: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    done: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class ItemsDone(Done):
-    failed: int
-    running: int
-
-
-@dataclass(frozen=True, slots=True)
-class Percent:
-    upload: int
-    processing: int
-    overall: int
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    ok: bool
-    message: str
 
 
 def percent_of(counts: Counts) -> Percent:

@@ -10,26 +10,11 @@ from octavo.analyse.errors import BuiltInPrompt, TooManyPrompts
 from octavo.core.errors import NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.records.analyses import Prompt
 
 QUERIES = load_queries("prompts")
 MOST_PROMPTS = 500
 DEFAULT_ORDER = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """`version` counts how often its text or system text changed; what ran keeps the words that it ran with."""
-
-    id: UUID
-    title: str
-    content: str
-    system: str
-    execution_order: int
-    active: bool
-    version: int
-    built_in: bool
-    created_at: datetime
-    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,70 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from octavo.analyse.figures import (
-    Counts,
-    Done,
-    Health,
-    ItemsDone,
-    Percent,
-    eta_of,
-    health_of,
-    percent_of,
-)
+from octavo.analyse.figures import Counts, eta_of, health_of, percent_of
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.jobs.views import DEFAULT_LIMIT, Eta, JobError
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.records.analyses import (
+    Analysis,
+    CitationView,
+    Done,
+    ItemsDone,
+    ItemView,
+    LoggedError,
+    ResultView,
+)
+from octavo.records.jobs import JobError
 
 QUERIES = load_queries("analyses")
 MOST_ERRORS = 20
 _NO_CURSOR = "The cursor is none that a list answered as next_cursor."
 _COUNTED = [one.name for one in fields(Counts)]
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedError:
-    at: datetime
-    code: str
-    message: str
-    job_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """`unit` is what is counted: `pages`, or `passages` where a document has no pages. `title` is the document's."""
-
-    id: UUID
-    document_id: UUID
-    title: str
-    mode: str
-    at_once: int
-    status: str
-    phase: str
-    unit: str | None
-    units: int | None
-    segments: Done
-    items: ItemsDone
-    results: Done
-    percent: Percent
-    mean_item_seconds: float | None
-    eta: Eta | None
-    elapsed_seconds: float
-    tokens: int
-    cost_usd: float
-    workers: int
-    retries: int
-    paused: int
-    health: Health
-    last_heartbeat: datetime | None
-    error: JobError | None
-    errors: list[LoggedError]
-    created_at: datetime
-    completed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,62 +49,6 @@ class Cell:
     id: UUID
     status: str
     error: JobError | None
-
-
-@dataclass(frozen=True, slots=True)
-class CitationView:
-    page: int
-    quote: str
-    verified: bool
-    relevance: float
-
-
-@dataclass(frozen=True, slots=True)
-class ItemView:
-    """`status`: planned, running, retrying, paused, done, split or failed."""
-
-    id: UUID
-    segment_id: UUID
-    prompt_id: UUID
-    prompt_title: str
-    first: int
-    last: int
-    status: str
-    content: str | None
-    citations: list[CitationView]
-    made_by: str | None
-    failed_models: list[dict[str, str]]
-    error: JobError | None
-    attempts: int
-    tokens: int
-    cost_usd: float
-    seconds: float | None
-    done_at: datetime | None
-    job_id: UUID | None
-
-
-@dataclass(frozen=True, slots=True)
-class ResultView:
-    """`prompt` and `system` as they were asked; `content` is the answer, and None as long as there is none."""
-
-    prompt_id: UUID
-    title: str
-    prompt: str
-    system: str
-    version: int
-    execution_order: int
-    status: str
-    items: Done
-    content: str | None
-    citations: list[CitationView]
-    made_by: str | None
-    failed_models: list[dict[str, str]]
-    error: JobError | None
-    attempts: int
-    tokens: int
-    cost_usd: float
-    seconds: float | None
-    completed_at: datetime | None
 
 
 async def list_analyses(

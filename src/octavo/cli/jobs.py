@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from octavo.core.types import JSON
     from octavo.database import Connection
     from octavo.jobs.queue import Enqueued, NewJob
-    from octavo.jobs.views import EventView, JobView, StageView
+    from octavo.jobs.views import EventView
+    from octavo.records.jobs import JobView, StageView
 
 MOST_ADDED = 1_000_000
 BATCH = 1000
@@ -273,7 +274,7 @@ def as_json_text(value: JobView | Page[JobView]) -> str:
     from pydantic import TypeAdapter
 
     from octavo.core.pagination import Page
-    from octavo.jobs.views import JobView
+    from octavo.records.jobs import JobView
 
     form: TypeAdapter[Any] = TypeAdapter(JobView if isinstance(value, JobView) else Page[JobView])
     return form.dump_json(value, indent=2).decode()

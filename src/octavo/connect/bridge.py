@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, Engine
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
 from octavo.connect.evidence import ClaimCache, shared_quotes
 from octavo.connect.similarity import MOST_NAMED, shared_concepts
+from octavo.records.search import Engine
 
 LEAST_IMPORTANCE = 0.6
 LEAST_OVERLAP, MOST_OVERLAP = 0.2, 0.7

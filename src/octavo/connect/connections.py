@@ -14,44 +14,14 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.connect.engine_types import Engine, Status
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import Page, make_text_cursor, read_text_cursor
 from octavo.database import Connection as DatabaseConnection
 from octavo.database import Row, fetch_rows, load_queries
+from octavo.records.search import Connection, ConnectionSide, Engine, Status
 
 QUERIES = load_queries("connection_views")
 DOCUMENTS = load_queries("documents")
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionSide:
-    """`quote` is verbatim text of the chunk; `start` is its first character in the document's markdown."""
-
-    document_id: UUID
-    title: str
-    chunk_id: UUID
-    quote: str
-    page: int | None
-    start: int
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """`source` is the requested document's side. A contradiction that only rules found has the status `possible`.
-
-    `kind` is the type of a contradiction: negation, antonym, number, date or polarity.
-    """
-
-    id: UUID
-    engine: Engine
-    strength: float
-    status: Status
-    source: ConnectionSide
-    target: ConnectionSide
-    explanation: str
-    kind: str | None
-    made_by: str
 
 
 @dataclass(frozen=True, slots=True)

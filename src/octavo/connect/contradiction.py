@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from octavo.connect.claims import Claim
-from octavo.connect.engine_types import ChunkPair, DetectedConnection, Engine, Status
+from octavo.connect.engine_types import ChunkPair, DetectedConnection
 from octavo.connect.english_words import ANTONYMS, NOT_NEGATED, PREFIXES, SCOPES, SIBLINGS, as_root, weigh
 from octavo.connect.evidence import ClaimCache, quote_of
 from octavo.connect.similarity import shared_concepts
 from octavo.language.tone import polarity_of
 from octavo.language.vocabulary import root
+from octavo.records.search import Engine, Status
 
 # Minimum share of word weight that two clauses have in common, relative to the lighter and to the heavier one.
 LEAST_OF_SHORTER, LEAST_OF_LONGER = 0.6, 0.4

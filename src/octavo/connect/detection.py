@@ -15,12 +15,13 @@ from psycopg.types.json import Jsonb
 
 from octavo.connect.bridge import find_candidates
 from octavo.connect.contradiction import find_contradictions
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, Engine, digest_of
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, digest_of
 from octavo.connect.evidence import ClaimCache
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
 from octavo.connect.similarity import MOST_KEPT, find_similar, thresholds_of
 from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.records.search import Engine
 
 QUERIES = load_queries("connections")
 CHUNKS_PER_BATCH = 100

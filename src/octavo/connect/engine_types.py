@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from hashlib import sha256
 from uuid import UUID
 
 from octavo.core.types import JSON
-
-
-class Engine(StrEnum):
-    SIMILARITY = "semantic_similarity"
-    CONTRADICTION = "contradiction_detection"
-    BRIDGE = "thematic_bridge"
-
-
-class Status(StrEnum):
-    """`POSSIBLE`: found by a rule and not confirmed yet. `DISMISSED`: rejected by a person."""
-
-    FOUND = "found"
-    POSSIBLE = "possible"
-    CONFIRMED = "confirmed"
-    DISMISSED = "dismissed"
+from octavo.records.search import Engine, Status
 
 
 @dataclass(frozen=True, slots=True)

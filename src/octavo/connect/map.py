@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from octavo.connect.engine_types import Engine
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.records.search import Engine
 
 if TYPE_CHECKING:
     import numpy as np

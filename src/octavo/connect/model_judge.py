@@ -19,9 +19,10 @@ from octavo.ai.tasks.explain_bridges import MOST_PAIRS as BRIDGES_PER_CALL
 from octavo.ai.tasks.judge_contradictions import MOST_PAIRS as CONTRADICTIONS_PER_CALL
 from octavo.ai.tasks.judge_contradictions import Verdict
 from octavo.connect.bridge import connect, explain_offline, with_model_explanation
-from octavo.connect.engine_types import ChunkPair, DetectedConnection, Status
+from octavo.connect.engine_types import ChunkPair, DetectedConnection
 from octavo.connect.evidence import ClaimCache
 from octavo.language.insights import TwoPassages
+from octavo.records.search import Status
 
 MOST_CALLS = 200
 MOST_USD = Decimal("0.20")

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from octavo.connect.engine_types import ChunkPair, DetectedConnection, Engine
+from octavo.connect.engine_types import ChunkPair, DetectedConnection
 from octavo.connect.evidence import ClaimCache, shared_quotes
 from octavo.language.embedding import NAME as LOCAL_MODEL
+from octavo.records.search import Engine
 
 
 @dataclass(frozen=True, slots=True)

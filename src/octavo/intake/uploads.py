@@ -30,6 +30,7 @@ from octavo.intake.errors import (
 )
 from octavo.intake.names import clean_filename
 from octavo.intake.quotas import check_quota, over_quota
+from octavo.records.documents import Outcome, Ticket
 from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored
 
 log = structlog.get_logger()
@@ -69,30 +70,6 @@ class NewUpload:
     source_url: str | None = None
     given: dict[str, JSON] = field(default_factory=dict[str, JSON])
     version_of: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """Where the bytes go; `put_url` is a path of our own web server or a full URL."""
-
-    upload_id: UUID
-    document_id: UUID
-    process_id: UUID
-    put_url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of an upload. `duplicate`: this was answered before."""
-
-    state: str
-    upload_id: UUID
-    document_id: UUID
-    process_id: UUID
-    bytes: int | None
-    sha256: str | None
-    duplicate_of: UUID | None = None
-    duplicate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,66 +16,12 @@ from octavo.core.errors import NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import JobStatus
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.jobs.waiting import WaitingBecause, waiting_because
+from octavo.jobs.waiting import waiting_because
+from octavo.records.jobs import Eta, JobError, JobView, Progress, StageView
 
 QUERIES = load_queries("job_views")
 DEFAULT_LIMIT = 50
 MOST_LIMIT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Only finished things count."""
-
-    done: int
-    total: int | None
-    unit: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Eta:
-    low_seconds: float
-    high_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class JobError:
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class StageView:
-    stage: str
-    part: str | None
-    attempt: int
-    started_at: datetime
-    finished_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class JobView:
-    """A list names only whole stages; a single job has the parts of its stages too."""
-
-    id: UUID
-    kind: str
-    document_id: UUID | None
-    status: JobStatus
-    stage: str | None
-    attempt: int
-    failures: int
-    max_attempts: int
-    progress: Progress
-    eta: Eta | None
-    waiting_because: WaitingBecause | None
-    error: JobError | None
-    stages: list[StageView]
-    created_at: datetime
-    queued_at: datetime | None
-    started_at: datetime | None
-    progressed_at: datetime | None
-    completed_at: datetime | None
-    failed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from octavo.records.jobs import WaitingBecause
+
 # The place in line is not counted further than this; see the view.
 COUNTED_PLACES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingBecause:
-    """`detail` is a sentence for people, with times in UTC; `facts` is what it was made of."""
-
-    reason: str
-    detail: str
-    facts: dict[str, Any]
 
 
 def waiting_because(reason: str, facts: dict[str, Any]) -> WaitingBecause:

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.budgets import Budgets, Scope, set_budget, take_turn
+from octavo.ai.budgets import Budgets, set_budget, take_turn
 from octavo.core.errors import BudgetTooHigh
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.changes import hold
 from octavo.library.documents import show_document
+from octavo.records.account import DocumentBudget
 
 QUERIES = load_queries("budgets")
 DOCUMENTS = load_queries("documents")
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentBudget:
-    """`usual_usd` holds when nothing is set for it, and it can be raised up to `most_usd`.
-
-    `spent_usd` is with what is set aside for open calls. `paused` jobs wait for about `needed_usd`; `over` says whose
-    budget stands in their way: that of the document, of the owner, or of everybody.
-    """
-
-    document_id: UUID
-    usd: float
-    usual_usd: float
-    is_set: bool
-    most_usd: float
-    spent_usd: float
-    paused: int
-    needed_usd: float
-    over: Scope | None
 
 
 async def read_document_budget(connection: Connection, owner: UUID, document: UUID, usual: Budgets) -> DocumentBudget:

@@ -19,6 +19,7 @@ from octavo.jobs import queue
 from octavo.jobs.actions import RETRYABLE
 from octavo.jobs.queue import NewJob, enqueue
 from octavo.library.collections import clean_label, ensure_collection
+from octavo.records.documents import Retried
 
 QUERIES = load_queries("documents")
 MOST_TAGS = 50
@@ -76,15 +77,6 @@ class Held:
     source_type: str
     deleted_at: Any
     sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class Retried:
-    """`skipped`: there is nothing that a retry would change."""
-
-    document_id: UUID
-    process_id: UUID
-    state: str
 
 
 async def hold(

@@ -16,6 +16,7 @@ from itertools import accumulate, groupby, pairwise
 from typing import Literal
 
 from octavo.core.languages import ONE_CHARACTER
+from octavo.records.documents import Part
 
 Kind = Literal["same", "removed", "added"]
 
@@ -28,12 +29,6 @@ _LEAST_STEPS = 500_000
 _MOST_EDITS = 500
 # Where less than this is the same, words that happen to stand in both are told as noise.
 _LEAST_SAME = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    kind: Kind
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,114 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.jobs.views import DEFAULT_LIMIT, MOST_LIMIT, EventView, JobError
+from octavo.jobs.views import DEFAULT_LIMIT, MOST_LIMIT, EventView
+from octavo.records.documents import Chunk, Concept, Document, DocumentJob, PageBox
+from octavo.records.jobs import JobError
 
 QUERIES = load_queries("documents")
 # As links to videos are kept.
 VIDEO = "https://www.youtube.com/watch?v="
 Tab = Literal["working", "needs_you", "failed", "stored_only"]
 Sort = Literal["newest", "oldest", "title"]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentJob:
-    id: UUID
-    kind: str
-    status: str
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """`title` is the file name as long as there is no better one; `deleted_at` is set in the trash.
-
-    `described_by` says who found out what the file did not say: `local`, or a provider's model. A document that could
-    not be described is complete and `needs_classification`; `error` then says why.
-    `version` counts new bytes and `revision` how often these were processed; `superseded`: there is a newer version.
-    """
-
-    id: UUID
-    title: str
-    filename: str
-    status: str
-    quality: str | None
-    text_ready: bool
-    embeddings_ready: bool
-    needs_classification: bool
-    source_type: str
-    source_url: str | None
-    content_type: str
-    page_count: int | None
-    word_count: int | None
-    author: str | None
-    language: str | None
-    document_date: date | None
-    summary: str | None
-    described_by: str | None
-    tags: list[str]
-    collection: str | None
-    sha256: str
-    bytes: int
-    cost_usd: float
-    error: JobError | None
-    duplicate_of: UUID | None
-    version: int
-    superseded: bool
-    revision: int
-    metadata: dict[str, Any]
-    download_count: int
-    first_downloaded_at: datetime | None
-    created_at: datetime
-    updated_at: datetime
-    deleted_at: datetime | None
-    process_id: UUID
-    jobs: list[DocumentJob]
-
-
-@dataclass(frozen=True, slots=True)
-class Concept:
-    text: str
-    importance: float
-
-
-@dataclass(frozen=True, slots=True)
-class PageBox:
-    """`box` is left, top, right and bottom, in points from the upper left corner of the page."""
-
-    page: int
-    box: tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """`start` and `end` are characters of the document's markdown, `boxes` where on its pages that stands.
-
-    `seconds` is when a passage of something spoken begins, and `url` opens the video there.
-    """
-
-    id: UUID
-    index: int
-    content: str
-    start: int
-    end: int
-    page_from: int | None
-    page_to: int | None
-    heading_path: list[str]
-    themes: list[str]
-    concepts: list[Concept]
-    tone: dict[str, Any] | None
-    importance: float | None
-    summary: str | None
-    made_by: str | None
-    seconds: float | None
-    url: str | None
-    boxes: list[PageBox]
 
 
 @dataclass(frozen=True, slots=True)

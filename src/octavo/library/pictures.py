@@ -10,7 +10,7 @@ from uuid import UUID
 from octavo.core.errors import NoPagePictures, NotFound, PageMissing
 from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.library.documents import Document
+from octavo.records.documents import Document
 from octavo.storage import Bucket, Stored
 
 QUERIES = load_queries("pictures")

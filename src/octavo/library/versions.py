@@ -9,14 +9,24 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.library.differences import Change, Part, compare
-from octavo.library.documents import Document, show_document
+from octavo.library.differences import Change, compare
+from octavo.library.documents import show_document
+from octavo.records.documents import (
+    Comparison,
+    Document,
+    FieldChange,
+    OtherConnection,
+    Part,
+    Side,
+    Span,
+    TextChange,
+    Version,
+)
 from octavo.storage import Bucket
 
 QUERIES = load_queries("versions")
@@ -47,88 +57,11 @@ class NothingBefore(BadInput):
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """`revisions` are those whose text is kept, `revision` is the one that is read."""
-
-    document_id: UUID
-    version: int
-    title: str
-    filename: str
-    status: str
-    bytes: int
-    sha256: str
-    created_at: datetime
-    newest: bool
-    revision: int
-    revisions: list[int]
-
-
-@dataclass(frozen=True, slots=True)
 class Pick:
     """One side of a comparison; without a revision, the one that is read."""
 
     document: UUID
     revision: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    document_id: UUID
-    title: str
-    version: int
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class FieldChange:
-    field: str
-    old: Value
-    new: Value
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Characters of the Markdown; `page` is where they begin, as far as that is known."""
-
-    start: int
-    end: int
-    page: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TextChange:
-    old: Span
-    new: Span
-    parts: list[Part]
-
-
-@dataclass(frozen=True, slots=True)
-class OtherConnection:
-    """What only one side is connected with: a passage of a third document."""
-
-    engine: str
-    strength: float
-    document_id: UUID
-    title: str
-    chunk_id: UUID
-    quote: str
-    explanation: str
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """`text` are the first of the `changes` in the order of the text, None where one side has no text.
-
-    Connections that `appeared` are the new side's only, those that `vanished` the old one's; the strongest of each.
-    """
-
-    old: Side
-    new: Side
-    fields: list[FieldChange]
-    changes: int
-    text: list[TextChange] | None
-    appeared: list[OtherConnection]
-    vanished: list[OtherConnection]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
+from octavo.records.account import KeyScope as Scope
+
 Role = Literal["owner", "member", "reader"]
-Scope = Literal["read", "write", "admin"]
 
 LEVELS: dict[Scope, int] = {"read": 0, "write": 1, "admin": 2}
 MOST_SCOPE: dict[Role, Scope] = {"reader": "read", "member": "write", "owner": "admin"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,30 +11,11 @@ from octavo.database import Connection, load_queries
 from octavo.owners.callers import Caller, Scope
 from octavo.owners.rows import fetch_all, fetch_one
 from octavo.owners.tokens import hash_token, new_token
+from octavo.records.account import KeyView, NewKey
 
 QUERIES = load_queries("keys")
 PREFIX = "octavo_"
 SHOWN_CHARACTERS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class KeyView:
-    """`start` is how a key is recognised; the rest of it is known to nobody here."""
-
-    id: UUID
-    name: str
-    start: str
-    scope: Scope
-    created_at: datetime
-    last_used_at: datetime | None
-    expires_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class NewKey(KeyView):
-    """The only time that the key itself is shown."""
-
-    key: str = field(repr=False)
 
 
 async def make_key(

@@ -13,8 +13,9 @@ from octavo.core.errors import NotFound
 from octavo.database import Database, fetch_rows, load_queries
 from octavo.language.insights import Passage
 from octavo.library.documents import find_documents
+from octavo.records.search import Statement
 from octavo.search.chunk_search import find
-from octavo.search.citations import Answer, SourceChunk, Statement, cite
+from octavo.search.citations import Answer, SourceChunk, cite
 from octavo.search.hits import Filters
 
 QUERIES = load_queries("search")

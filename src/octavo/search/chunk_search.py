@@ -18,7 +18,8 @@ from octavo.ai.calls import Caller
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadInput, OctavoError, TimedOut
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.search.hits import DEFAULT_LIMIT, Degraded, Filters, Mode, QueryEmbedder, Scores, SearchHit, SearchPage
+from octavo.records.search import Degraded, Mode, Scores, SearchHit, SearchPage
+from octavo.search.hits import DEFAULT_LIMIT, Filters, QueryEmbedder
 from octavo.search.query import SearchQuery, parse_query
 from octavo.search.ranking import (
     MOST_CANDIDATES,

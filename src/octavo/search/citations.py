@@ -12,31 +12,7 @@ from uuid import UUID
 
 from octavo.ai.tasks.answer_question import CitedAnswer, CitedPassage
 from octavo.language.quotes import find_quote
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """`verified`: the chunk contains these words, and `quote` is its exact text. Otherwise it is the model's claim.
-
-    The answer refers to it by `number`.
-    """
-
-    number: int
-    document_id: UUID
-    title: str
-    chunk_id: UUID
-    page: int | None
-    quote: str
-    verified: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """`citations` are numbers. `verified`: at least one of them is."""
-
-    text: str
-    citations: list[int]
-    verified: bool
+from octavo.records.search import Citation, Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from octavo.ai.calls import Answered, Caller
 from octavo.ai.vectors import Vectors
 from octavo.core.types import JSON
 
-Mode = Literal["hybrid", "text", "semantic"]
 DEFAULT_LIMIT = 20
 MOST_LIMIT = 100
 
@@ -55,52 +54,6 @@ class Filters:
             "versions": self.versions,
         }
         return {name: value for name, value in given.items() if value}
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """BM25 score of the words and similarity of the vectors; None where that search did not find the chunk."""
-
-    text: float | None
-    semantic: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """A matching chunk. `snippet` is plain text; `marks` are the start and end of the matched words in it.
-
-    `score` is between 0 and 1 and comparable only within one search.
-    """
-
-    document_id: UUID
-    title: str
-    source_type: str
-    chunk_id: UUID
-    snippet: str
-    marks: list[tuple[int, int]]
-    page: int | None
-    heading_path: list[str]
-    seconds: float | None
-    score: float
-    scores: Scores
-
-
-@dataclass(frozen=True, slots=True)
-class Degraded:
-    """The reason why a search that should include meaning used words only."""
-
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class SearchPage:
-    """Best hits first. `mode` is the mode actually used; `degraded` gives the reason if it differs from the request."""
-
-    items: list[SearchHit]
-    mode: Mode
-    degraded: Degraded | None = None
-    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

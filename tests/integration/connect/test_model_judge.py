@@ -16,10 +16,11 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway, open_local_gateway
 from octavo.connect import model_judge
 from octavo.connect.contradiction import find_contradictions
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, Status
+from octavo.connect.engine_types import ChunkPair, ComparableChunk
 from octavo.connect.evidence import ClaimCache
 from octavo.connect.model_judge import JudgeBudget, ModelJudge
 from octavo.core.settings import Settings
+from octavo.records.search import Status
 from tests.support.fake_ai import FakeGemini
 from tests.support.fake_ai.server import SECRET, Asked
 from tests.support.library import Desk

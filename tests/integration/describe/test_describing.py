@@ -22,7 +22,8 @@ from octavo.describe import stages
 from octavo.describe.embedding import reembed
 from octavo.library import changes
 from octavo.library.changes import Edit
-from octavo.library.documents import Chunk, list_chunks
+from octavo.library.documents import list_chunks
+from octavo.records.documents import Chunk
 from tests.support.fake_ai import FakeAnthropic, FakeGemini
 from tests.support.fake_ai.server import SECRET, Trouble
 from tests.support.library import Desk

@@ -16,7 +16,8 @@ from octavo.database import Connection, connect, load_queries
 from octavo.jobs import actions, views
 from octavo.jobs.queue import IllegalTransition
 from octavo.jobs.views import list_jobs, show_job
-from octavo.jobs.waiting import SENTENCES, WaitingBecause, explain_waiting, ordinal
+from octavo.jobs.waiting import SENTENCES, explain_waiting, ordinal
+from octavo.records.jobs import WaitingBecause
 from tests.support.engine import Engine, engine_on
 from tests.support.postgres import Server
 

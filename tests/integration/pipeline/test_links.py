@@ -15,9 +15,10 @@ from octavo.fetch import GuardedClient
 from octavo.intake import Outcome
 from octavo.intake.links.sources import GivenSource, link_source, paste_source
 from octavo.library import changes
-from octavo.library.documents import Chunk, list_chunks
+from octavo.library.documents import list_chunks
 from octavo.library.files import File, find_file
 from octavo.ops.instance import PRELOAD
+from octavo.records.documents import Chunk
 from octavo.sandbox import Sandbox
 from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from octavo.analyse.figures import Counts, eta_of, health_of, percent_of
-from octavo.jobs.views import Eta
+from octavo.records.jobs import Eta
 
 HALF = Counts(
     status="analyzing",

@@ -7,8 +7,9 @@ from uuid import uuid4
 import pytest
 
 from octavo.connect.contradiction import find_contradictions
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, Status
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
 from octavo.connect.evidence import ClaimCache
+from octavo.records.search import Status
 
 
 def compare(first: str, second: str, **more: object) -> DetectedConnection | None:

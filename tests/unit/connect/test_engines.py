@@ -5,11 +5,12 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 from octavo.connect.bridge import explain_offline, find_candidates
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, Engine, digest_of
+from octavo.connect.engine_types import ChunkPair, ComparableChunk, digest_of
 from octavo.connect.evidence import MOST_QUOTED, ClaimCache
 from octavo.connect.map import HEIGHT, WIDTH, lay_out
 from octavo.connect.similarity import MOST_KEPT, UNKNOWN, find_similar, thresholds_of
 from octavo.language.embedding import NAME
+from octavo.records.search import Engine
 
 HARBOUR = "Gulls cry. The harbour bridge carries forty thousand vehicles every day. Rain falls."
 STUDY = "We counted for a week. Every day forty thousand vehicles use the bridge in the harbour."

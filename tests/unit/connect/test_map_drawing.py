@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 from uuid import UUID
 
-from octavo.connect.engine_types import Engine
 from octavo.connect.map import ConnectionMap, Edge, Node, lay_out
 from octavo.connect.map_drawing import LETTER_WIDTH, MOST_LINES, draw
+from octavo.records.search import Engine
 
 IDS = [UUID(int=number + 1) for number in range(60)]
 

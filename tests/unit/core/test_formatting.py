@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from octavo.core.formatting import count_of, format_bytes, format_day, format_dollars, format_eta, format_span
-from octavo.jobs.views import Eta
+from octavo.records.jobs import Eta
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

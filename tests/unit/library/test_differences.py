@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.library.differences import Part, change, compare, split_paragraphs
+from octavo.library.differences import change, compare, split_paragraphs
+from octavo.records.documents import Part
 
 # Few words, so that they come again and again, and everything that can stand between paragraphs.
 pieces = st.sampled_from(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from octavo.core.errors import DatabaseUnavailable
 from octavo.core.http import EVENT_STREAM, write_event
 from octavo.database import is_cancelled
 from octavo.jobs.events import Cursor, Event, count_owner_events, latest_cursor, read_owner_events
+from octavo.records.jobs import LiveEvent
 from octavo.web.http.protocol import DROP
 from octavo.web.live.hub import Hub, Seat, TooFarBehind
 
@@ -28,19 +29,6 @@ RETRY_MILLISECONDS = 2000
 FAREWELL_SECONDS = 1.0
 HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-
-
-@dataclass(frozen=True, slots=True)
-class LiveEvent:
-    """Something that happened; `state_after` is set where a job changed its state."""
-
-    id: int
-    at: datetime
-    kind: str
-    process_id: UUID
-    document_id: UUID | None
-    state_after: str | None
-    detail: dict[str, Any]
 
 
 _FORM = TypeAdapter(LiveEvent)

@@ -11,8 +11,8 @@ from uuid import UUID
 from octavo.core.formatting import count_of, format_bytes, format_day, format_span
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
-from octavo.library.documents import Document
 from octavo.library.pictures import is_pictured
+from octavo.records.documents import Document
 from octavo.web.shell.document_status import Words, describe
 
 QUERIES = load_queries("pages")

@@ -13,8 +13,8 @@ from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
 from octavo.core.types import JobStatus
 from octavo.describe.embedding import EMBED_DOCUMENT as EMBEDDING
-from octavo.jobs.views import JobView
-from octavo.library.documents import Document
+from octavo.records.documents import Document
+from octavo.records.jobs import JobView
 
 Tone = Literal["", "run", "ok", "warn", "bad"]
 STALE_AFTER = timedelta(minutes=10)

@@ -14,8 +14,9 @@ from octavo.core.formatting import format_eta
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
-from octavo.jobs.views import JobView, find_jobs
+from octavo.jobs.views import find_jobs
 from octavo.owners import Caller
+from octavo.records.jobs import JobView
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.document_status import stage_of

@@ -11,9 +11,9 @@ import pytest
 
 from octavo.core.errors import OverBudget
 from octavo.core.types import JobStatus
-from octavo.jobs.views import Eta, JobError, JobView, Progress
 from octavo.jobs.waiting import waiting_because
-from octavo.library.documents import Document
+from octavo.records.documents import Document
+from octavo.records.jobs import Eta, JobError, JobView, Progress
 from octavo.web.shell.document_status import Words, describe
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from octavo.core.pagination import Page
 from octavo.owners import Role, Scope, keys, members
-from octavo.owners.keys import KeyView, NewKey
 from octavo.owners.members import Member
+from octavo.records.account import KeyView, NewKey
 from octavo.web.context.callers import KnownCaller, OptionalCaller, PersonId, ReadCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import WHOLE, Email, problems

@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.analyse import analyses, prompts, views
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
-from octavo.analyse.prompts import Prompt, PromptVersion, PromptWords
-from octavo.analyse.views import Analysis, ItemView, ResultView, SegmentView
+from octavo.analyse.prompts import PromptVersion, PromptWords
+from octavo.analyse.views import SegmentView
 from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.records.analyses import Analysis, ItemView, Prompt, ResultView
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems

@@ -12,13 +12,14 @@ from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from octavo.analyse import analyses, views
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.prompts import PromptWords, add_prompt, list_prompts
-from octavo.analyse.views import Analysis, Cell, CitationView, ItemView, ResultView, SegmentView
+from octavo.analyse.views import Cell, SegmentView
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.formatting import format_eta
 from octavo.database import Connection
 from octavo.extract.contract import FoundQuote
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.pictures import is_pictured
+from octavo.records.analyses import Analysis, CitationView, ItemView, ResultView
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.render import render_window

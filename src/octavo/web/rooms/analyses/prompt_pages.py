@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field
 
 from octavo.analyse import prompts
 from octavo.analyse.errors import BuiltInPrompt
-from octavo.analyse.prompts import DEFAULT_ORDER, Prompt, PromptVersion, PromptWords
+from octavo.analyse.prompts import DEFAULT_ORDER, PromptVersion, PromptWords
 from octavo.core.errors import BadInput, NotFound
+from octavo.records.analyses import Prompt
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.analyses.api import NewPrompt

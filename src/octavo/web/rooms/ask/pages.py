@@ -8,9 +8,11 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.core.errors import OctavoError
-from octavo.library.documents import Document, find_documents, list_documents
+from octavo.library.documents import find_documents, list_documents
+from octavo.records.documents import Document
+from octavo.records.search import Citation
 from octavo.search.ask import find_sources
-from octavo.search.citations import Answer, Citation
+from octavo.search.citations import Answer
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.ask.api import MOST_CHARACTERS, MOST_CHOSEN, answer_in_turn
 from octavo.web.shell.frame import Frame, FrameFor

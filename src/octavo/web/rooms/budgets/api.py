@@ -8,10 +8,11 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.ai.budgets import MOST_USD, Budgets, BudgetsInForce, Scope, read_budgets, set_budgets, wake_paused
-from octavo.ai.usage import Usage, read_usage
-from octavo.library.budgets import DocumentBudget, read_document_budget, set_document_budget
+from octavo.ai.budgets import MOST_USD, Budgets, Scope, read_budgets, set_budgets, wake_paused
+from octavo.ai.usage import read_usage
+from octavo.library.budgets import read_document_budget, set_document_budget
 from octavo.owners import Caller
+from octavo.records.account import BudgetsInForce, DocumentBudget, Usage
 from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems

@@ -8,10 +8,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.ai.budgets import MOST_USD, Budgets, BudgetsInForce
+from octavo.ai.budgets import MOST_USD, Budgets
 from octavo.core.errors import BudgetTooHigh
-from octavo.library.budgets import DocumentBudget, read_document_budget
+from octavo.library.budgets import read_document_budget
 from octavo.library.documents import show_document
+from octavo.records.account import BudgetsInForce, DocumentBudget
 from octavo.web.context.callers import AdminCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.budgets.api import BudgetsRequest, DocumentBudgetRequest, budgets_of, change, change_of_document

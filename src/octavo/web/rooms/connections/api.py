@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.connect.connections import (
-    Connection,
     ConnectionFilter,
     Decision,
     Weights,
@@ -19,13 +18,13 @@ from octavo.connect.connections import (
     read_weights,
     set_weights,
 )
-from octavo.connect.engine_types import Engine, Status
 from octavo.connect.map import ConnectionMap, MapFilter, load_map
 from octavo.connect.rebuild import rebuild
 from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.documents import show_document
 from octavo.owners import Caller
+from octavo.records.search import Connection, Engine, Status
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems

@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field
 
 from octavo.connect.connections import (
     DEFAULT_WEIGHTS,
-    Connection,
     ConnectionFilter,
     Decision,
     Weights,
@@ -22,12 +21,13 @@ from octavo.connect.connections import (
     read_weights,
     set_weights,
 )
-from octavo.connect.engine_types import Engine
 from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, load_map
 from octavo.connect.map_drawing import draw
 from octavo.core.errors import NotFound
 from octavo.database import Connection as Database
-from octavo.library.documents import Document, show_document
+from octavo.library.documents import show_document
+from octavo.records.documents import Document
+from octavo.records.search import Connection, Engine
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.forms import Back, done

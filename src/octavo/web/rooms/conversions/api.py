@@ -26,6 +26,7 @@ from octavo.core.types import JSON, JobStatus
 from octavo.database import Connection
 from octavo.intake import IntakeLimits
 from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.records.conversions import ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import LimitsOf
@@ -47,62 +48,6 @@ class DocumentToConvert(BaseModel):
 
     document_id: UUID
     mapping: Name = DEFAULT_MAPPING
-
-
-class FoundValue(BaseModel):
-    """`box` is left, top, right and bottom in points from the upper left corner of the page."""
-
-    name: str
-    value: str
-    page: int | None
-    box: list[float] | None
-    quote: str | None
-    confidence: float
-    verified: bool
-
-
-class FoundCheck(BaseModel):
-    check: str
-    holds: bool | None
-
-
-class ModelSaid(BaseModel):
-    name: str
-    value: str
-    quote: str
-
-
-class ModelAsked(BaseModel):
-    """A model that was asked for what rules missed; `error` is why none answered, and `values` say what was taken."""
-
-    task: str
-    fields: list[str]
-    made_by: str | None
-    said: list[ModelSaid]
-    error: str | None
-
-
-class ConversionView(BaseModel):
-    """`duplicate_of` is always null: the same file and mapping is the same conversion."""
-
-    id: UUID
-    document_id: UUID | None
-    filename: str
-    mapping: str
-    status: str
-    error: dict[str, str] | None
-    duplicate_of: UUID | None = None
-    revision: int
-    sha256: str | None
-    bytes: int | None
-    download_count: int
-    first_downloaded_at: datetime | None
-    archived_at: datetime | None
-    created_at: datetime
-    values: list[FoundValue] = []
-    checks: list[FoundCheck] = []
-    missing: list[str] = []
-    model: ModelAsked | None = None
 
 
 class OneCorrection(BaseModel):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
@@ -16,6 +15,7 @@ from octavo.core.errors import NotFound
 from octavo.core.pagination import Page
 from octavo.intake.names import clean_filename
 from octavo.owners import Caller
+from octavo.records.conversions import MappingSummary, MappingView
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
@@ -34,20 +34,6 @@ class NewMapping(BaseModel):
 
     file: Label = "mapping.yaml"
     text: Annotated[str, Field(min_length=1, max_length=256 * 1024, pattern=r"^[^\x00]*$")]
-
-
-class MappingSummary(BaseModel):
-    """`created_at` is null for one that comes with Octavo."""
-
-    name: str
-    title: str
-    fields: list[str]
-    required: list[str]
-    created_at: datetime | None
-
-
-class MappingView(MappingSummary):
-    text: str
 
 
 @router.get("", responses=problems(401))

@@ -7,7 +7,7 @@ from datetime import datetime
 from octavo.convert.conversions import ConfidenceSummary, StoredConversion
 from octavo.core.formatting import count_of, format_date, format_eta
 from octavo.core.types import JobStatus
-from octavo.jobs.views import JobView
+from octavo.records.jobs import JobView
 from octavo.web.shell.document_status import Verb, Words, is_retried
 
 CHOOSE = Verb("Choose another", "/conversions#file", "get")

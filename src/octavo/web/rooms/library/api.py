@@ -14,17 +14,10 @@ from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
-from octavo.library.changes import Edit, Retried
-from octavo.library.documents import (
-    Chunk,
-    Document,
-    Filters,
-    list_chunks,
-    list_documents,
-    list_events,
-    show_document,
-)
+from octavo.library.changes import Edit
+from octavo.library.documents import Filters, list_chunks, list_documents, list_events, show_document
 from octavo.library.files import count_download, find_file
+from octavo.records.documents import Chunk, Document, Retried
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf

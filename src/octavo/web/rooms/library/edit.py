@@ -12,7 +12,8 @@ from octavo.core.errors import BadInput
 from octavo.database import Connection
 from octavo.library import changes
 from octavo.library.collections import Collection, Tag, list_collections, list_tags
-from octavo.library.documents import Document, show_document
+from octavo.library.documents import show_document
+from octavo.records.documents import Document
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.library.api import EditRequest

@@ -18,8 +18,9 @@ from octavo.core.errors import OctavoError
 from octavo.core.pagination import Page
 from octavo.jobs.views import MOST_LIMIT
 from octavo.library.changes import StillProcessed
-from octavo.library.documents import Document, list_chunks, show_document
+from octavo.library.documents import list_chunks, show_document
 from octavo.library.files import NotReady, find_file
+from octavo.records.documents import Document
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.services import Services, ServicesOf

@@ -13,7 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from octavo.core.errors import BadInput
 from octavo.core.types import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
-from octavo.intake.uploads import Policy, Ticket
+from octavo.intake.uploads import Policy
+from octavo.records.documents import Received, Ticket
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
 from octavo.web.context.services import ServicesOf
@@ -73,13 +74,6 @@ class RawFields(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     bytes: int | None = Field(default=None, ge=0, le=1 << 50)
     version_of: UUID | None = None
-
-
-class Received(BaseModel):
-    """What arrived, as the server measured it."""
-
-    bytes: int
-    sha256: str
 
 
 @router.post("/uploads", status_code=201, responses=problems(400, 401, 403, 404, 413, 422, 429))

@@ -11,7 +11,8 @@ from fastapi import APIRouter, Query, Request, Response
 from octavo.core.pagination import Page
 from octavo.library.differences import Kind, shorten
 from octavo.library.documents import show_document
-from octavo.library.versions import Comparison, Pick, TextChange, Version, compare_documents, list_versions
+from octavo.library.versions import Pick, compare_documents, list_versions
+from octavo.records.documents import Comparison, TextChange, Version
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf
 from octavo.web.context.services import Services, ServicesOf

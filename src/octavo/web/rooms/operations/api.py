@@ -12,17 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.core.pagination import Page
 from octavo.core.types import JobStatus
 from octavo.jobs.actions import cancel_jobs, discard_dead_letters, requeue_dead_letters, retry_jobs
-from octavo.jobs.views import (
-    DEFAULT_LIMIT,
-    JobView,
-    WorkerView,
-    count_jobs,
-    dead_letters,
-    list_jobs,
-    list_workers,
-    show_job,
-)
+from octavo.jobs.views import DEFAULT_LIMIT, WorkerView, count_jobs, dead_letters, list_jobs, list_workers, show_job
 from octavo.ops.health import Check
+from octavo.records.jobs import JobView
 from octavo.web.context.callers import ReadCaller, WriteCaller, administer
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import IF_GIVEN, Cursor, Limit, RetryRequest, problems

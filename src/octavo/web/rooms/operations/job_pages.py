@@ -12,7 +12,8 @@ from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.actions import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, retry_jobs
-from octavo.jobs.views import JobView, find_jobs, list_events_of_job, show_job
+from octavo.jobs.views import find_jobs, list_events_of_job, show_job
+from octavo.records.jobs import JobView
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.operations.pages import STAYS, Administrator, OperationsFrame, find_titles
 from octavo.web.rooms.operations.texts import CHIPS, OTHER_STATES, STATES, finished_words, stage_words

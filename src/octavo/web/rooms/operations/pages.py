@@ -14,8 +14,9 @@ from octavo.core.formatting import count_of
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.actions import discard_dead_letters, requeue_dead_letters
 from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
-from octavo.jobs.views import JobView, WorkerView, dead_letters, list_workers
+from octavo.jobs.views import WorkerView, dead_letters, list_workers
 from octavo.owners import Caller
+from octavo.records.jobs import JobView
 from octavo.web.context.callers import OptionalCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.operations.charts import Chart, draw_depth, follow_depth

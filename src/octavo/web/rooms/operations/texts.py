@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 
 from octavo.core.formatting import count_of, format_span
 from octavo.core.types import JobStatus
-from octavo.jobs.views import JobView, WorkerView
+from octavo.jobs.views import WorkerView
 from octavo.ops.health import Check
+from octavo.records.jobs import JobView
 from octavo.web.shell.document_status import STAGES, Tone, stage_of
 
 SLOW_AFTER = timedelta(minutes=10)

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 
-from octavo.connect.connections import Connection, ConnectionFilter, count_connections, list_connections, read_weights
-from octavo.connect.engine_types import Status
+from octavo.connect.connections import ConnectionFilter, count_connections, list_connections, read_weights
 from octavo.database import Connection as Database
 from octavo.library.documents import show_document
+from octavo.records.search import Connection, Status
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.templates import render

@@ -11,12 +11,13 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.connect.connections import count_by_chunk
-from octavo.connect.engine_types import Engine
 from octavo.database import Connection
 from octavo.jobs.views import find_jobs, list_jobs
-from octavo.library.documents import Document, find_documents, show_document
+from octavo.library.documents import find_documents, show_document
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
+from octavo.records.documents import Document
+from octavo.records.search import Engine
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.library.documents import Document
+from octavo.records.documents import Document
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services
 from octavo.web.markdown.render import render_plain, render_window

@@ -15,13 +15,15 @@ from octavo.core.types import Extraction
 from octavo.jobs.events import BadCursor, Cursor, latest_cursor, parse_cursor, read_owner_events
 from octavo.jobs.views import MOST_LIMIT
 from octavo.ops.metrics import MEDIA_TYPE, read_metrics, render_metrics
+from octavo.records.account import Limits, Published
+from octavo.records.jobs import LiveEvent
 from octavo.web.context.callers import ReadCaller, still_acts_for
 from octavo.web.context.intake import intake_limits, may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.parameters import Limit, problems
 from octavo.web.live.hub import TooFarBehind
-from octavo.web.live.stream import EventStream, Follower, LiveEvent, public_form
+from octavo.web.live.stream import EventStream, Follower, public_form
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
 
@@ -126,24 +128,6 @@ async def download(request: Request, key: str, services: ServicesOf) -> Streamin
 
 
 settings_router = APIRouter(prefix="/api/v1", tags=["settings"])
-
-
-class Limits(BaseModel):
-    """`stored_bytes` is null where there is no limit."""
-
-    upload_bytes: int
-    stored_bytes: int | None
-    concurrent_uploads: int
-
-
-class Published(BaseModel):
-    """`sign_up`: whether anybody may make an account. `extraction`: how texts can be made for you."""
-
-    version: str
-    limits: Limits
-    trash_days: int
-    sign_up: bool
-    extraction: list[Extraction]
 
 
 @settings_router.get("/settings", responses=problems(401))

@@ -1,0 +1,150 @@
+"""An owner's API keys, budgets and costs, and what the installation allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from octavo.core.types import Extraction
+
+KeyScope = Literal["read", "write", "admin"]
+BudgetScope = Literal["document", "owner", "month"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`stored_bytes` is null if there is no limit."""
+
+    upload_bytes: int
+    stored_bytes: int | None
+    concurrent_uploads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """`sign_up`: anybody can create an account. `extraction`: the modes available to you."""
+
+    version: str
+    limits: Limits
+    trash_days: int
+    sign_up: bool
+    extraction: list[Extraction]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """`start` is the visible beginning of the key; the rest is stored only as a hash."""
+
+    id: UUID
+    name: str
+    start: str
+    scope: KeyScope
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey(KeyView):
+    """The only response that contains the key."""
+
+    key: str = field(repr=False)
+
+
+# Costs -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """`usual_usd` is the default that applies while none is set."""
+
+    usd: float
+    usual_usd: float
+    is_set: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetsInForce:
+    """Per document, per owner and month, and for all owners per month; the last only for administrators.
+
+    `spent_usd` is your cost this month including reservations for open calls; `everybody_usd` is that of all owners.
+    """
+
+    document: Budget
+    owner: Budget
+    month: Budget | None
+    spent_usd: float
+    everybody_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBudget:
+    """`usual_usd` applies while no budget is set; it can be raised up to `most_usd`.
+
+    `spent_usd` includes reservations for open calls. `paused` jobs wait for about `needed_usd`; `over` names the budget
+    that stops them: the document's, the owner's or the month's.
+    """
+
+    document_id: UUID
+    usd: float
+    usual_usd: float
+    is_set: bool
+    most_usd: float
+    spent_usd: float
+    paused: int
+    needed_usd: float
+    over: BudgetScope | None
+
+
+@dataclass(frozen=True, slots=True)
+class PurposeUsage:
+    """`failed` calls had no usable answer; some of them cost money too."""
+
+    purpose: str
+    model: str
+    calls: int
+    failed: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentUsage:
+    document_id: UUID
+    title: str
+    calls: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class MonthUsage:
+    month: str
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """A month, such as `2026-11`. `estimated_usd` is the part of `cost_usd` whose price was never reported.
+
+    `reserved_usd` is held for open calls; `saved_usd` is what reused answers would have cost; `budget_usd` is the
+    owner's monthly budget. `purposes` and `documents` are of this month, most expensive first; `months` are the last
+    ones. `everybody_usd` is the cost of all owners, for administrators only.
+    """
+
+    month: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    estimated_usd: float
+    reserved_usd: float
+    reuses: int
+    saved_usd: float
+    budget_usd: float
+    everybody_usd: float | None
+    purposes: list[PurposeUsage]
+    documents: list[DocumentUsage]
+    months: list[MonthUsage]

@@ -1,0 +1,159 @@
+"""Prompts, analyses of whole documents, and their items and results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from octavo.records.jobs import Eta, JobError
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`version` counts changes of the text or the system text. An analysis keeps the texts that it ran with."""
+
+    id: UUID
+    title: str
+    content: str
+    system: str
+    execution_order: int
+    active: bool
+    version: int
+    built_in: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsDone(Done):
+    failed: int
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class Percent:
+    upload: int
+    processing: int
+    overall: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    ok: bool
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedError:
+    at: datetime
+    code: str
+    message: str
+    job_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """`title` is the document's. `units` are counted in `unit`: `pages`, or `passages` if there are no pages."""
+
+    id: UUID
+    document_id: UUID
+    title: str
+    mode: str
+    at_once: int
+    status: str
+    phase: str
+    unit: str | None
+    units: int | None
+    segments: Done
+    items: ItemsDone
+    results: Done
+    percent: Percent
+    mean_item_seconds: float | None
+    eta: Eta | None
+    elapsed_seconds: float
+    tokens: int
+    cost_usd: float
+    workers: int
+    retries: int
+    paused: int
+    health: Health
+    last_heartbeat: datetime | None
+    error: JobError | None
+    errors: list[LoggedError]
+    created_at: datetime
+    completed_at: datetime | None
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in ("completed", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class CitationView:
+    """`verified`: the quote was found on that page."""
+
+    page: int
+    quote: str
+    verified: bool
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """The answer of one segment, pages `first` to `last`, to one prompt.
+
+    `status`: planned, running, retrying, paused, done, split or failed.
+    """
+
+    id: UUID
+    segment_id: UUID
+    prompt_id: UUID
+    prompt_title: str
+    first: int
+    last: int
+    status: str
+    content: str | None
+    citations: list[CitationView]
+    made_by: str | None
+    failed_models: list[dict[str, str]]
+    error: JobError | None
+    attempts: int
+    tokens: int
+    cost_usd: float
+    seconds: float | None
+    done_at: datetime | None
+    job_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """The answer to one prompt for the whole document; `content` is None until it is complete.
+
+    `prompt` and `system` are the texts that were sent.
+    """
+
+    prompt_id: UUID
+    title: str
+    prompt: str
+    system: str
+    version: int
+    execution_order: int
+    status: str
+    items: Done
+    content: str | None
+    citations: list[CitationView]
+    made_by: str | None
+    failed_models: list[dict[str, str]]
+    error: JobError | None
+    attempts: int
+    tokens: int
+    cost_usd: float
+    seconds: float | None
+    completed_at: datetime | None

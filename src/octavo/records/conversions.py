@@ -1,0 +1,87 @@
+"""Conversions of business documents, and their mappings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel
+
+ENDED = frozenset({"complete", "failed", "dead_letter", "cancelled"})
+
+
+class FoundValue(BaseModel):
+    """`box` is left, top, right and bottom in points from the upper left corner of the page."""
+
+    name: str
+    value: str
+    page: int | None
+    box: list[float] | None
+    quote: str | None
+    confidence: float
+    verified: bool
+
+
+class FoundCheck(BaseModel):
+    check: str
+    holds: bool | None
+
+
+class ModelSaid(BaseModel):
+    name: str
+    value: str
+    quote: str
+
+
+class ModelAsked(BaseModel):
+    """A call of a model for the fields that rules missed. `error` is set if no model answered.
+
+    `values` of the conversion show which of its suggestions were accepted.
+    """
+
+    task: str
+    fields: list[str]
+    made_by: str | None
+    said: list[ModelSaid]
+    error: str | None
+
+
+class ConversionView(BaseModel):
+    """`duplicate_of` is always null: the same file with the same mapping is the same conversion."""
+
+    id: UUID
+    document_id: UUID | None
+    filename: str
+    mapping: str
+    status: str
+    error: dict[str, str] | None
+    duplicate_of: UUID | None = None
+    revision: int
+    sha256: str | None
+    bytes: int | None
+    download_count: int
+    first_downloaded_at: datetime | None
+    archived_at: datetime | None
+    created_at: datetime
+    values: list[FoundValue] = []
+    checks: list[FoundCheck] = []
+    missing: list[str] = []
+    model: ModelAsked | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in ENDED
+
+
+class MappingSummary(BaseModel):
+    """`created_at` is null for a mapping that comes with Octavo."""
+
+    name: str
+    title: str
+    fields: list[str]
+    required: list[str]
+    created_at: datetime | None
+
+
+class MappingView(MappingSummary):
+    text: str

@@ -1,0 +1,242 @@
+"""Documents and their chunks, uploads, versions, and the comparison of two versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Literal, TypeAlias
+from uuid import UUID
+
+from octavo.records.jobs import JobError
+
+PartKind = Literal["same", "removed", "added"]
+FieldValue: TypeAlias = str | int | list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentJob:
+    id: UUID
+    kind: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`title` is the file name until a better one is known. `deleted_at` is set while it is in the trash.
+
+    `described_by` is `local` or the model that wrote the description. A document that could not be described is
+    complete, has `needs_classification` set, and `error` gives the reason.
+    `version` counts uploads of new bytes and `revision` how often they were processed. `superseded`: a newer version
+    exists.
+    """
+
+    id: UUID
+    title: str
+    filename: str
+    status: str
+    quality: str | None
+    text_ready: bool
+    embeddings_ready: bool
+    needs_classification: bool
+    source_type: str
+    source_url: str | None
+    content_type: str
+    page_count: int | None
+    word_count: int | None
+    author: str | None
+    language: str | None
+    document_date: date | None
+    summary: str | None
+    described_by: str | None
+    tags: list[str]
+    collection: str | None
+    sha256: str
+    bytes: int
+    cost_usd: float
+    error: JobError | None
+    duplicate_of: UUID | None
+    version: int
+    superseded: bool
+    revision: int
+    metadata: dict[str, Any]
+    download_count: int
+    first_downloaded_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+    process_id: UUID
+    jobs: list[DocumentJob]
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    text: str
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageBox:
+    """`box` is left, top, right and bottom, in points from the upper left corner of the page."""
+
+    page: int
+    box: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """`start` and `end` are characters of the document's Markdown; `boxes` are its places on the pages.
+
+    In a transcript, `seconds` is when the chunk begins, and `url` opens the video there.
+    """
+
+    id: UUID
+    index: int
+    content: str
+    start: int
+    end: int
+    page_from: int | None
+    page_to: int | None
+    heading_path: list[str]
+    themes: list[str]
+    concepts: list[Concept]
+    tone: dict[str, Any] | None
+    importance: float | None
+    summary: str | None
+    made_by: str | None
+    seconds: float | None
+    url: str | None
+    boxes: list[PageBox]
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """`state` is `pending`, or `skipped` when a retry would change nothing."""
+
+    document_id: UUID
+    process_id: UUID
+    state: str
+
+
+# Uploads -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Where to send the bytes: `put_url` is a path on this server or a full URL."""
+
+    upload_id: UUID
+    document_id: UUID
+    process_id: UUID
+    put_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Size and checksum of the bytes, as the server measured them."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of an upload. `state` is `uploaded`, or `deduplicated` if `document_id` already had this content.
+
+    `duplicate`: this result was returned before.
+    """
+
+    state: str
+    upload_id: UUID
+    document_id: UUID
+    process_id: UUID
+    bytes: int | None
+    sha256: str | None
+    duplicate_of: UUID | None = None
+    duplicate: bool = False
+
+
+# Versions ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """`revision` is the current one; `revisions` are those whose text is kept."""
+
+    document_id: UUID
+    version: int
+    title: str
+    filename: str
+    status: str
+    bytes: int
+    sha256: str
+    created_at: datetime
+    newest: bool
+    revision: int
+    revisions: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    document_id: UUID
+    title: str
+    version: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    field: str
+    old: FieldValue
+    new: FieldValue
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    kind: PartKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters of the Markdown; `page` is where they begin, if known."""
+
+    start: int
+    end: int
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    old: Span
+    new: Span
+    parts: list[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherConnection:
+    """A connection to a third document that only one of the two sides has."""
+
+    engine: str
+    strength: float
+    document_id: UUID
+    title: str
+    chunk_id: UUID
+    quote: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`text` has the first of the `changes`, in text order; None if one side has no text.
+
+    Connections that `appeared` exist only on the new side, those that `vanished` only on the old one; each list has the
+    strongest.
+    """
+
+    old: Side
+    new: Side
+    fields: list[FieldChange]
+    changes: int
+    text: list[TextChange] | None
+    appeared: list[OtherConnection]
+    vanished: list[OtherConnection]

@@ -1,0 +1,87 @@
+"""Jobs, their stages and their events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from octavo.core.types import JobStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Counts only what is finished."""
+
+    done: int
+    total: int | None
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Eta:
+    low_seconds: float
+    high_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobError:
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    stage: str
+    part: str | None
+    attempt: int
+    started_at: datetime
+    finished_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingBecause:
+    """`detail` is a sentence for people, with times in UTC; `facts` is what it was made of."""
+
+    reason: str
+    detail: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """In a list, `stages` has only whole stages; a single job also has the parts of its stages."""
+
+    id: UUID
+    kind: str
+    document_id: UUID | None
+    status: JobStatus
+    stage: str | None
+    attempt: int
+    failures: int
+    max_attempts: int
+    progress: Progress
+    eta: Eta | None
+    waiting_because: WaitingBecause | None
+    error: JobError | None
+    stages: list[StageView]
+    created_at: datetime
+    queued_at: datetime | None
+    started_at: datetime | None
+    progressed_at: datetime | None
+    completed_at: datetime | None
+    failed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEvent:
+    """An event of a document or a job; `state_after` is set if the job changed its state."""
+
+    id: int
+    at: datetime
+    kind: str
+    process_id: UUID
+    document_id: UUID | None
+    state_after: str | None
+    detail: dict[str, Any]
