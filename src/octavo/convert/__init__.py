@@ -1,8 +1,9 @@
-"""Business documents to validated XML: named values by a mapping, each with its place on the page.
+"""Converts business documents to validated XML: the values that a mapping names, each with its place on the page.
 
-Pure: words with their places and a mapping in, values and XML out. It runs in the sandbox, because mappings have
-patterns of people and the text is a stranger's: what takes too long is ended there.
+`mappings` defines what to find and `rules` finds it. The rules run in the sandbox, because mappings contain patterns
+written by users and the documents are untrusted: a run that takes too long is stopped there. Importing the other
+modules does not import the rules or lxml.
 """
 
-# For the warm parent of a sandbox, so that its children need not import it.
+# Imported by the parent process of a sandbox, so that its children start with them.
 PRELOAD = ("octavo.convert.preload", "octavo.convert.in_sandbox", "octavo.extract.pdf.document")

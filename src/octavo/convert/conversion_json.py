@@ -1,4 +1,4 @@
-"""A conversion as it is written down between steps, and how it crosses the border of the sandbox."""
+"""A conversion as JSON, as it is stored and as it leaves the sandbox."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.values import Asked, Box, Checked, Conversion, Place, Said, Value
+from octavo.convert.values import Box, CheckResult, Conversion, ModelAnswer, ModelLookup, Place, Value
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
 
@@ -17,7 +17,7 @@ _MOST_VALUES = 20_000
 
 
 def conversion_to_json(conversion: Conversion) -> bytes:
-    """The same conversion is the same bytes."""
+    """Deterministic: equal conversions give equal bytes."""
     return json.dumps(
         conversion_to_record(conversion), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode()
@@ -31,8 +31,8 @@ def conversion_to_record(conversion: Conversion) -> dict[str, JSON]:
         "checks": [[one.check, one.holds] for one in conversion.checks],
         "missing": list(conversion.missing),
     }
-    if conversion.asked:
-        record["model"] = conversion.asked.as_json()
+    if conversion.model_lookup:
+        record["model"] = conversion.model_lookup.as_json()
     return record
 
 
@@ -42,7 +42,7 @@ def _value_to_json(one: Value) -> JSON:
 
 
 def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
-    """Checks everything: a child that a hostile file has taken over can write what it likes."""
+    """Validates everything: a sandboxed process taken over by a hostile file can write anything."""
     try:
         return conversion_from_record(json.loads(document), mapping)
     except (ValueError, RecursionError):
@@ -50,24 +50,28 @@ def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
 
 
 def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: ANN401
-    """The same from JSON that is read already."""
+    """The same from parsed JSON."""
     try:
         values = tuple(_value(row, mapping) for row in read["values"][:_MOST_VALUES])
         checks = tuple(
-            Checked(_is(str, check), None if holds is None else _is(bool, holds)) for check, holds in read["checks"]
+            CheckResult(_is(str, check), None if holds is None else _is(bool, holds)) for check, holds in read["checks"]
         )
         missing = tuple(_is(str, name) for name in read["missing"])
-        return Conversion(mapping.name, values, checks, missing, _is(str, read["source"]), _asked(read.get("model")))
+        return Conversion(
+            mapping.name, values, checks, missing, _is(str, read["source"]), _lookup_from_json(read.get("model"))
+        )
     except (ValueError, TypeError, KeyError, AttributeError):
         raise _unusable() from None
 
 
-def _asked(read: Any) -> Asked | None:  # noqa: ANN401
+def _lookup_from_json(read: Any) -> ModelLookup | None:  # noqa: ANN401
     if read is None:
         return None
-    said = tuple(Said(_is(str, one["name"]), _is(str, one["value"]), _is(str, one["quote"])) for one in read["said"])
+    answers = tuple(
+        ModelAnswer(_is(str, one["name"]), _is(str, one["value"]), _is(str, one["quote"])) for one in read["said"]
+    )
     fields = tuple(_is(str, name) for name in read["fields"])
-    return Asked(_is(str, read["task"]), fields, _text(read["made_by"]), said, _text(read["error"]))
+    return ModelLookup(_is(str, read["task"]), fields, _text(read["made_by"]), answers, _text(read["error"]))
 
 
 def _text(value: Any) -> str | None:  # noqa: ANN401
@@ -75,21 +79,21 @@ def _text(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _unusable() -> Defect:
-    return Defect("What was made of a document cannot be used.")
+    return Defect("The output of the conversion is invalid.")
 
 
 def _value(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
     name, value, confidence, place, verified, table, number = row
-    kind = kind_of(mapping, name, table)
+    kind = type_of(mapping, name, table)
     if kind is None or not FIELD_TYPES[kind].accepts(_is(str, value)[:_MOST_TEXT]):
-        raise ValueError("no such field, or no such value")
+        raise ValueError("unknown field or invalid value")
     if not 0 <= confidence <= 1 or (table is not None and _is(int, number) < 1):
-        raise ValueError("a measure is wrong")
+        raise ValueError("a number is out of range")
     return Value(name, value[:_MOST_TEXT], float(confidence), _place(place), _is(bool, verified), table, number)
 
 
-def kind_of(mapping: Mapping, name: object, table: object) -> str | None:
-    """The type of a field or of a column of a table; None if the mapping has no such thing."""
+def type_of(mapping: Mapping, name: object, table: object) -> str | None:
+    """The type of a field, or of a column of a table; None if the mapping does not have it."""
     if table is None:
         return next((one.type for one in mapping.singles if one.name == name), None)
     columns = (column for one in mapping.tables if one.name == table for column in one.columns)
@@ -102,7 +106,7 @@ def _place(row: Any) -> Place | None:  # noqa: ANN401
     page, left, top, right, bottom, quote = row
     sides = [float(side) for side in (left, top, right, bottom)]
     if not all(map(isfinite, sides)):
-        raise ValueError("a measure is not a number")
+        raise ValueError("a coordinate is not finite")
     return Place(_is(int, page), Box(*sides), _is(str, quote)[:_MOST_TEXT])
 
 

@@ -1,4 +1,4 @@
-"""Conversion as others call it: the rules run in the sandbox, what comes out is checked and rendered here."""
+"""Runs the rules in the sandbox and validates their output in the calling process."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
 
-class Converted(NamedTuple):
-    """`words` are there if something that is required is missing: who looks for it needs them."""
+class PdfConversion(NamedTuple):
+    """`words` is set if a required field is missing, so that a model can look for it."""
 
     conversion: Conversion
     words: bytes | None
 
 
-async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str) -> Converted:
-    """In one child where all pages have words, otherwise in three: words, what is recognised, rules."""
+async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str) -> PdfConversion:
+    """In one sandbox call if all pages have words, otherwise in three: read words, recognise text, apply rules."""
     call = convert_pdf.call(mapping_text=mapping_text, file=file, password=pdf.password)
     made = await pdf.run(call, MOST_PAGES)
     mapping = mapping_from_text(mapping_text, file)
     read = _parsed(made.output)
     if read.get("conversion") is not None:
         words = None if read.get("words") is None else json.dumps(read["words"], ensure_ascii=False).encode()
-        return Converted(_unasked(conversion_from_record(read["conversion"], mapping)), words)
+        return PdfConversion(_without_lookup(conversion_from_record(read["conversion"], mapping)), words)
     words = (await recognise_words(pdf, read.get("words"))).document
-    return Converted(await convert_in_sandbox(pdf.sandbox, words, mapping_text, file), words)
+    return PdfConversion(await convert_in_sandbox(pdf.sandbox, words, mapping_text, file), words)
 
 
 def _parsed(output: bytes) -> dict[str, Any]:
@@ -63,13 +63,13 @@ def _parsed(output: bytes) -> dict[str, Any]:
             return cast("dict[str, Any]", read)
     except (ValueError, RecursionError):
         pass
-    raise Defect("What was made of a document cannot be used.")
+    raise Defect("The output of the conversion is invalid.")
 
 
 async def convert_in_sandbox(
     sandbox: Sandbox, words: bytes, mapping_text: str, file: str, suggestions: Sequence[Suggestion] | None = None
 ) -> Conversion:
-    """`words` are the pages and attachments of a document as JSON, `mapping_text` is the mapping's file."""
+    """`words` is the JSON of a document's pages and attachments, `mapping_text` the content of the mapping's file."""
     mapping = await asyncio.to_thread(mapping_from_text, mapping_text, file)
     rows = None
     if suggestions is not None:
@@ -79,12 +79,12 @@ async def convert_in_sandbox(
         given.write(words)
         given.flush()
         await sandbox.run(call, input_file=given, output_file=made)
-        return _unasked(await asyncio.to_thread(lambda: conversion_from_json(made.read(), mapping)))
+        return _without_lookup(await asyncio.to_thread(lambda: conversion_from_json(made.read(), mapping)))
 
 
-def _unasked(conversion: Conversion) -> Conversion:
-    """A child asks nobody, whatever it says."""
-    return replace(conversion, asked=None)
+def _without_lookup(conversion: Conversion) -> Conversion:
+    """A sandboxed process cannot call a model, so a lookup in its output is not trusted."""
+    return replace(conversion, model_lookup=None)
 
 
 @sandboxed

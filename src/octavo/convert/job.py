@@ -26,8 +26,8 @@ from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.convert.remote_service import RemoteService
 from octavo.convert.results import StoredResult, save_revision, store_result
 from octavo.convert.rules.layout import text_in_columns
-from octavo.convert.rules.suggestions import wanted_fields
-from octavo.convert.values import Asked, Conversion, Said, Suggestion, sheets_from_json
+from octavo.convert.rules.suggestions import missing_fields
+from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Suggestion, sheets_from_json
 from octavo.core.errors import (
     AnswerUnusable,
     BadModelKey,
@@ -129,22 +129,22 @@ class ConversionJob:
             await copy_to_file(self.bucket, key, path)
             pdf = PdfInSandbox(self.sandbox, path, limits=self.sandbox.limits, recognition=self.recognition)
             conversion, words = await convert_pdf_in_sandbox(pdf, mapping.text, mapping.file)
-        asked = await self._ask_for_missing(words, conversion, mapping.read()) if words else None
-        if words and asked and asked.said:
-            suggestions = [Suggestion(one.name, one.value, one.quote) for one in asked.said]
+        lookup = await self._ask_for_missing(words, conversion, mapping.read()) if words else None
+        if words and lookup and lookup.answers:
+            suggestions = [Suggestion(one.name, one.value, one.quote) for one in lookup.answers]
             conversion = await convert_in_sandbox(self.sandbox, words, mapping.text, mapping.file, suggestions)
-        return replace(conversion, asked=asked)
+        return replace(conversion, model_lookup=lookup)
 
-    async def _ask_for_missing(self, words: bytes, conversion: Conversion, mapping: Mapping) -> Asked | None:
+    async def _ask_for_missing(self, words: bytes, conversion: Conversion, mapping: Mapping) -> ModelLookup | None:
         """Ask a model for missing required fields; None if no model is set up.
 
         Its answers are suggestions: the sandbox verifies them against the document.
         """
-        wanted = [one for one in wanted_fields(conversion, mapping) if one.name in conversion.missing]
-        if not wanted:
+        missing = [one for one in missing_fields(conversion, mapping) if one.name in conversion.missing]
+        if not missing:
             return None
-        names = tuple(one.name for one in wanted)
-        fields = [FieldToFind(one.name, one.type, one.labels) for one in wanted]
+        names = tuple(one.name for one in missing)
+        fields = [FieldToFind(one.name, one.type, one.labels) for one in missing]
         job = self.run.job
         caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token)
         text = await asyncio.to_thread(_page_text, words)
@@ -152,9 +152,9 @@ class ConversionJob:
             answer = await self.gateway.ask(EXTRACT_FIELDS, FieldsToFind(fields, text), caller)
         except _CONTINUE_WITHOUT_MODEL as error:
             log.info("no model for missing fields", job=str(job.id), code=error.code)
-            return None if isinstance(error, NoModel) else Asked(EXTRACT_FIELDS.name, names, error=error.code)
-        said = tuple(Said(one.name, one.value, one.quote) for one in answer.output.fields)
-        return Asked(EXTRACT_FIELDS.name, names, answer.made_by, said)
+            return None if isinstance(error, NoModel) else ModelLookup(EXTRACT_FIELDS.name, names, error=error.code)
+        answers = tuple(ModelAnswer(one.name, one.value, one.quote) for one in answer.output.fields)
+        return ModelLookup(EXTRACT_FIELDS.name, names, answer.made_by, answers)
 
 
 def _page_text(words: bytes) -> str:

@@ -1,6 +1,6 @@
-"""Imported by the warm parent of a sandbox: our own mappings are read and used once there, and not in each child.
+"""Imported by the parent process of a sandbox: it reads and uses the shipped mappings once.
 
-What is looked up, compiled or kept at first use is then there for all children, and costs them no memory of their own.
+Patterns and caches filled here are shared by all its children, which saves them time and memory.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.convert.errors import GatewayAway
 from octavo.convert.mappings.stored_mappings import StoredMapping
-from octavo.convert.rules.result_xml import NotOfMapping, read_xml
+from octavo.convert.rules.result_xml import SchemaMismatch, read_xml
 from octavo.convert.values import Conversion
 from octavo.core.errors import (
     GatewayFailed,
@@ -61,7 +61,7 @@ class RemoteService:
         response = await self._post(body, mapping.name)
         try:
             return read_xml(response.body, mapping.read(), "gateway")
-        except NotOfMapping as error:
+        except SchemaMismatch as error:
             raise GatewayFailed(f"Its response is not the XML of {mapping.name}: {error}"[:_MOST_DETAIL]) from None
 
     @property

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.convert.conversion_json import conversion_from_json, conversion_to_record, kind_of
+from octavo.convert.conversion_json import conversion_from_json, conversion_to_record, type_of
 from octavo.convert.conversions import show_conversion
 from octavo.convert.errors import Outdated
 from octavo.convert.mappings.field_types import FIELD_TYPES
@@ -140,13 +140,13 @@ def correct(conversion: Conversion, mapping: Mapping, corrections: Sequence[Corr
             values[correction.name] = value
     order = {field.name: index for index, field in enumerate(mapping.fields)}
     ordered = sorted(values.values(), key=lambda one: (order[one.table or one.name], one.row or 0))
-    return replace(finish(mapping, ordered, source="person"), asked=conversion.asked)
+    return replace(finish(mapping, ordered, source="person"), model_lookup=conversion.model_lookup)
 
 
 def _corrected_value(correction: Correction, mapping: Mapping, before: Value | None) -> Value | None:
     cell = _CELL.fullmatch(correction.name)
     table, name = (cell["table"], cell["name"]) if cell else (None, correction.name)
-    kind = kind_of(mapping, name, table)
+    kind = type_of(mapping, name, table)
     if kind is None:
         raise BadInput(f"{mapping.name} has no field {correction.name[:80]!r}.")
     if correction.value is None:

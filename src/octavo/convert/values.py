@@ -1,4 +1,4 @@
-"""What conversion is given and what it gives: words with their places in, values with their places out."""
+"""The data of a conversion: words with their places in, values with their places out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from octavo.core.types import JSON
 
 
 class Box(NamedTuple):
-    """A place on a page, in points from its upper left corner."""
+    """A rectangle on a page, in points from the upper left corner."""
 
     left: float
     top: float
@@ -28,8 +28,8 @@ class Box(NamedTuple):
         return (self.top + self.bottom) / 2
 
 
-def around(boxes: Iterable[Box]) -> Box:
-    """The smallest box that has all of them."""
+def enclosing_box(boxes: Iterable[Box]) -> Box:
+    """The smallest box that contains all of them."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
 
@@ -41,7 +41,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A page, with its words in any order."""
+    """A page with its words, in any order."""
 
     number: int
     width: float
@@ -50,7 +50,7 @@ class Sheet:
 
 
 class Place(NamedTuple):
-    """Where something is written, and how it is written there."""
+    """A location in the document and the text found there."""
 
     page: int
     box: Box
@@ -59,9 +59,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`value` is in one form for each type: 2024-08-15, 350.55, EUR. `row` counts from 1 within a table.
+    """`value` has the canonical form of its type: 2024-08-15, 350.55, EUR. `row` counts from 1 within a table.
 
-    `verified`: it is written in the document at its place. What a mapping says of every document is not.
+    `verified`: the document contains it at its place. A constant from the mapping is not verified.
     """
 
     name: str
@@ -90,15 +90,15 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A cross-check and whether it holds; None where a value for it is missing."""
+class CheckResult:
+    """A cross-check and whether it passed; `holds` is None if a value is missing."""
 
     check: str
     holds: bool | None
 
 
-class Said(NamedTuple):
-    """What a model said of a field, word for word; whether it was taken and verified is said by the value."""
+class ModelAnswer(NamedTuple):
+    """A model's unchanged answer for a field; the conversion's value shows whether it was used and verified."""
 
     name: str
     value: str
@@ -106,13 +106,13 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A model that was asked for what rules missed: what for, which one answered, and what, or why none did."""
+class ModelLookup:
+    """A model call for fields that the rules missed: the fields, the model and its answers, or the error code."""
 
     task: str
     fields: tuple[str, ...]
     made_by: str | None = None
-    said: tuple[Said, ...] = ()
+    answers: tuple[ModelAnswer, ...] = ()
     error: str | None = None
 
     def as_json(self) -> dict[str, JSON]:
@@ -120,27 +120,27 @@ class Asked:
             "task": self.task,
             "fields": list(self.fields),
             "made_by": self.made_by,
-            "said": [{"name": one.name, "value": one.value, "quote": one.quote} for one in self.said],
+            "said": [{"name": one.name, "value": one.value, "quote": one.quote} for one in self.answers],
             "error": self.error,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`missing` are the required fields without a value; `source` says where the values came from."""
+    """`missing` are the required fields without a value; `source` is where the values came from."""
 
     mapping: str
     values: tuple[Value, ...]
-    checks: tuple[Checked, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
     missing: tuple[str, ...] = ()
     source: str = "rules"
-    asked: Asked | None = None
+    model_lookup: ModelLookup | None = None
 
     def single(self, name: str) -> Value | None:
         return next((one for one in self.values if one.name == name and one.table is None), None)
 
     def table(self, name: str) -> list[dict[str, Value]]:
-        """Its rows in order, each value by its column."""
+        """The rows of a table in order, each value by its column."""
         rows: dict[int, dict[str, Value]] = {}
         for one in self.values:
             if one.table == name and one.row:
@@ -154,45 +154,45 @@ class Conversion:
             "values": [one.as_json() for one in self.values],
             "checks": [{"check": one.check, "holds": one.holds} for one in self.checks],
             "missing": list(self.missing),
-            "model": self.asked.as_json() if self.asked else None,
+            "model": self.model_lookup.as_json() if self.model_lookup else None,
         }
 
 
 def sheets_from_json(pages: Sequence[JSON]) -> list[Sheet]:
-    """As the reader of PDFs writes them down: number, width, height, and words as [text, left, top, right, bottom]."""
+    """From the JSON of the PDF reader: number, width, height, and words as [text, left, top, right, bottom]."""
     return [_sheet(page) for page in pages if isinstance(page, dict)]
 
 
 def _sheet(page: dict[str, JSON]) -> Sheet:
     rows = page["words"]
     if not isinstance(rows, list):
-        raise TypeError("a page has a list of words")
+        raise TypeError("a page must have a list of words")
     return Sheet(int(_number(page["number"])), _number(page["width"]), _number(page["height"]), tuple(map(_word, rows)))
 
 
 def _word(row: JSON) -> Word:
     if not isinstance(row, list) or not isinstance(row[0], str):
-        raise TypeError("a word is a text and four sides")
+        raise TypeError("a word must be a text and four sides")
     left, top, right, bottom = (_number(side) for side in row[1:])
     return Word(row[0], Box(left, top, right, bottom))
 
 
 def _number(value: JSON) -> float:
     if not isinstance(value, int | float):
-        raise TypeError("a measure is a number")
+        raise TypeError("a coordinate must be a number")
     return float(value)
 
 
-class Found(NamedTuple):
-    """A value in its one form, and the characters it was read from."""
+class TypedMatch(NamedTuple):
+    """A value in the canonical form of its type, and the characters it was read from."""
 
     value: str
     start: int
     end: int
 
 
-class Habits(NamedTuple):
-    """How a document writes what could mean two things: 1.234 and 3/4/2024."""
+class Notation(NamedTuple):
+    """How a document writes ambiguous numbers and dates, such as 1.234 and 3/4/2024."""
 
     decimal: str | None = None
     month_first: bool = False
@@ -201,7 +201,7 @@ class Habits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """`quote` is meant to be letter by letter in the document, and `value` to be what it says in one form."""
+    """A model's answer to verify: `quote` should be in the document exactly, and `value` be its canonical form."""
 
     name: str
     value: str
@@ -215,5 +215,5 @@ def _folded(letter: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Small letters without accents; as many as there were, so that places stay."""
+    """Lower case without accents, with the same length, so that positions stay valid."""
     return "".join(map(_folded, text))

@@ -138,7 +138,7 @@ def test_a_mapping_is_tried_on_an_earlier_file_and_then_added(place: Place, open
     text.fill("name: mine_v1\nfields: {total: {type: money}}")
     page.get_by_label("Try it on").select_option(label="bill.pdf")
     page.get_by_role("button", name="Try it").click()
-    expect(page.get_by_role("alert")).to_contain_text("the type 'money' is none of")
+    expect(page.get_by_role("alert")).to_contain_text("unknown type 'money'")
     expect(page.get_by_role("alert")).to_contain_text("BAD_MAPPING")
     text.fill(MINE)
     page.get_by_label("Try it on").select_option(label="bill.pdf")

@@ -6,7 +6,7 @@ import pytest
 
 from octavo.convert.mappings.dates import writes_month_first
 from octavo.convert.mappings.field_types import FIELD_TYPES, usual_decimal
-from octavo.convert.values import Habits
+from octavo.convert.values import Notation
 
 AMOUNTS: list[tuple[str, list[str]]] = [
     ("1,234.56 EUR", ["1234.56"]),
@@ -39,11 +39,11 @@ IDENTIFIERS = [("# BLR_20151000", "BLR_20151000"), ("RE 2024-001", "RE 2024-001"
 
 @pytest.mark.parametrize(("text", "values"), AMOUNTS)
 def test_amounts(text: str, values: list[str]) -> None:
-    assert [found.value for found in FIELD_TYPES["amount"].find(text, Habits())] == values
+    assert [found.value for found in FIELD_TYPES["amount"].find(text, Notation())] == values
 
 
-def first(kind: str, text: str, habits: Habits | None = None) -> str | None:
-    found = FIELD_TYPES[kind].find(text, habits or Habits())
+def first(kind: str, text: str, notation: Notation | None = None) -> str | None:
+    found = FIELD_TYPES[kind].find(text, notation or Notation())
     return found[0].value if found else None
 
 
@@ -63,8 +63,8 @@ def test_identifiers(text: str, value: str | None) -> None:
 
 
 def test_what_could_mean_two_things_means_what_the_document_writes_elsewhere() -> None:
-    assert first("date", "03/04/2024", Habits(month_first=True)) == "2024-03-04"
-    assert first("amount", "1.500", Habits(".")) == "1.500"
+    assert first("date", "03/04/2024", Notation(month_first=True)) == "2024-03-04"
+    assert first("amount", "1.500", Notation(".")) == "1.500"
     assert usual_decimal(["3,89", "5,39", "1.000"]) == ","
     assert writes_month_first(["01/02/2020", "01/31/2020"]) is True
     assert writes_month_first(["01/02/2020"]) is None

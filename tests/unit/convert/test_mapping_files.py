@@ -23,19 +23,19 @@ fields:
 checks: [sum(lines.amount) = total]
 """
 BROKEN = [
-    ("type: amount, xml: Total", "type: money, xml: Total", "total: the type 'money' is none of amount, number"),
-    ("xml: Total", "xml: 1st", "total: '1st' cannot be the name of an XML element"),
-    ("labels: {en: [total]}", "patterns: ['(']", "total: the pattern '(' is wrong"),
-    ("labels: {en: [total]}", "lables: {en: [total]}", "total: 'lables' is not known here"),
-    ("labels: {en: [total]}, ", "", "total: nothing says how it is found"),
-    ("required: true", "required: maybe", "total: required is true or false"),
-    ("= total", "= totals", "checks: sum(lines.amount) = totals: there is no field totals"),
-    ("= total", "total", "checks: a check has two sides"),
-    ("row: Line", "row: Line\n    rows: 2", "lines: 'rows' is not known here"),
-    ("name: bill_v2", "name: bill", "name: it needs small letters"),
-    ("xml: Lines", "xml: Total", "fields: two elements are called Total"),
-    ("fields:", "fields: [", "it is not YAML"),
-    ("xml: Bill", "xml: Bill\nxml: Bill", "'xml' is there twice"),
+    ("type: amount, xml: Total", "type: money, xml: Total", "total: unknown type 'money'; use one of amount, number"),
+    ("xml: Total", "xml: 1st", "total: '1st' is not a valid name of an XML element"),
+    ("labels: {en: [total]}", "patterns: ['(']", "total: invalid pattern '('"),
+    ("labels: {en: [total]}", "lables: {en: [total]}", "total: unknown key 'lables'"),
+    ("labels: {en: [total]}, ", "", "total: needs at least one of"),
+    ("required: true", "required: maybe", "total: required must be true or false"),
+    ("= total", "= totals", "checks: sum(lines.amount) = totals: unknown field totals"),
+    ("= total", "total", "checks: a check must have two sides"),
+    ("row: Line", "row: Line\n    rows: 2", "lines: unknown key 'rows'"),
+    ("name: bill_v2", "name: bill", "name: needs lower-case letters"),
+    ("xml: Lines", "xml: Total", "fields: two elements are named Total"),
+    ("fields:", "fields: [", "invalid YAML"),
+    ("xml: Bill", "xml: Bill\nxml: Bill", "'xml' is a duplicate key"),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octavo.convert.mappings.shipped_mappings import load_shipped
 from octavo.convert.rules.engine import convert
-from octavo.convert.rules.suggestions import wanted_fields, with_suggestions
+from octavo.convert.rules.suggestions import missing_fields, with_suggestions
 from octavo.convert.values import Suggestion
 from tests.support.sheets import sheet
 
@@ -14,8 +14,8 @@ FOUND = convert([PAGE], MAPPING)
 
 
 def test_a_model_is_asked_for_what_is_missing_the_required_first() -> None:
-    assert wanted_fields(FOUND, MAPPING)[0].name == "invoice_number"
-    assert "total" not in {one.name for one in wanted_fields(FOUND, MAPPING)}
+    assert missing_fields(FOUND, MAPPING)[0].name == "invoice_number"
+    assert "total" not in {one.name for one in missing_fields(FOUND, MAPPING)}
 
 
 def test_a_quote_that_is_there_and_says_it_is_a_place() -> None:

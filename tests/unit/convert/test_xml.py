@@ -9,7 +9,7 @@ import pytest
 from octavo.convert.conversion_json import conversion_from_json, conversion_to_json
 from octavo.convert.mappings.shipped_mappings import load_shipped, shipped_names
 from octavo.convert.rules.engine import convert
-from octavo.convert.rules.result_xml import PROVENANCE, NotOfMapping, read_xml, render, schema_of, validate
+from octavo.convert.rules.result_xml import PROVENANCE, SchemaMismatch, read_xml, render, schema_of, validate
 from octavo.core.errors import Defect
 from tests.support.sheets import INVOICE, sheet
 
@@ -69,7 +69,7 @@ def test_every_mapping_has_a_schema(name: str) -> None:
 
 
 def test_xml_that_does_not_fit_is_our_mistake() -> None:
-    with pytest.raises(Defect, match="does not fit its schema"):
+    with pytest.raises(Defect, match="does not match its schema"):
         validate(render(FOUND, MAPPING).replace(b">350.55<", b">much<"), MAPPING)
 
 
@@ -94,5 +94,5 @@ def test_xml_is_read_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("document", [b"", b"<Invoice/>", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", b"{}"])
 def test_xml_of_something_else_is_refused(document: bytes) -> None:
-    with pytest.raises(NotOfMapping):
+    with pytest.raises(SchemaMismatch):
         read_xml(document, MAPPING, "gateway")

@@ -1,4 +1,4 @@
-"""Days, as people write them in several languages; in one form, 2024-08-15."""
+"""Dates in several languages; the canonical form is 2024-08-15."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from functools import lru_cache
 
-from octavo.convert.values import Found, Habits, fold
+from octavo.convert.values import Notation, TypedMatch, fold
 
 _MONTHS = """
 january jan januar janner januari janvier janv gennaio gen enero ene janeiro styczen stycznia ledna januara
@@ -44,38 +44,38 @@ _CENTURY = 2000
 _SHORT = 100
 
 
-def find_dates(text: str, habits: Habits) -> list[Found]:
-    """In the order of the text; where several shapes fit one place the first shape counts."""
-    found: list[Found] = []
+def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
+    """In text order. If several patterns match at one place, the first pattern wins."""
+    found: list[TypedMatch] = []
     folded = fold(text)
     for match in (match for shape in _SHAPES for match in shape.finditer(folded)):
         if any(one.start < match.end() and match.start() < one.end for one in found):
             continue
-        if day := _day(match.groupdict(), habits):
-            found.append(Found(day, *match.span()))
+        if day := _day(match.groupdict(), notation):
+            found.append(TypedMatch(day, *match.span()))
     return sorted(found, key=lambda one: one.start)
 
 
-def read_date(text: str, habits: Habits) -> str | None:
-    """All of a text as a day; a mapping's own formats come first."""
-    for form in habits.date_formats:
+def read_date(text: str, notation: Notation) -> str | None:
+    """The whole text as a date; the mapping's formats are tried first."""
+    for form in notation.date_formats:
         try:
-            return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a day has no zone
+            return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a date has no time zone
         except ValueError:
             continue
-    found = find_dates(text, habits)
+    found = find_dates(text, notation)
     return found[0].value if found else None
 
 
 @lru_cache(maxsize=256)
 def _in_english(text: str) -> str:
-    """Formats name months as English does."""
+    """Date formats expect English month names."""
     english = [line.split()[0] for line in _MONTHS.strip().splitlines()]
     return re.sub(rf"\b({_NAMES})\b", lambda found: english[_NUMBERS[found[1]] - 1], fold(" ".join(text.split())))
 
 
 def writes_month_first(texts: Iterable[str]) -> bool | None:
-    """What dates that can mean only one thing say of the others; None if there are none."""
+    """Decided by the unambiguous dates; None if there are none."""
     for text in texts:
         for first, _, second in _SLASHED.findall(text):
             if int(first) > _MOST_MONTH >= int(second):
@@ -85,10 +85,10 @@ def writes_month_first(texts: Iterable[str]) -> bool | None:
     return None
 
 
-def _day(parts: dict[str, str | None], habits: Habits) -> str | None:
+def _day(parts: dict[str, str | None], notation: Notation) -> str | None:
     year = int(parts["year"] or 0)
     year += _CENTURY if year < _SHORT else 0
-    for month, day in _meanings(parts, habits):
+    for month, day in _meanings(parts, notation):
         try:
             return date(year, month, day).isoformat()
         except ValueError:
@@ -96,11 +96,11 @@ def _day(parts: dict[str, str | None], habits: Habits) -> str | None:
     return None
 
 
-def _meanings(parts: dict[str, str | None], habits: Habits) -> Iterator[tuple[int, int]]:
+def _meanings(parts: dict[str, str | None], notation: Notation) -> Iterator[tuple[int, int]]:
     if either := parts.get("either"):
         first, second = int(either), int(parts["other"] or 0)
-        yield (first, second) if habits.month_first else (second, first)
-        yield (second, first) if habits.month_first else (first, second)
+        yield (first, second) if notation.month_first else (second, first)
+        yield (second, first) if notation.month_first else (first, second)
     elif name := parts.get("name"):
         yield _NUMBERS[name], int(parts["day"] or 0)
     else:

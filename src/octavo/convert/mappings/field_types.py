@@ -1,4 +1,7 @@
-"""Field types"""
+"""The types of fields: how each finds its values in a text, their canonical form, and their type in XML Schema.
+
+A new type is a function that finds its values, and a line in `_TYPES`.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 
 from octavo.convert.mappings.dates import find_dates
-from octavo.convert.values import Found, Habits
+from octavo.convert.values import Notation, TypedMatch
 
-# Groups of three, or of two as in India; a space divides groups only where three digits follow.
+# 1,234.56 and 1.234,56 and 1 234,56 and 1'234.56. Groups have three digits, or two as in India; a space separates
+# groups only if three digits follow.
 _NUMBER = re.compile(
     r"(?<![\w.,/:-])(?P<sign>[-\u2212\u2013(]\s?)?(?:(?:[A-Z]{3}|[^\w\s.,:;()%/'\"#*|-]{1,2}|Rs\.?|kr\.?)\s?)?"
     r"(?P<minus>[-\u2212]\s?)?"
@@ -24,23 +28,25 @@ _GROUP = 3
 _DIGITS_OF_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}-\d\d-\d\d")
 
 
-def find_amounts(text: str, habits: Habits) -> list[Found]:
-    """Only what may be money: numbers with a fraction, or whole. Dates, shares and parts of words are none."""
+def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
+    """Numbers that may be money, with or without a fraction; no dates, percentages or parts of words."""
     dates = [found.span() for found in _DIGITS_OF_DATE.finditer(text)]
-    found: list[Found] = []
+    found: list[TypedMatch] = []
     for match in _NUMBER.finditer(text):
         if any(start < match.end() and match.start() < end for start, end in dates):
             continue
-        value = read_number(match["digits"], habits.decimal)
+        value = read_number(match["digits"], notation.decimal)
         if value is None:
             continue
         negative = match["sign"] or match["minus"] or match["after"]
-        found.append(Found(f"-{value}" if negative and Decimal(value) else value, match.start("digits"), match.end()))
+        found.append(
+            TypedMatch(f"-{value}" if negative and Decimal(value) else value, match.start("digits"), match.end())
+        )
     return found
 
 
 def read_number(digits: str, decimal: str | None = None) -> str | None:
-    """In one form: a point before the fraction, nothing between groups."""
+    """The canonical form: a point before the fraction, nothing between groups."""
     digits = re.sub(r"[\s\u00a0\u202f'\u2019]", "", digits)
     point = _decimal_mark(digits, decimal)
     whole, _, fraction = digits.rpartition(point) if point else (digits, "", "")
@@ -52,7 +58,7 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 
 
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
-    """The last mark begins a fraction, unless it comes several times or three digits follow it and nothing says so."""
+    """The last mark starts a fraction, unless it occurs several times, or three digits follow and it is not `usual`."""
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return None
@@ -66,7 +72,7 @@ def _decimal_mark(digits: str, usual: str | None) -> str | None:
 
 
 def usual_decimal(texts: Iterable[str]) -> str | None:
-    """The mark that stands before two last digits most often."""
+    """The mark that most often precedes two final digits."""
     marks = Counter(mark for text in texts for mark in re.findall(r"\d([.,])\d\d(?![\d.,])", text))
     return marks.most_common(1)[0][0] if marks else None
 
@@ -74,7 +80,7 @@ def usual_decimal(texts: Iterable[str]) -> str | None:
 _CODES = """
 AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW KWD MAD MXN MYR NGN NOK
 NZD PEN PHP PKR PLN QAR RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD VND ZAR"""
-# What is longer stands first: US$ is not $, and kr says less than DKK.
+# Longer signs come first: US$ is not $, and kr is less specific than DKK.
 _SIGNS = {
     "US$": "USD",
     "CA$": "CAD",
@@ -115,10 +121,10 @@ _MARKS = "|".join(re.escape(sign) for sign in _SIGNS if not (sign[0].isalpha() a
 _CURRENCY = re.compile(rf"{_CODE}|(?P<mark>{_MARKS})|(?<![^\W\d_])(?P<word>{_WORDS})s?(?![^\W\d_])")
 
 
-def find_currencies(text: str, habits: Habits) -> list[Found]:
-    del habits
+def find_currencies(text: str, notation: Notation) -> list[TypedMatch]:
+    del notation
     return [
-        Found(match["code"] or _SIGNS[match["mark"] or match["word"]], *match.span())
+        TypedMatch(match["code"] or _SIGNS[match["mark"] or match["word"]], *match.span())
         for match in _CURRENCY.finditer(text)
     ]
 
@@ -128,19 +134,19 @@ _LEAST = 2
 _EDGES = " \t:;.,|-\u2013"
 
 
-def find_texts(text: str, habits: Habits) -> list[Found]:
-    """All of it, without what only divides."""
-    del habits
+def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
+    """All of the text, without separators at its ends."""
+    del notation
     start = len(text) - len(text.lstrip(_EDGES))
     end = len(text.rstrip(" \t:;,|"))
-    return [Found(text[start:end], start, end)] if start < end else []
+    return [TypedMatch(text[start:end], start, end)] if start < end else []
 
 
-def find_identifiers(text: str, habits: Habits) -> list[Found]:
-    """Dates and percentages are none."""
-    days = [(one.start, one.end) for one in find_dates(text, habits)]
+def find_identifiers(text: str, notation: Notation) -> list[TypedMatch]:
+    """Words with at least one digit, such as invoice numbers; no dates or percentages."""
+    days = [(one.start, one.end) for one in find_dates(text, notation)]
     return [
-        Found(match[0], *match.span())
+        TypedMatch(match[0], *match.span())
         for match in _IDENTIFIER.finditer(text)
         if len(match[0]) >= _LEAST
         and any(map(str.isdigit, match[0]))
@@ -149,12 +155,12 @@ def find_identifiers(text: str, habits: Habits) -> list[Found]:
     ]
 
 
-Find = Callable[[str, Habits], list[Found]]
+Find = Callable[[str, Notation], list[TypedMatch]]
 
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """`find` gives all values of this type in a text; `schema` is the type in the XML, `pattern` the one form."""
+    """`find` returns all values of this type in a text; `schema` is its XML type, `pattern` its canonical form."""
 
     name: str
     find: Find
@@ -162,14 +168,14 @@ class FieldType:
     pattern: str | None = None
 
     def accepts(self, value: str) -> bool:
-        """Whether a value has the one form of this type, so that the XML stays valid."""
+        """Whether a value has the canonical form of this type, so that the XML stays valid."""
         if not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
             return False
         return self.name != "date" or _is_day(value)
 
 
 def _is_day(value: str) -> bool:
-    """No pattern knows how long February is."""
+    """A pattern cannot check the length of a month."""
     try:
         date.fromisoformat(value)
     except ValueError:

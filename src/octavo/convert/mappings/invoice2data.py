@@ -1,4 +1,4 @@
-"""Templates of invoice2data as mappings: patterns for the documents of one sender, in YAML or JSON."""
+"""Reads templates of invoice2data as mappings: patterns for the documents of one sender, in YAML or JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def is_template(read: Settings) -> bool:
-    """A mapping says what its documents are called in XML; a template has keywords instead."""
+    """A mapping names its XML root element; a template has keywords instead."""
     return "xml" not in read and "extends" not in read and "keywords" in read
 
 
@@ -35,7 +35,7 @@ class _Template:
     def mapping(self) -> Mapping:
         keywords = self._patterns("keywords", self._read.get("keywords"))
         if not keywords:
-            raise BadMapping(f"{self._file}: keywords: there are none")
+            raise BadMapping(f"{self._file}: keywords: at least one is required")
         issuer = str(self._read.get("issuer") or keywords[0].pattern)
         fields = {one.name: one for one in self._constant(issuer)}
         fields |= {one.name: one for one in self._fields()}
@@ -71,9 +71,7 @@ class _Template:
         if parser == "static":
             return Field(name, "text", name, value=str(settings.get("value", "")))
         if parser != "regex":
-            raise BadMapping(
-                f"{self._file}: {name}: the parser {parser!r} is not known; known are regex, lines, static"
-            )
+            raise BadMapping(f"{self._file}: {name}: unknown parser {parser!r}; use regex, lines or static")
         if name.startswith("static_"):
             own = name.removeprefix("static_")
             return Field(own, "text", own, value=str(given))
@@ -81,7 +79,7 @@ class _Template:
         patterns = self._patterns(name, settings.get("regex", given))
         group = "sum" if name != own else str(settings.get("group", "first"))
         if group not in list(Group):
-            raise BadMapping(f"{self._file}: {name}: the group {group!r} is none of {', '.join(Group)}")
+            raise BadMapping(f"{self._file}: {name}: unknown group {group!r}; use one of {', '.join(Group)}")
         kind = _TYPES.get(str(settings.get("type"))) or _type_by_name(own)
         return Field(own, kind, own, required=is_required, patterns=patterns, group=Group(group))
 
@@ -94,7 +92,7 @@ class _Template:
         )
         columns = tuple(Column(one, _TYPES.get(types.get(one, ""), "text"), one) for one in names)
         if not columns:
-            raise BadMapping(f"{self._file}: {name}: its patterns have no named groups")
+            raise BadMapping(f"{self._file}: {name}: its patterns must have named groups")
         return Field(name, TABLE, name, row_xml="row", columns=columns, rules=made)
 
     def _rule(self, name: str, read: Settings) -> LineRule:
@@ -105,10 +103,10 @@ class _Template:
         return LineRule(start, end, first, line, last, skip)
 
     def _body(self, read: Settings) -> Iterator[Field]:
-        """The first line of a table that fits gives a field for each of its groups."""
+        """The first matching line of a table gives a field for each named group."""
         start, body = str(read.get("start", "")), str(read.get("body", ""))
         for name in self._pattern("tables", body).groupindex:
-            # One pattern for all of it, with the group that is asked for as the only one.
+            # The same pattern for each field, with that field's group as the only one.
             only = re.sub(r"\(\?P<(\w+)>", lambda found, own=name: "(" if found[1] == own else "(?:", body)
             yield Field(name, _type_by_name(name), name, patterns=(self._pattern("tables", f"(?s:{start}.*?){only}"),))
 
@@ -130,7 +128,7 @@ class _Template:
 
 
 def _type_by_name(name: str) -> str:
-    """Templates say the type of a field by the beginning of its name."""
+    """In templates the start of a field's name determines its type."""
     if name.startswith("date"):
         return "date"
     return "amount" if name.startswith("amount") else "text"

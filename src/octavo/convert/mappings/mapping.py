@@ -1,4 +1,7 @@
-"""A mapping as it is used: which values a kind of document has, how they are found, and what they are called in XML."""
+"""A mapping as data: the fields of a kind of document, how to find them, their names in XML, and cross-checks.
+
+Examples of checks: `net + tax = total`, `sum(lines.amount) = net or total`, `date <= due_date`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """It holds if the left side equals one of the right sides; or, with `at_most`, if it is not greater."""
+    """Passes if the left side equals one of the right sides or, with `at_most`, is not greater."""
 
     text: str
     left: tuple[Term, ...]
@@ -42,7 +45,7 @@ class Check:
         return (term.name for side in (self.left, *self.right) for term in side)
 
     def holds(self, lookup: Lookup) -> bool | None:
-        """None where a value is missing. `lookup` gives a value by the name of a term."""
+        """None if a value is missing. `lookup` returns a value by the name of a term."""
         if self.at_most:
             return _in_order(lookup(self.left[0].name), lookup(self.right[0][0].name))
         left = _add(self.left, lookup)
@@ -53,14 +56,14 @@ class Check:
 
 
 def read_check(text: str) -> Check:
-    """Raises `ValueError` with the reason."""
+    """Parses a check. Raises `ValueError` with the reason."""
     sides = _SIDES.split(text)
     if len(sides) != 2:  # noqa: PLR2004 - left and right
-        raise ValueError("a check has two sides with = or <= between them")
+        raise ValueError("a check must have two sides with = or <= between them")
     right = tuple(_terms(side) for side in re.split(r"\bor\b", sides[1]))
     check = Check(" ".join(text.split()), _terms(sides[0]), right, "<=" in text)
     if check.at_most and (len(check.left) > 1 or [len(side) for side in right] != [1]):
-        raise ValueError("<= stands between two fields")
+        raise ValueError("<= must be between two fields")
     return check
 
 
@@ -89,7 +92,7 @@ def _add(terms: tuple[Term, ...], lookup: Lookup) -> Decimal | None:
 
 
 def _in_order(first: str | None, second: str | None) -> bool | None:
-    """Days compare as texts, numbers as numbers."""
+    """Dates compare as texts, numbers as numbers."""
     if not first or not second:
         return None
     try:
@@ -102,7 +105,7 @@ TABLE = "table"
 
 
 class Otherwise(StrEnum):
-    """What is taken where no label and no pattern finds a value; always with little confidence."""
+    """The fallback if no label and no pattern finds a value; always with low confidence."""
 
     FIRST = "first"
     LARGEST = "largest"
@@ -111,14 +114,14 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Which of several places counts that say it equally well."""
+    """Which of several equally good places is used."""
 
     FIRST = "first"
     LAST = "last"
 
 
 class Group(StrEnum):
-    """What becomes of several findings of one pattern."""
+    """How several matches of one pattern are combined."""
 
     FIRST = "first"
     LAST = "last"
@@ -139,7 +142,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """A table by patterns for its lines, between a start and an end. Groups of the patterns are columns."""
+    """Finds a table by patterns for its lines, between a start and an end. Groups of the patterns are columns."""
 
     start: Pattern[str]
     end: Pattern[str]
@@ -151,7 +154,7 @@ class LineRule:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`near` names a field beside whose value this one is looked for; `value` is the same for every document."""
+    """`near` names a field whose value is next to this one; `value` is a constant for every document."""
 
     name: str
     type: str
@@ -177,7 +180,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How documents of one sender are written, and how their text is changed before patterns look at it."""
+    """How the documents of one sender are written, and how their text is changed before patterns are applied."""
 
     decimal: str | None = None
     date_formats: tuple[str, ...] = ()
@@ -189,7 +192,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """`name` has the version at its end. `keywords` are all in a document that it is for; none fit every document."""
+    """`name` ends with the version. A document must contain all `keywords`; without keywords every document fits."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Mappings as people write them: one YAML file each, checked as a whole. Every refusal says file, field and reason."""
+"""Reads mappings from YAML files and validates them. Every error names the file, the field and the reason."""
 
 from __future__ import annotations
 
@@ -55,42 +55,42 @@ Settings = dict[str, Any]
 
 
 class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[misc]
-    """Refuses a key that comes twice, which YAML would let win silently."""
+    """Rejects duplicate keys, of which YAML would silently use the last."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
         keys = [str(key.value) for key, _ in node.value]
         twice = sorted({key for key in keys if keys.count(key) > 1})
         if twice:
-            raise _yaml.YAMLError(f"{twice[0]!r} is there twice")
+            raise _yaml.YAMLError(f"{twice[0]!r} is a duplicate key")
         return super().construct_mapping(node, deep=deep)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 def load_yaml(text: str, file: str) -> Settings:
-    """The file's content, which must be a table of names."""
+    """The file's content, which must be a YAML mapping."""
     if len(text) > MOST_BYTES:
-        raise BadMapping(f"{file}: it is larger than {MOST_BYTES} bytes")
+        raise BadMapping(f"{file}: larger than {MOST_BYTES} bytes")
     try:
         read = _yaml.load(text, Loader=_Loader)
     except (_yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadMapping(f"{file}: it is not YAML: {' '.join(str(error).split())[:200]}") from None
+        raise BadMapping(f"{file}: invalid YAML: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(read, dict):
-        raise BadMapping(f"{file}: it is not a table of names and values")
+        raise BadMapping(f"{file}: must consist of names with values")
     return {str(key): value for key, value in read.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None) -> Mapping:
-    """A mapping from the text of its file; `base` gives the text of one that it extends. Raises `BadMapping`."""
+    """Parses the text of a mapping's file; `base` returns the text of the mapping it extends. Raises `BadMapping`."""
     read = load_yaml(text, file)
     if "extends" in read:
         name = str(read["extends"])
         if base is None:
-            raise BadMapping(f"{file}: extends: only a mapping that is not extended itself can be")
+            raise BadMapping(f"{file}: extends: a mapping that is extended must not extend another")
         read = _merge(load_yaml(base(name), f"{name}.yaml"), read)
     return _Reader(file).mapping(read)
 
 
 def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
-    """Names are put together; everything else is replaced."""
+    """Merges tables by name; other values are replaced."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
     merged: Settings = dict(below)  # pyright: ignore[reportUnknownArgumentType]
@@ -100,7 +100,7 @@ def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
 
 
 class _Reader:
-    """Reads one file, and knows where it is when something is wrong."""
+    """Reads one file; its errors name the place in the file."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -112,10 +112,12 @@ class _Reader:
         self._only("", read, _TOP)
         name = self._text("name", read.get("name"))
         if not _FULL_NAME.fullmatch(name):
-            raise self.refuse("name", "it needs small letters, digits and _, and ends with its version, such as _v1")
+            raise self.refuse(
+                "name", "needs lower-case letters, digits and _ only, and a version at its end such as _v1"
+            )
         fields = tuple(self._field(key, one) for key, one in self._table("fields", read.get("fields")).items())
         if not fields:
-            raise self.refuse("fields", "there are none")
+            raise self.refuse("fields", "at least one is required")
         mapping = Mapping(
             name=name,
             title=self._text("title", read.get("title", name)),
@@ -155,13 +157,13 @@ class _Reader:
         )
         ways = (made.labels, made.weak_labels, made.patterns, made.value, made.near, made.otherwise, made.columns)
         if not any(ways):
-            raise self.refuse(name, "nothing says how it is found: labels, patterns, value, near, otherwise or columns")
+            raise self.refuse(name, "needs at least one of labels, patterns, value, near, otherwise or columns")
         return made
 
     def _columns(self, name: str, read: Settings) -> Iterator[Column]:
         if read.get("type") != TABLE:
             if extra := sorted({"row", "columns", "rules"} & read.keys()):
-                raise self.refuse(name, f"only a table has {extra[0]}")
+                raise self.refuse(name, f"only a table can have {extra[0]}")
             return
         columns = self._table(f"{name}.columns", read.get("columns"))
         if not columns:
@@ -191,15 +193,15 @@ class _Reader:
         self._only("options", read, _OPTIONS)
         decimal = self._optional("options", read.get("decimal_separator"))
         if decimal not in {None, ".", ","}:
-            raise self.refuse("options", "decimal_separator is a point or a comma")
+            raise self.refuse("options", "decimal_separator must be a point or a comma")
         flags = {name: self._flag("options", name, read.get(name, False)) for name in _FLAGS}
         replace = tuple(self._replacement(one) for one in self._list("options", read.get("replace")))
         return Options(decimal, self._texts("options", read.get("date_formats")), **flags, replace=replace)
 
     def _replacement(self, given: object) -> tuple[re.Pattern[str], str]:
         pair = self._texts("options.replace", given)
-        if len(pair) != 2:  # noqa: PLR2004 - what, and by what
-            raise self.refuse("options.replace", "each entry is a pattern and what takes its place")
+        if len(pair) != 2:  # noqa: PLR2004 - pattern and replacement
+            raise self.refuse("options.replace", "each entry must be a pattern and its replacement")
         return self.pattern("options.replace", pair[0]), pair[1]
 
     def _check(self, given: object) -> Check:
@@ -213,29 +215,29 @@ class _Reader:
         names |= {f"{table.name}.{column.name}" for table in mapping.tables for column in table.columns}
         for check in mapping.checks:
             if unknown := next((name for name in check.names if name not in names), None):
-                raise self.refuse("checks", f"{check.text}: there is no field {unknown}")
+                raise self.refuse("checks", f"{check.text}: unknown field {unknown}")
         for one in mapping.fields:
             if one.near and one.near not in names:
-                raise self.refuse(one.name, f"near: there is no field {one.near}")
+                raise self.refuse(one.name, f"near: unknown field {one.near}")
         for kind, xml_names in _xml_names(mapping):
             if twice := next((name for name in xml_names if xml_names.count(name) > 1), None):
-                raise self.refuse(kind, f"two elements are called {twice}")
+                raise self.refuse(kind, f"two elements are named {twice}")
 
-    # Values of one kind
+    # Single values
 
     def pattern(self, where: str, text: str) -> re.Pattern[str]:
         if len(text) > MOST_PATTERN:
-            raise self.refuse(where, f"a pattern has at most {MOST_PATTERN} characters")
+            raise self.refuse(where, f"a pattern can have at most {MOST_PATTERN} characters")
         try:
             return re.compile(text)
         except (re.error, RecursionError, OverflowError) as error:
-            raise self.refuse(where, f"the pattern {text[:60]!r} is wrong: {error}") from None
+            raise self.refuse(where, f"invalid pattern {text[:60]!r}: {error}") from None
 
     def _patterns(self, where: str, given: object) -> tuple[re.Pattern[str], ...]:
         return tuple(self.pattern(where, one) for one in self._texts(where, given))
 
     def _labels(self, where: str, given: object) -> tuple[str, ...]:
-        """By language, so that a reader sees which are there; the engine tries all of them."""
+        """Labels are grouped by language for readers; the engine tries all of them."""
         found = [label for labels in self._table(where, given).values() for label in self._texts(where, labels)]
         if any(not label.strip() for label in found):
             raise self.refuse(where, "a label is empty")
@@ -246,7 +248,7 @@ class _Reader:
 
     def _text(self, where: str, given: object) -> str:
         if not isinstance(given, str | int | float) or isinstance(given, bool) or not str(given):
-            raise self.refuse(where, "a text is missing")
+            raise self.refuse(where, "a text is required")
         return str(given)
 
     def _optional(self, where: str, given: object) -> str | None:
@@ -258,46 +260,46 @@ class _Reader:
         if isinstance(given, str):
             return [given]
         if not isinstance(given, list):
-            raise self.refuse(where, "a list is needed")
+            raise self.refuse(where, "must be a list")
         return list(given)  # pyright: ignore[reportUnknownArgumentType]
 
     def _table(self, where: str, given: object) -> Settings:
         if given is None:
             return {}
         if not isinstance(given, dict):
-            raise self.refuse(where, "names with values are needed")
+            raise self.refuse(where, "must consist of names with values")
         return {str(key): value for key, value in given.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
     def _flag(self, where: str, name: str, given: object) -> bool:
         if not isinstance(given, bool):
-            raise self.refuse(where, f"{name} is true or false")
+            raise self.refuse(where, f"{name} must be true or false")
         return given
 
     def _choice(self, where: str, choices: type[Choice], given: object) -> Choice:
         try:
             return choices(str(given))
         except ValueError:
-            raise self.refuse(where, f"{given!r} is none of {', '.join(choices)}") from None
+            raise self.refuse(where, f"{given!r} is not one of {', '.join(choices)}") from None
 
     def _type(self, where: str, given: object, also: str | None = None) -> str:
         known = [*FIELD_TYPES, *([also] if also else [])]
         if given not in known:
-            raise self.refuse(where, f"the type {given!r} is none of {', '.join(known)}")
+            raise self.refuse(where, f"unknown type {given!r}; use one of {', '.join(known)}")
         return str(given)
 
     def _xml_name(self, where: str, given: object) -> str:
         name = self._text(where, given) if given is not None else ""
         if not _XML_NAME.fullmatch(name) or name.lower().startswith("xml"):
-            raise self.refuse(where, f"{name!r} cannot be the name of an XML element")
+            raise self.refuse(where, f"{name!r} is not a valid name for an XML element")
         return name
 
     def _own_name(self, name: str) -> None:
         if not _NAME.fullmatch(name):
-            raise self.refuse(name, "a name has small letters, digits and _, and begins with a letter")
+            raise self.refuse(name, "a name must have lower-case letters, digits and _ only, and start with a letter")
 
     def _only(self, where: str, read: Settings, known: set[str]) -> None:
         if unknown := sorted(read.keys() - known):
-            raise self.refuse(where, f"{unknown[0]!r} is not known here; known are {', '.join(sorted(known))}")
+            raise self.refuse(where, f"unknown key {unknown[0]!r}; allowed are {', '.join(sorted(known))}")
 
 
 _FLAGS = ("remove_whitespace", "remove_accents", "lowercase")
@@ -305,7 +307,7 @@ PatternReader = Callable[[str, str], re.Pattern[str]]
 
 
 def pattern_reader(file: str) -> PatternReader:
-    """Compiles patterns of this file; refusals name the field."""
+    """Compiles patterns of this file; errors name the field."""
     return _Reader(file).pattern
 
 

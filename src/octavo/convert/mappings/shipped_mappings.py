@@ -1,4 +1,4 @@
-"""Shipped mappings"""
+"""The mappings that ship with Octavo, and parsing the text of any mapping."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def shipped_names() -> list[str]:
 
 
 def shipped_text(name: str) -> str:
-    """The file as it is. Raises `UnknownMapping`, which lists those that there are."""
+    """The content of its file. Raises `UnknownMapping`, which lists the shipped mappings."""
     if name not in shipped_names():
-        raise UnknownMapping(f"{name[:80]!r} is none of {', '.join(shipped_names())}.")
+        raise UnknownMapping(f"{name[:80]!r} is not one of {', '.join(shipped_names())}.")
     return _FOLDER.joinpath(name + _ENDING).read_text(encoding="utf-8")
 
 
@@ -32,7 +32,7 @@ def load_shipped(name: str) -> Mapping:
 
 @lru_cache(maxsize=32)
 def mapping_from_text(text: str, file: str) -> Mapping:
-    """A mapping of ours, or a template of invoice2data. Raises `BadMapping`."""
+    """Parses a mapping, or a template of invoice2data. Raises `BadMapping`."""
     if is_template(load_yaml(text, file)):
         return read_template(text, file)
     return read_mapping(text, file, shipped_text)

@@ -1,4 +1,4 @@
-"""The invoice that a PDF brings along as XML (Factur-X, ZUGFeRD): exact, so nothing has to be guessed."""
+"""Reads the invoice that a PDF contains as XML (Factur-X, ZUGFeRD): exact values, so rules are not needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ROWS = 2000
 
 
 class EmbeddedInvoice:
-    """A parsed attachment. Paths are names of elements without their namespaces, from below the root."""
+    """A parsed attachment. Paths are element names without namespaces, relative to the root."""
 
     def __init__(self, root: Any) -> None:  # noqa: ANN401
         self._root = root
@@ -35,7 +35,7 @@ class EmbeddedInvoice:
 
 
 def open_embedded(mapping: Mapping, attachments: Sequence[tuple[str, bytes]]) -> EmbeddedInvoice | None:
-    """The attachment that holds the invoice, if there is one and the mapping knows its names."""
+    """The attachment with the invoice, if there is one and the mapping has paths for it."""
     if not any(field.embedded for field in mapping.fields):
         return None
     for name, body in attachments:
@@ -45,7 +45,7 @@ def open_embedded(mapping: Mapping, attachments: Sequence[tuple[str, bytes]]) ->
 
 
 def parse_safely(body: bytes) -> Any:  # noqa: ANN401
-    """The root of somebody's XML; None for what is not well-formed, or declares entities or a document type."""
+    """The root of untrusted XML; None if it is not well-formed, or declares entities or a document type."""
     parser = _etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
     )
@@ -57,7 +57,7 @@ def parse_safely(body: bytes) -> Any:  # noqa: ANN401
 
 
 def as_day(text: str) -> str:
-    """Days are written 20240815 there."""
+    """Embedded invoices write dates as 20240815."""
     found = _DAY.fullmatch(text)
     return "-".join(found.groups()) if found else text
 

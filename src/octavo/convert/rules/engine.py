@@ -1,4 +1,4 @@
-"""From the words of a document to the values that a mapping asks for: patterns, labels, tables, and what adds up."""
+"""Finds the values of a mapping in the words of a document: by patterns, labels and tables, checked by sums."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from octavo.convert.mappings.dates import writes_month_first
 from octavo.convert.mappings.field_types import FIELD_TYPES, usual_decimal
 from octavo.convert.mappings.mapping import Check, Field, Mapping, Otherwise
 from octavo.convert.rules import patterns
-from octavo.convert.rules.candidates import Candidate, Surroundings, choose
+from octavo.convert.rules.candidates import Candidate, CandidateFinder, choose
 from octavo.convert.rules.embedded_invoice import EmbeddedInvoice, as_day, open_embedded
-from octavo.convert.rules.labels import Hit, field_labels
+from octavo.convert.rules.labels import LabelHit, field_labels
 from octavo.convert.rules.layout import Line, every_value, lines_of, locate_value, text_in_columns
 from octavo.convert.rules.tables import CONFIDENCE as TABLE_CONFIDENCE
 from octavo.convert.rules.tables import Table, find_by_rules, find_table
-from octavo.convert.values import Checked, Conversion, Habits, Place, Sheet, Value
+from octavo.convert.values import CheckResult, Conversion, Notation, Place, Sheet, Value
 
 _NEAR, _COMMON, _GUESS = 0.85, 0.6, 0.4
 _CONFIRMED, _DOUBTED = 0.3, 0.75
@@ -28,7 +28,7 @@ _MOST_TITLE = 80
 
 
 def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
-    """Every value that can be found. What is required and not found is named, not made up."""
+    """Every value that can be found. Missing required fields are listed, never invented."""
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
     values = list(document.from_embedded(embedded)) if embedded else list(document.values())
@@ -36,17 +36,17 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
-    """Checks what was found, and lets that say how certain it is."""
-    lookup = _lookup(values)
-    checks = tuple(Checked(check.text, check.holds(lookup.get)) for check in mapping.checks)
+    """Runs the cross-checks and adjusts the confidence of values by their results."""
+    lookup = _values_by_name(values)
+    checks = tuple(CheckResult(check.text, check.holds(lookup.get)) for check in mapping.checks)
     weighed = tuple(_weigh(one, mapping.checks, checks) for one in values)
     names = {one.name for one in values if not one.table} | {one.table for one in values if one.table}
     missing = tuple(field.name for field in mapping.fields if field.required and field.name not in names)
     return Conversion(mapping.name, weighed, checks, missing, source)
 
 
-def _lookup(values: Sequence[Value]) -> dict[str, str]:
-    """By field, and the sums of columns by table and column."""
+def _values_by_name(values: Sequence[Value]) -> dict[str, str]:
+    """Values by field, and the sums of columns by table and column."""
     found = {one.name: one.value for one in values if not one.table}
     sums: dict[str, Decimal] = {}
     for one in values:
@@ -59,14 +59,14 @@ def _lookup(values: Sequence[Value]) -> dict[str, str]:
     return found | {name: str(total) for name, total in sums.items()}
 
 
-def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[Checked]) -> Value:
-    """A value that adds up with others is more certain, one that does not is less."""
+def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> Value:
+    """Raises the confidence of a value whose checks pass, and lowers it if they fail."""
     name = f"{value.table}.{value.name}" if value.table else value.name
-    said = [result.holds for check, result in zip(checks, checked, strict=True) if name in check.names]
+    outcomes = [result.holds for check, result in zip(checks, checked, strict=True) if name in check.names]
     confidence = min(value.confidence, 0.99) if value.confidence < 1 else 1.0
-    if True in said:
+    if True in outcomes:
         confidence = 1 - (1 - confidence) * _CONFIRMED
-    elif False in said:
+    elif False in outcomes:
         confidence *= _DOUBTED
     return replace(value, confidence=round(confidence, 3))
 
@@ -81,31 +81,31 @@ class _Document:
         self._finder = field_labels(mapping)
 
     @cached_property
-    def _habits(self) -> Habits:
+    def _notation(self) -> Notation:
         options = self._mapping.options
-        texts = [piece.text for line in self._lines for piece in line.pieces]
+        texts = [run.text for line in self._lines for run in line.runs]
         month_first = writes_month_first(texts)
         if month_first is None:
             month_first = self._common_currency() == "USD"
-        return Habits(options.decimal or usual_decimal(texts), month_first, options.date_formats)
+        return Notation(options.decimal or usual_decimal(texts), month_first, options.date_formats)
 
     @cached_property
-    def _hits(self) -> dict[tuple[int, int], list[Hit]]:
+    def _hits(self) -> dict[tuple[int, int], list[LabelHit]]:
         return {
             (line.number, index): hits
             for line in self._lines
-            for index, piece in enumerate(line.pieces)
-            if (hits := self._finder.find(piece))
+            for index, run in enumerate(line.runs)
+            if (hits := self._finder.find(run))
         }
 
     @cached_property
     def _text(self) -> patterns.PageText:
         return patterns.prepare(text_in_columns(self._sheets, self._lines), self._mapping.options)
 
-    # With the file's own XML
+    # By embedded XML
 
     def from_embedded(self, embedded: EmbeddedInvoice) -> Iterator[Value]:
-        """What is not in the form of its type is left out."""
+        """Values without the canonical form of their type are left out."""
         for value, kind in self._exact_values(embedded):
             if FIELD_TYPES[kind].accepts(value.value):
                 yield value
@@ -121,8 +121,8 @@ class _Document:
                 yield self._exact(field.name, text, field.type), field.type
 
     def _exact(self, name: str, text: str, kind: str, table: str | None = None, row: int | None = None) -> Value:
-        value = as_day(text) if kind == "date" else patterns.as_type(text, kind, Habits(".")) or text
-        place = locate_value(self._lines, value, kind, self._habits)
+        value = as_day(text) if kind == "date" else patterns.as_type(text, kind, Notation(".")) or text
+        place = locate_value(self._lines, value, kind, self._notation)
         return Value(name, value, 1.0, place, verified=place is not None, table=table, row=row)
 
     # By rules
@@ -131,41 +131,41 @@ class _Document:
         tables = {field.name: self._table(field) for field in self._mapping.tables}
         taken = {number for table in tables.values() for number in table.taken}
         hits = {place: found for place, found in self._hits.items() if place[0] not in taken}
-        around = Surroundings(self._lines, hits, self._habits)
-        candidates = {field.name: list(self._candidates(field, around)) for field in self._mapping.singles}
+        finder = CandidateFinder(self._lines, hits, self._notation)
+        candidates = {field.name: list(self._candidates(field, finder)) for field in self._mapping.singles}
         rows = [value for name, table in tables.items() for value in _rows(name, table)]
-        chosen = choose(candidates, self._mapping.checks, _lookup(rows))
+        chosen = choose(candidates, self._mapping.checks, _values_by_name(rows))
         for field in self._mapping.singles:
             found = chosen.get(field.name) or self._other(field, chosen, taken)
             if found:
                 yield Value(field.name, found.value, found.confidence, found.place, verified=True)
             elif field.value is not None:
-                place = locate_value(self._lines, field.value, field.type, self._habits)
+                place = locate_value(self._lines, field.value, field.type, self._notation)
                 yield Value(field.name, field.value, 1.0, place, verified=place is not None)
         yield from rows
 
     def _table(self, field: Field) -> Table:
         if field.rules:
-            return find_by_rules(self._text, field, self._habits)
-        return find_table(self._lines, field, self._habits, self._ends_table)
+            return find_by_rules(self._text, field, self._notation)
+        return find_table(self._lines, field, self._notation, self._ends_table)
 
     def _ends_table(self, line: Line) -> bool:
-        """Where a label of the whole document's amounts begins a piece, and its amount is there."""
+        """A line with an amount whose text run starts with the label of one of the document's amounts."""
         amounts = {field.name for field in self._mapping.singles if field.type == "amount"}
-        hits = (self._hits.get((line.number, index), ()) for index in range(len(line.pieces)))
+        hits = (self._hits.get((line.number, index), ()) for index in range(len(line.runs)))
         if not any(hit.field in amounts and hit.start == 0 for found in hits for hit in found):
             return False
-        return any(True for _ in every_value([line], "amount", self._habits))
+        return any(True for _ in every_value([line], "amount", self._notation))
 
-    def _candidates(self, field: Field, around: Surroundings) -> Iterator[Candidate]:
+    def _candidates(self, field: Field, finder: CandidateFinder) -> Iterator[Candidate]:
         if field.patterns:
-            found = patterns.find_by_patterns(self._text, field, self._habits)
+            found = patterns.find_by_patterns(self._text, field, self._notation)
             if found and found.place:
                 yield Candidate(found.value, found.place, patterns.CONFIDENCE)
-        yield from around.of(field)
+        yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """What is neither labelled nor matched."""
+        """A value without label or pattern: near another one, or the fallback."""
         beside = chosen.get(field.near or "")
         found = self._beside(field, beside.place) if beside else None
         if found or field.otherwise is None:
@@ -183,12 +183,12 @@ class _Document:
                 return self._top()
 
     def _every(self, field: Field, taken: set[int]) -> Iterator[tuple[Place, str]]:
-        return every_value([line for line in self._lines if line.number not in taken], field.type, self._habits)
+        return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """In the line where the other value stands, the nearest one."""
+        """The nearest value in the line of the other one."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
-        found = list(every_value(lines, field.type, self._habits))
+        found = list(every_value(lines, field.type, self._notation))
         if not found:
             return None
         where, value = min(found, key=lambda one: abs(one[0].box.left - place.box.left))
@@ -203,30 +203,30 @@ class _Document:
         return Candidate(self._known_dollar(value, place), place, _COMMON)
 
     def _known_dollar(self, value: str, place: Place) -> str:
-        """A plain $ is that of the country whose dollar is named elsewhere."""
+        """A plain $ is the dollar that the document names elsewhere, if it names only one."""
         if value != "USD" or place.quote != "$":
             return value
-        named = {one for _, one in every_value(self._lines, "currency", self._habits)} & _DOLLARS
+        named = {one for _, one in every_value(self._lines, "currency", self._notation)} & _DOLLARS
         return named.pop() if len(named) == 1 else value
 
     def _common_currency(self) -> str | None:
-        texts = (piece.text for line in self._lines for piece in line.pieces)
-        found = Counter(one.value for text in texts for one in FIELD_TYPES["currency"].find(text, Habits()))
+        texts = (run.text for line in self._lines for run in line.runs)
+        found = Counter(one.value for text in texts for one in FIELD_TYPES["currency"].find(text, Notation()))
         return found.most_common(1)[0][0] if found else None
 
     def _top(self) -> Candidate | None:
-        """The largest words at the top of the first page that announce nothing: a sender's name."""
+        """The text run in the largest letters at the top of the first page that is not a label: the sender's name."""
         if not self._lines:
             return None
         border = self._sheets[0].height * _TOP_SHARE
-        pieces = [
-            piece
+        runs = [
+            run
             for line in self._lines
             if line.page == self._lines[0].page and line.box.bottom <= border
-            for index, piece in enumerate(line.pieces)
-            if (line.number, index) not in self._hits and _is_name(piece.text)
+            for index, run in enumerate(line.runs)
+            if (line.number, index) not in self._hits and _is_name(run.text)
         ]
-        best = max(pieces, key=lambda piece: (round(piece.box.height), -piece.line), default=None)
+        best = max(runs, key=lambda run: (round(run.box.height), -run.line), default=None)
         return Candidate(best.text, best.place(0, len(best.text)), _GUESS) if best else None
 
 

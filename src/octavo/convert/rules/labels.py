@@ -1,4 +1,4 @@
-"""Labels on a page: which words announce a value, and whose. The longest wins: `due date` is no `date`."""
+"""Finds labels on a page: words that announce the value of a field. The longest wins: `due date` is not `date`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from octavo.convert.mappings.mapping import Column, Mapping
-from octavo.convert.rules.layout import Piece
+from octavo.convert.rules.layout import TextRun
 from octavo.convert.values import Box, fold
 
 _BETWEEN = re.compile(r"[\s.\-]+")
-# What may follow a label before its value: marks, and a remark in brackets such as (EUR).
+# Between a label and its value: punctuation, and a remark in brackets such as (EUR).
 _AFTER = re.compile(r"[\s:.#=\u2013\u2116*-]*(?:\([^)]{0,30}\))?[\s:.#=\u2013\u2116*-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`field` is None for what is known to be something else."""
+    """`field` is None for a label that belongs to no field of the mapping."""
 
     field: str | None
     weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A label in a piece; its value may begin at `after`."""
+class LabelHit:
+    """A label in a text run; its value may start at `after`."""
 
-    piece: Piece
+    run: TextRun
     field: str | None
     weak: bool
     start: int
@@ -37,11 +37,11 @@ class Hit:
 
     @property
     def box(self) -> Box:
-        return self.piece.place(self.start, self.end).box
+        return self.run.place(self.start, self.end).box
 
 
 class LabelFinder:
-    """All labels as one pattern. Who is named first keeps a label that several fields have."""
+    """All labels as one pattern. A label of several fields belongs to the first one."""
 
     def __init__(self, labels: Iterable[tuple[str, Label]]) -> None:
         self._labels: dict[str, Label] = {}
@@ -52,21 +52,21 @@ class LabelFinder:
         body = "|".join(sorted(shapes, key=len, reverse=True)) or r"(?!)"
         self._pattern = re.compile(rf"(?<!\w)(?:{body})(?![^\W\d])")
 
-    def find(self, piece: Piece) -> list[Hit]:
-        hits: list[Hit] = []
-        for match in self._pattern.finditer(piece.folded):
+    def find(self, run: TextRun) -> list[LabelHit]:
+        hits: list[LabelHit] = []
+        for match in self._pattern.finditer(run.folded):
             label = self._labels.get(_key(match[0]))
             if label is None:
                 continue
-            gap = _AFTER.match(piece.folded, match.end())
+            gap = _AFTER.match(run.folded, match.end())
             after = gap.end() if gap else match.end()
-            hits.append(Hit(piece, label.field, label.weak, match.start(), match.end(), after))
+            hits.append(LabelHit(run, label.field, label.weak, match.start(), match.end(), after))
         return hits
 
 
 @lru_cache(maxsize=32)
 def field_labels(mapping: Mapping) -> LabelFinder:
-    """Of all single fields, and of what is none of them."""
+    """The labels of all single fields, and those of no field."""
     strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
     weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
     return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])

@@ -1,4 +1,4 @@
-"""Words to lines and to pieces of lines: what stands side by side, what stands below, and the page as plain text."""
+"""The layout of a page: words grouped into lines and text runs, the page as plain text, and locating text on it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from statistics import median
 
 from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.values import Box, Habits, Place, Sheet, Word, around, fold
+from octavo.convert.values import Box, Notation, Place, Sheet, Word, enclosing_box, fold
 
-_SAME_LINE = 0.5  # of the smaller height that two words of a line have in common
-_PIECE_GAP = 0.8  # of the letters' height: wider than any space between words
+_SAME_LINE = 0.5  # overlap of two words of a line, relative to the smaller height
+_RUN_GAP = 0.8  # relative to the letters' height: wider than a space between words
 _MOST_COLUMNS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Words that stand together in a line: a label, a value, a cell."""
+class TextRun:
+    """Adjacent words of a line: a label, a value, a cell."""
 
     page: int
     line: int
@@ -28,24 +28,24 @@ class Piece:
     box: Box
 
     def place(self, start: int, end: int) -> Place:
-        """Where these characters of the text stand."""
+        """The location of these characters."""
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, max(end - 1, start)) - 1
-        box = around(word.box for word in self.words[first : last + 1])
+        box = enclosing_box(word.box for word in self.words[first : last + 1])
         return Place(self.page, box, self.text[start:end])
 
     def left_of(self, start: int) -> float:
-        """Where this character's word begins."""
+        """The left edge of this character's word."""
         return self.words[bisect_right(self.starts, start) - 1].box.left
 
 
-def make_piece(page: int, line: int, words: Sequence[Word]) -> Piece:
+def make_run(page: int, line: int, words: Sequence[Word]) -> TextRun:
     starts: list[int] = []
     length = 0
     for word in words:
         starts.append(length)
         length += len(word.text) + 1
     text = " ".join(word.text for word in words)
-    return Piece(page, line, tuple(words), text, fold(text), tuple(starts), around(word.box for word in words))
+    return TextRun(page, line, tuple(words), text, fold(text), tuple(starts), enclosing_box(word.box for word in words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +55,25 @@ class Line:
     page: int
     number: int
     box: Box
-    pieces: tuple[Piece, ...]
+    runs: tuple[TextRun, ...]
 
     @property
     def words(self) -> list[Word]:
-        return [word for piece in self.pieces for word in piece.words]
+        return [word for run in self.runs for word in run.words]
 
 
 def lines_of(sheets: Sequence[Sheet]) -> list[Line]:
-    """From top to bottom, page by page."""
+    """All lines from top to bottom, page by page."""
     lines: list[Line] = []
     for sheet in sheets:
         for words in _rows([word for word in sheet.words if word.text.strip()]):
-            pieces = tuple(make_piece(sheet.number, len(lines), part) for part in _parts(words))
-            lines.append(Line(sheet.number, len(lines), around(word.box for word in words), pieces))
+            runs = tuple(make_run(sheet.number, len(lines), part) for part in _parts(words))
+            lines.append(Line(sheet.number, len(lines), enclosing_box(word.box for word in words), runs))
     return lines
 
 
 def _rows(words: Sequence[Word]) -> list[list[Word]]:
-    """A word belongs to the line whose first words it stands beside."""
+    """Assigns each word to the line whose first word it overlaps vertically."""
     rows: list[list[Word]] = []
     spans: list[tuple[float, float]] = []
     for word in sorted(words, key=lambda one: (one.box.middle, one.box.left)):
@@ -94,7 +94,7 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
     parts: list[list[Word]] = [[words[0]]]
     for word in words[1:]:
         before = parts[-1][-1].box
-        if word.box.left - before.right > _PIECE_GAP * max(before.height, word.box.height):
+        if word.box.left - before.right > _RUN_GAP * max(before.height, word.box.height):
             parts.append([])
         parts[-1].append(word)
     return parts
@@ -102,24 +102,24 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """All pages as text in columns, as templates for plain text expect it. `origins` says whose each character is."""
+    """All pages as text in columns, as templates expect it. `origins` has the index of each character's word, or -1."""
 
     text: str
     origins: tuple[int, ...]
     words: tuple[tuple[int, Word], ...]
 
     def place(self, start: int, end: int) -> Place | None:
-        """Of characters on one page; of those on several, the first page's."""
+        """The location of these characters; if they span pages, only the part on the first."""
         indexes = sorted({index for index in self.origins[start:end] if index >= 0})
         if not indexes:
             return None
         page = self.words[indexes[0]][0]
-        box = around(self.words[index][1].box for index in indexes if self.words[index][0] == page)
+        box = enclosing_box(self.words[index][1].box for index in indexes if self.words[index][0] == page)
         return Place(page, box, " ".join(self.text[start:end].split()))
 
 
 def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None) -> PageText:
-    """Each word as far to the right as it stands on the page, counted in usual letters. `lines` are theirs."""
+    """Indents each word as far as on the page, in units of the median letter width. `lines` are those of the pages."""
     letters: list[str] = []
     origins: list[int] = []
     words: list[tuple[int, Word]] = []
@@ -135,13 +135,13 @@ def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None
                 origins.append(-1)
             bottom = line.box.bottom
             column = 0
-            for piece in line.pieces:
-                target = min(int((piece.box.left - left) / wide), _MOST_COLUMNS)
+            for run in line.runs:
+                target = min(int((run.box.left - left) / wide), _MOST_COLUMNS)
                 gap = max(target - column, 2 if column else 0)
                 letters.append(" " * gap)
                 origins += [-1] * gap
                 column += gap
-                for number, word in enumerate(piece.words):
+                for number, word in enumerate(run.words):
                     text = f" {word.text}" if number else word.text
                     letters.append(text)
                     origins += [-1] * (len(text) - len(word.text)) + [len(words)] * len(word.text)
@@ -158,20 +158,20 @@ def _letter_width(lines: Sequence[Line]) -> float:
 
 
 def locate_text(lines: Sequence[Line], text: str, page: int | None = None) -> Place | None:
-    """The first place with these words, whatever their case; words that only contain them do not count."""
+    """The first place with these whole words, ignoring case and accents."""
     wanted = fold(" ".join(text.split()))
     if not wanted:
         return None
     for line in lines:
         if page is not None and line.page != page:
             continue
-        for piece in line.pieces:
-            start = piece.folded.find(wanted)
+        for run in line.runs:
+            start = run.folded.find(wanted)
             while start >= 0:
                 end = start + len(wanted)
-                if not _is_within(piece.folded, start, end):
-                    return piece.place(start, end)
-                start = piece.folded.find(wanted, start + 1)
+                if not _is_within(run.folded, start, end):
+                    return run.place(start, end)
+                start = run.folded.find(wanted, start + 1)
     return None
 
 
@@ -180,15 +180,15 @@ def _is_within(text: str, start: int, end: int) -> bool:
     return (before.isalnum() and text[start].isalnum()) or (after.isalnum() and text[end - 1].isalnum())
 
 
-def locate_value(lines: Sequence[Line], value: str, kind: str, habits: Habits) -> Place | None:
-    """The first place where a value of this type means the same, however it is written there."""
+def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notation) -> Place | None:
+    """The first place with an equal value of this type, in any notation."""
     if kind == "text":
         return locate_text(lines, value)
-    return next((place for place, found in every_value(lines, kind, habits) if found == value), None)
+    return next((place for place, found in every_value(lines, kind, notation) if found == value), None)
 
 
-def every_value(lines: Sequence[Line], kind: str, habits: Habits) -> Iterator[tuple[Place, str]]:
+def every_value(lines: Sequence[Line], kind: str, notation: Notation) -> Iterator[tuple[Place, str]]:
     for line in lines:
-        for piece in line.pieces:
-            for found in FIELD_TYPES[kind].find(piece.text, habits):
-                yield piece.place(found.start, found.end), found.value
+        for run in line.runs:
+            for found in FIELD_TYPES[kind].find(run.text, notation):
+                yield run.place(found.start, found.end), found.value

@@ -1,4 +1,4 @@
-"""Fields by patterns: on the text in columns, changed as the mapping asks, with every letter's place kept."""
+"""Finds fields by patterns in the text in columns, after the mapping's replacements; every letter keeps its place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from octavo.convert.mappings.dates import read_date
 from octavo.convert.mappings.field_types import read_number
 from octavo.convert.mappings.mapping import Field, Group, Mapping, Options
 from octavo.convert.rules.layout import PageText
-from octavo.convert.values import Habits, Place, around
+from octavo.convert.values import Notation, Place, enclosing_box
 
 _NOT_A_NUMBER = re.compile(r"[^\d.,'\u2019-]")
 CONFIDENCE = 0.95
@@ -27,7 +27,7 @@ class Finding:
 
 
 def prepare(text: PageText, options: Options) -> PageText:
-    """The text as the mapping's patterns expect it."""
+    """The text with the changes that the mapping's options ask for."""
     if options.remove_whitespace:
         kept = [index for index, letter in enumerate(text.text) if letter not in " \t"]
         text = replace(
@@ -47,7 +47,7 @@ def _by_letter(text: PageText, change: Callable[[str], str]) -> PageText:
 
 
 def _replaced(text: PageText, pattern: re.Pattern[str], new: str) -> PageText:
-    """Letters that stay keep their place; new ones have none."""
+    """Unchanged letters keep their place; new ones have none."""
     parts: list[str] = []
     origins: list[int] = []
     end = 0
@@ -65,42 +65,42 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str) -> PageText:
 
 
 def fits(mapping: Mapping, text: PageText) -> bool:
-    """Whether a document is one that the mapping is for. Keywords are looked for in the text as it is."""
+    """Whether the mapping is meant for this document. Keywords are matched in the unchanged text."""
     return all(word.search(text.text) for word in mapping.keywords) and not any(
         word.search(text.text) for word in mapping.exclude_keywords
     )
 
 
-def find_by_patterns(text: PageText, field: Field, habits: Habits) -> Finding | None:
-    """The first pattern that finds something counts, and all of them where findings are joined."""
+def find_by_patterns(text: PageText, field: Field, notation: Notation) -> Finding | None:
+    """Uses the first pattern that matches, or all patterns if matches are joined."""
     findings: list[Finding] = []
     for pattern in field.patterns:
-        findings += _findings(text, pattern, field, habits)
+        findings += _findings(text, pattern, field, notation)
         if findings and field.group is not Group.JOIN:
             break
     return _one(findings, field.group) if findings else None
 
 
-def _findings(text: PageText, pattern: re.Pattern[str], field: Field, habits: Habits) -> Iterator[Finding]:
+def _findings(text: PageText, pattern: re.Pattern[str], field: Field, notation: Notation) -> Iterator[Finding]:
     for number, match in enumerate(pattern.finditer(text.text)):
         if number >= _MOST_FINDINGS:
             return
         group = next((index for index in range(1, (pattern.groups or 0) + 1) if match[index]), 0)
-        value = as_type(match[group] or "", field.type, habits)
+        value = as_type(match[group] or "", field.type, notation)
         if value:
             yield Finding(value, text.place(*match.span(group)))
 
 
-def as_type(text: str, kind: str, habits: Habits) -> str | None:
-    """What a pattern found, in the one form of its type."""
+def as_type(text: str, kind: str, notation: Notation) -> str | None:
+    """The matched text in the canonical form of its type."""
     text = " ".join(text.split())
     match kind:
         case "amount" | "number":
             plain = _NOT_A_NUMBER.sub("", text)
-            value = read_number(plain.lstrip("-"), habits.decimal)
+            value = read_number(plain.lstrip("-"), notation.decimal)
             return f"-{value}" if value and plain.startswith("-") else value
         case "date":
-            return read_date(text, habits)
+            return read_date(text, notation)
         case _:
             return text
 
@@ -125,4 +125,4 @@ def _places(findings: Sequence[Finding]) -> Place | None:
     if not places:
         return None
     own = [place for place in places if place.page == places[0].page]
-    return Place(own[0].page, around(place.box for place in own), "\n".join(place.quote for place in own))
+    return Place(own[0].page, enclosing_box(place.box for place in own), "\n".join(place.quote for place in own))

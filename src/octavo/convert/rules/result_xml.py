@@ -1,4 +1,7 @@
-"""A conversion as XML, with the places of its values or plain; the mapping's own schema; and whether the two agree."""
+"""A conversion as XML, with the places of its values or plain; the mapping's XML Schema; validation; and reading back.
+
+The XML of a remote conversion service must match the same schema as our own.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from octavo.core.errors import Defect
 PROVENANCE = "urn:octavo:provenance:1"
 _XS = "http://www.w3.org/2001/XMLSchema"
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
-# What no XML document may hold.
+# Characters that are not allowed in XML.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _etree: Any = import_module("lxml.etree")  # it has no types
@@ -27,7 +30,7 @@ Element = Any
 
 
 def render(conversion: Conversion, mapping: Mapping, *, plain: bool = False) -> bytes:
-    """Deterministic: the same values make the same bytes. What is required and missing is there, and nil."""
+    """Deterministic: equal values give equal bytes. A missing required field becomes an element that is nil."""
     names = {None: mapping.namespace, "xsi": _XSI} | ({} if plain else {"p": PROVENANCE})
     root = _etree.Element(_tag(mapping, mapping.root), nsmap=names)
     if not plain:
@@ -60,16 +63,16 @@ def _add_value(parent: Element, mapping: Mapping, name: str, value: Value, *, pl
     element.text = _FORBIDDEN.sub("", value.value)
     if plain:
         return
-    said = {"confidence": f"{value.confidence:.2f}", "verified": "true" if value.verified else "false"}
+    attributes = {"confidence": f"{value.confidence:.2f}", "verified": "true" if value.verified else "false"}
     if place := value.place:
         box = " ".join(f"{side:.1f}" for side in place.box)
-        said = {"page": str(place.page), "box": box, "quote": _FORBIDDEN.sub("", place.quote), **said}
-    for key, text in said.items():
+        attributes = {"page": str(place.page), "box": box, "quote": _FORBIDDEN.sub("", place.quote), **attributes}
+    for key, text in attributes.items():
         element.set(f"{{{PROVENANCE}}}{key}", text)
 
 
 def schema_of(mapping: Mapping) -> bytes:
-    """XML Schema for both forms: attributes of the provenance namespace are allowed everywhere and never needed."""
+    """XML Schema for both forms: attributes of the provenance namespace are allowed everywhere and never required."""
     root = _etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS, "m": mapping.namespace})
     root.set("targetNamespace", mapping.namespace)
     root.set("elementFormDefault", "qualified")
@@ -88,7 +91,7 @@ def schema_of(mapping: Mapping) -> bytes:
 
 
 def _add_type(root: Element, kind: str) -> None:
-    """The values in their one form, and around them what allows provenance."""
+    """A simple type for the canonical form, and a complex type that adds provenance attributes."""
     known = FIELD_TYPES[kind]
     base = _xs(_xs(root, "simpleType", name=f"{kind}Value"), "restriction", base=known.schema)
     if known.pattern:
@@ -126,10 +129,10 @@ def _allow_provenance(element: Element) -> None:
 
 
 def validate(document: bytes, mapping: Mapping) -> None:
-    """Raises `Defect` if the XML is not what its schema says: both are ours, so that is our mistake."""
+    """Raises `Defect` if the XML does not match its schema: we made both, so the mistake is ours."""
     schema = _schema(schema_of(mapping))
     if not schema.validate(_etree.fromstring(document)):
-        raise Defect(f"The XML of {mapping.name} does not fit its schema: {str(schema.error_log.last_error)[:300]}")
+        raise Defect(f"The XML of {mapping.name} does not match its schema: {str(schema.error_log.last_error)[:300]}")
 
 
 @lru_cache(maxsize=32)
@@ -152,19 +155,19 @@ def _written(root: Element) -> bytes:
 _SIDES = 4
 
 
-class NotOfMapping(Exception):
-    """The XML is not what the mapping's schema says."""
+class SchemaMismatch(Exception):
+    """The XML does not match the mapping's schema."""
 
 
 def read_xml(document: bytes, mapping: Mapping, source: str) -> Conversion:
-    """Raises `NotOfMapping`. A value without provenance has no place and is not verified."""
+    """Raises `SchemaMismatch`. A value without provenance has no place and is not verified."""
     root = parse_safely(document)
     if root is None:
-        raise NotOfMapping("it is not XML, or declares entities")
+        raise SchemaMismatch("it is not well-formed XML, or declares entities")
     try:
         validate(document, mapping)
     except Defect as error:
-        raise NotOfMapping(error.detail or "") from None
+        raise SchemaMismatch(error.detail or "") from None
     return finish(mapping, list(_values(root, mapping)), source=source)
 
 
@@ -184,25 +187,25 @@ def _value(element: Any, name: str, table: str | None = None, row: int | None = 
     text = (element.text or "").strip()
     if not text:
         return
-    said = {key.removeprefix(f"{{{PROVENANCE}}}"): value for key, value in element.attrib.items()}
-    place = _place(said)
-    verified = place is not None and said.get("verified") == "true"
-    yield Value(name, text, _share(said.get("confidence")), place, verified, table, row)
+    attributes = {key.removeprefix(f"{{{PROVENANCE}}}"): value for key, value in element.attrib.items()}
+    place = _place(attributes)
+    verified = place is not None and attributes.get("verified") == "true"
+    yield Value(name, text, _confidence(attributes.get("confidence")), place, verified, table, row)
 
 
-def _place(said: dict[str, str]) -> Place | None:
+def _place(attributes: dict[str, str]) -> Place | None:
     try:
-        sides = [float(side) for side in said["box"].split()]
-        page = int(said["page"])
+        sides = [float(side) for side in attributes["box"].split()]
+        page = int(attributes["page"])
     except (KeyError, ValueError):
         return None
     if len(sides) != _SIDES or page < 1 or not all(map(isfinite, sides)):
         return None
-    return Place(page, Box(*sides), said.get("quote", ""))
+    return Place(page, Box(*sides), attributes.get("quote", ""))
 
 
-def _share(text: str | None) -> float:
-    """How certain it says that it is; nothing said is a coin's throw."""
+def _confidence(text: str | None) -> float:
+    """The stated confidence between 0 and 1; 0.5 if there is none."""
     try:
         share = float(text or "")
     except ValueError:

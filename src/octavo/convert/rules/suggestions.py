@@ -1,4 +1,4 @@
-"""What a model says of the fields that rules missed: taken only as far as the document says the same."""
+"""Adds a model's suggestions for fields that rules missed, verified against the document."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Field, Mapping
 from octavo.convert.rules.engine import finish
 from octavo.convert.rules.layout import Line, lines_of, locate_text
-from octavo.convert.values import Conversion, Habits, Sheet, Suggestion, Value
+from octavo.convert.values import Conversion, Notation, Sheet, Suggestion, Value
 
-_FOUND, _UNFOUND = 0.7, 0.3
+_VERIFIED, _UNVERIFIED = 0.7, 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A field to look for, as a model is told of it."""
+class MissingField:
+    """A field without a value, as described to a model."""
 
     name: str
     type: str
     labels: tuple[str, ...]
 
 
-def wanted_fields(conversion: Conversion, mapping: Mapping) -> list[Wanted]:
-    """Single fields without a value, those that are required first."""
+def missing_fields(conversion: Conversion, mapping: Mapping) -> list[MissingField]:
+    """Single fields without a value, required ones first."""
     missing = [field for field in mapping.singles if conversion.single(field.name) is None]
     missing.sort(key=lambda field: not field.required)
-    return [Wanted(field.name, field.type, (*field.labels, *field.weak_labels)[:5]) for field in missing]
+    return [MissingField(field.name, field.type, (*field.labels, *field.weak_labels)[:5]) for field in missing]
 
 
 def with_suggestions(
     conversion: Conversion, mapping: Mapping, sheets: Sequence[Sheet], suggestions: Sequence[Suggestion]
 ) -> Conversion:
-    """The conversion with what was suggested for fields that have no value. Nothing that was found is changed."""
+    """Adds suggestions for fields that have no value. Values already found stay unchanged."""
     added = list(_added(conversion, mapping, lines_of(sheets), suggestions))
     if not added:
         return conversion
@@ -55,15 +55,16 @@ def _added(
 
 
 def _value(field: Field, one: Suggestion, lines: Sequence[Line]) -> Value:
-    """Verified if the quote stands in the document and says that value."""
+    """Verified if the document contains the quote and the quote contains the value."""
     place = locate_text(lines, one.quote, one.page) or locate_text(lines, one.quote)
-    says = place is not None and _says(field, one, place.quote)
-    confidence = _FOUND if says else _UNFOUND
-    return Value(field.name, one.value, confidence, place if says else None, verified=says)
+    verified = place is not None and _contains_value(field, one, place.quote)
+    confidence = _VERIFIED if verified else _UNVERIFIED
+    return Value(field.name, one.value, confidence, place if verified else None, verified=verified)
 
 
-def _says(field: Field, one: Suggestion, quote: str) -> bool:
+def _contains_value(field: Field, one: Suggestion, quote: str) -> bool:
     if field.type in {"text", "identifier"}:
         return one.value in quote
-    habits = (Habits(), Habits(month_first=True), Habits(","), Habits("."))
-    return any(found.value == one.value for habit in habits for found in FIELD_TYPES[field.type].find(quote, habit))
+    notations = (Notation(), Notation(month_first=True), Notation(","), Notation("."))
+    find = FIELD_TYPES[field.type].find
+    return any(match.value == one.value for notation in notations for match in find(quote, notation))

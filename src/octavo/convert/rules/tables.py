@@ -1,4 +1,8 @@
-"""Tables"""
+"""Finds tables, by their header or by patterns for their lines.
+
+A header is a line with the names of columns; the table reaches down to its totals. With patterns, a row starts with a
+first line, continues with lines and ends with a last one.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,15 @@ from dataclasses import dataclass, field
 
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import Column, Field, LineRule
-from octavo.convert.rules.labels import Hit, column_labels
-from octavo.convert.rules.layout import Line, PageText, make_piece
+from octavo.convert.rules.labels import LabelHit, column_labels
+from octavo.convert.rules.layout import Line, PageText, make_run
 from octavo.convert.rules.patterns import as_type
-from octavo.convert.values import Box, Habits, Place, Word, around
+from octavo.convert.values import Box, Notation, Place, Word, enclosing_box
 
 _NUMBERS = {"amount", "number"}
 _LEAST_COLUMNS = 2
-_ALIGNED = 14.0  # points by which a number may miss the edge of its column's head
-_MOST_BETWEEN = 2.5  # heights of a line between the lines of one table
+_ALIGNED = 14.0  # points by which a number may miss the edge of its column's header
+_MOST_BETWEEN = 2.5  # gap between lines of one table, in line heights
 _MOST_ROWS = 2000
 CONFIDENCE = 0.8
 
@@ -32,7 +36,7 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """`taken` are the numbers of its lines, which say nothing of the document as a whole."""
+    """`taken` are the numbers of its lines, in which single fields are not looked for."""
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])
@@ -51,14 +55,14 @@ class _Head:
         return [one for one in self.columns if one[0].type not in _NUMBERS]
 
 
-def find_table(lines: Sequence[Line], wanted: Field, habits: Habits, is_end: Callable[[Line], bool]) -> Table:
-    """`is_end` tells the lines below a table, such as its totals."""
+def find_table(lines: Sequence[Line], wanted: Field, notation: Notation, is_end: Callable[[Line], bool]) -> Table:
+    """Finds a table by its header. `is_end` recognises the lines below a table, such as its totals."""
     finder = column_labels(wanted.columns)
     table = Table()
     head: _Head | None = None
     before: Line | None = None
     for line in lines:
-        found = _head(wanted, [hit for piece in line.pieces for hit in finder.find(piece)])
+        found = _head(wanted, [hit for run in line.runs for hit in finder.find(run)])
         if found:
             head, before = found, line
             table.taken.add(line.number)
@@ -67,7 +71,7 @@ def find_table(lines: Sequence[Line], wanted: Field, habits: Habits, is_end: Cal
             continue
         begun = bool(table.rows) and before.number - 1 in table.taken
         far = line.box.top - before.box.bottom > _MOST_BETWEEN * line.box.height * (1 if begun else 2)
-        row = _row(line, head, habits)
+        row = _row(line, head, notation)
         is_row = any(name in row for name in _amounts(wanted))
         if line.page != before.page or is_end(line) or (far and not is_row):
             head = None
@@ -85,8 +89,11 @@ def _amounts(wanted: Field) -> list[str]:
     return [column.name for column in wanted.columns if column.type == "amount"]
 
 
-def _head(wanted: Field, hits: Sequence[Hit]) -> _Head | None:
-    """At least two columns, the mapping's first and one of amounts; where one has two names the first counts."""
+def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
+    """A header needs two columns, one of them an amount, and the mapping's first column unless it has three.
+
+    If a column is named twice, the first place counts.
+    """
     by_name: dict[str, Box] = {}
     for hit in hits:
         if hit.field:
@@ -97,13 +104,13 @@ def _head(wanted: Field, hits: Sequence[Hit]) -> _Head | None:
     return _Head(columns) if len(columns) >= _LEAST_COLUMNS and has_amount and is_whole else None
 
 
-def _row(line: Line, head: _Head, habits: Habits) -> Row:
-    """Numbers go to the column that they line up with; what is left is text, from the left."""
+def _row(line: Line, head: _Head, notation: Notation) -> Row:
+    """Assigns numbers to the column they are aligned with; the rest is text, assigned by its left edge."""
     taken: dict[str, list[Word]] = {}
     missed: dict[str, float] = {}
-    for piece in line.pieces:
-        for words in _tokens(piece.words, head, habits):
-            column, distance = _column(words, head, habits)
+    for run in line.runs:
+        for words in _tokens(run.words, head, notation):
+            column, distance = _column(words, head, notation)
             if column and column.type in _NUMBERS and distance < missed.get(column.name, float("inf")):
                 taken[column.name], missed[column.name] = list(words), distance
             elif column and column.type not in _NUMBERS:
@@ -111,19 +118,19 @@ def _row(line: Line, head: _Head, habits: Habits) -> Row:
     row: Row = {}
     types = {column.name: column.type for column, _ in head.columns}
     for name, words in taken.items():
-        piece = make_piece(line.page, line.number, words)
-        found = FIELD_TYPES[types[name]].find(piece.text, habits)
+        run = make_run(line.page, line.number, words)
+        found = FIELD_TYPES[types[name]].find(run.text, notation)
         if found:
-            row[name] = Cell(found[0].value, piece.place(found[0].start, found[0].end))
+            row[name] = Cell(found[0].value, run.place(found[0].start, found[0].end))
     return row
 
 
-def _tokens(words: Sequence[Word], head: _Head, habits: Habits) -> list[list[Word]]:
-    """A piece in parts: numbers at its ends that stand under heads of numbers are cells of their own."""
+def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list[Word]]:
+    """Splits a text run: numbers below the header of a number column become separate cells."""
     parts: list[list[Word]] = []
     text: list[Word] = []
     for word in words:
-        if _is_number([word], habits) and _nearest(word.box, head.numbers)[1] <= _ALIGNED:
+        if _is_number([word], notation) and _nearest(word.box, head.numbers)[1] <= _ALIGNED:
             if text:
                 parts.append(text)
                 text = []
@@ -133,10 +140,10 @@ def _tokens(words: Sequence[Word], head: _Head, habits: Habits) -> list[list[Wor
     return [*parts, text] if text else parts
 
 
-def _column(words: Sequence[Word], head: _Head, habits: Habits) -> tuple[Column | None, float]:
-    """And how far from its head the words are."""
-    box = around(word.box for word in words)
-    if _is_number(words, habits) and head.numbers:
+def _column(words: Sequence[Word], head: _Head, notation: Notation) -> tuple[Column | None, float]:
+    """The column of these words, and their distance from its header."""
+    box = enclosing_box(word.box for word in words)
+    if _is_number(words, notation) and head.numbers:
         column, distance = _nearest(box, head.numbers)
         if distance <= 3 * _ALIGNED or not head.texts:
             return column, distance
@@ -145,14 +152,14 @@ def _column(words: Sequence[Word], head: _Head, habits: Habits) -> tuple[Column 
     return min(head.texts, key=lambda one: abs(one[1].left - box.left))[0], 0.0
 
 
-def _is_number(words: Sequence[Word], habits: Habits) -> bool:
-    """Nothing but one number and its currency."""
+def _is_number(words: Sequence[Word], notation: Notation) -> bool:
+    """Whether the words are one number, with or without a currency."""
     text = " ".join(word.text for word in words)
-    found = FIELD_TYPES["amount"].find(text, habits)
+    found = FIELD_TYPES["amount"].find(text, notation)
     if len(found) != 1:
         return False
     rest = text[: found[0].start] + text[found[0].end :]
-    signs = FIELD_TYPES["currency"].find(rest, habits)
+    signs = FIELD_TYPES["currency"].find(rest, notation)
     return len(rest.strip(" -()\u2212")) <= sum(one.end - one.start for one in signs)
 
 
@@ -168,11 +175,11 @@ def _nearest(box: Box, columns: Sequence[tuple[Column, Box]]) -> tuple[Column, f
 
 
 def _continue(row: Row, more: Row) -> None:
-    """A second line of a description."""
+    """Appends the continuation line of a description."""
     for name, cell in more.items():
         before = row.get(name)
         if before and before.place.page == cell.place.page and not before.value.replace(".", "").isdigit():
-            box = around([before.place.box, cell.place.box])
+            box = enclosing_box([before.place.box, cell.place.box])
             quote = f"{before.place.quote}\n{cell.place.quote}"
             row[name] = Cell(f"{before.value} {cell.value}", Place(cell.place.page, box, quote))
 
@@ -180,22 +187,22 @@ def _continue(row: Row, more: Row) -> None:
 Patterns = Sequence[re.Pattern[str]]
 
 
-def find_by_rules(text: PageText, wanted: Field, habits: Habits) -> Table:
-    """The rows of every rule, one rule after the other."""
+def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
+    """Finds the rows of every rule, one rule after the other."""
     types = {column.name: column.type for column in wanted.columns}
     table = Table()
     for rule in wanted.rules:
         for start, end in _blocks(text.text, rule):
             for row in _Block(text, rule).rows(start, end):
-                typed = {name: value for name, cell in row.items() if (value := _typed(cell, types[name], habits))}
+                typed = {name: value for name, cell in row.items() if (value := _typed(cell, types[name], notation))}
                 if typed and len(table.rows) < _MOST_ROWS:
                     table.rows.append(typed)
     return table
 
 
-def _typed(cell: Cell, kind: str, habits: Habits) -> Cell | None:
-    """Line ends within a text stay."""
-    value = cell.value if kind == "text" else as_type(cell.value, kind, habits)
+def _typed(cell: Cell, kind: str, notation: Notation) -> Cell | None:
+    """Line breaks within a text are kept."""
+    value = cell.value if kind == "text" else as_type(cell.value, kind, notation)
     return Cell(value, cell.place) if value else None
 
 
@@ -210,7 +217,7 @@ def _blocks(text: str, rule: LineRule) -> Iterator[tuple[int, int]]:
 
 
 class _Block:
-    """The lines between one start and one end."""
+    """The lines between a start and an end."""
 
     def __init__(self, text: PageText, rule: LineRule) -> None:
         self._text = text
@@ -252,7 +259,7 @@ class _Block:
 
 def _joined(before: Cell, value: str, place: Place) -> Cell:
     quote = f"{before.place.quote}\n{place.quote}"
-    box = around([before.place.box, place.box]) if before.place.page == place.page else before.place.box
+    box = enclosing_box([before.place.box, place.box]) if before.place.page == place.page else before.place.box
     return Cell(f"{before.value}\n{value}", Place(before.place.page, box, quote))
 
 

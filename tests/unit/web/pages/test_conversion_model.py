@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from octavo.convert.conversions import ModelCost
-from octavo.convert.values import Asked, Conversion, Said, Value
+from octavo.convert.values import ModelLookup, Conversion, ModelAnswer, Value
 from octavo.web.rooms.conversions.fields import Cell, Laid, describe_model
 
 MODEL = "gemini:gemini-2.5-flash"
-ASKED = Asked("extract_fields", ("invoice_number", "supplier"), MODEL, (Said("invoice_number", "X-8", "called X-8"),))
+ASKED = ModelLookup(
+    "extract_fields", ("invoice_number", "supplier"), MODEL, (ModelAnswer("invoice_number", "X-8", "called X-8"),)
+)
 PAID, FREE = ModelCost(1, 812, 0.0004), ModelCost(0, 0, 0.0)
 
 
@@ -46,7 +48,7 @@ def test_an_answer_that_was_there_already_costs_nothing() -> None:
 
 
 def test_why_nobody_answered_is_said_with_its_code() -> None:
-    nobody = Asked("extract_fields", ("invoice_number",), error="OVER_BUDGET")
+    nobody = ModelLookup("extract_fields", ("invoice_number",), error="OVER_BUDGET")
     made = describe_model(nobody, laid(None), FREE)
     assert made
     assert (made.why, made.answers, made.silent) == ("The budget is used up (OVER_BUDGET)", [], [])
@@ -54,4 +56,4 @@ def test_why_nobody_answered_is_said_with_its_code() -> None:
 
 
 def test_where_nothing_was_asked_nothing_is_said() -> None:
-    assert describe_model(Conversion("invoice_v1", ()).asked, laid(None), FREE) is None
+    assert describe_model(Conversion("invoice_v1", ()).model_lookup, laid(None), FREE) is None

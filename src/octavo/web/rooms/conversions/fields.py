@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from octavo.convert.conversions import ModelCost
 from octavo.convert.mappings.mapping import Column, Field, Mapping
-from octavo.convert.values import Asked, Box, Conversion, Said, Value
+from octavo.convert.values import Box, Conversion, ModelAnswer, ModelLookup, Value
 from octavo.core.formatting import count_of, format_dollars
 
 CERTAIN = 1.0
@@ -182,27 +182,27 @@ class ModelPart:
         return next((one for one in self.answers if one.path == cell.path), None)
 
 
-def describe_model(asked: Asked | None, laid: Laid, cost: ModelCost) -> ModelPart | None:
+def describe_model(asked: ModelLookup | None, laid: Laid, cost: ModelCost) -> ModelPart | None:
     """None: there was nothing to ask, or nobody."""
     if asked is None:
         return None
-    said = {one.name for one in asked.said}
+    said = {one.name for one in asked.answers}
     why = f"{SILENT.get(asked.error, 'No model could answer')} ({asked.error})" if asked.error else None
     return ModelPart(
         made_by=asked.made_by,
         wanted=[_label(laid, name) for name in asked.fields],
         cost=_cost(asked, cost),
-        answers=[_answer(one, laid.find(one.name), _label(laid, one.name)) for one in asked.said],
+        answers=[_answer(one, laid.find(one.name), _label(laid, one.name)) for one in asked.answers],
         silent=[] if why else [_label(laid, name) for name in asked.fields if name not in said],
         why=why,
     )
 
 
-def _answer(said: Said, cell: Cell | None, label: str) -> Answer:
+def _answer(said: ModelAnswer, cell: Cell | None, label: str) -> Answer:
     return Answer(said.name, label, said.value, said.quote, _fate(said, cell))
 
 
-def _fate(said: Said, cell: Cell | None) -> tuple[str, str, str]:
+def _fate(said: ModelAnswer, cell: Cell | None) -> tuple[str, str, str]:
     value = cell.value if cell else None
     same = value is not None and value.value == said.value
     if cell is not None and cell.by_person:
@@ -212,7 +212,7 @@ def _fate(said: Said, cell: Cell | None) -> tuple[str, str, str]:
     return ("ok", "check", "Written there") if value.verified else ("warn", "warning", "Unverified")
 
 
-def _cost(asked: Asked, cost: ModelCost) -> str:
+def _cost(asked: ModelLookup, cost: ModelCost) -> str:
     if cost.calls:
         return f"{format_dollars(cost.cost_usd)}, {count_of(cost.tokens, 'token')}"
     return "An earlier answer was used again, for nothing" if asked.made_by else "Nothing was paid"

@@ -165,7 +165,7 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Aske
         laid = lay_out(values.conversion, values.mapping, values.of(1))
         shown |= _fields(laid, asked) | await _sheets(services, owner, found)
         shown |= _page(laid, asked, shown["sheets"])
-        shown["model"] = describe_model(values.conversion.asked, laid, cost)
+        shown["model"] = describe_model(values.conversion.model_lookup, laid, cost)
         shown["is_latest"] = values.number == found.revision
         shown["history"] = _history(values) if asked.view == "history" else []
         shown["xml"] = await asyncio.to_thread(_xml, values) if asked.view == "xml" else ""
