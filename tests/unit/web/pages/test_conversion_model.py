@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.convert.conversions import ModelCost
-from octavo.convert.values import ModelLookup, Conversion, ModelAnswer, Value
+from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
 from octavo.web.rooms.conversions.fields import Cell, Laid, describe_model
 
 MODEL = "gemini:gemini-2.5-flash"
