@@ -24,7 +24,7 @@ checks: [sum(lines.amount) = total]
 """
 BROKEN = [
     ("type: amount, xml: Total", "type: money, xml: Total", "total: unknown type 'money'; use one of amount, number"),
-    ("xml: Total", "xml: 1st", "total: '1st' is not a valid name of an XML element"),
+    ("xml: Total", "xml: 1st", "total: '1st' is not a valid name for an XML element"),
     ("labels: {en: [total]}", "patterns: ['(']", "total: invalid pattern '('"),
     ("labels: {en: [total]}", "lables: {en: [total]}", "total: unknown key 'lables'"),
     ("labels: {en: [total]}, ", "", "total: needs at least one of"),

@@ -150,9 +150,8 @@ def choose(candidates: Candidates, checks: Sequence[Check], sums: Mapping[str, s
     def score(picked: tuple[Candidate, ...]) -> float:
         values = {**{name: one.value for name, one in chosen.items()}, **sums}
         values |= {name: one.value for name, one in zip(names, picked, strict=True)}
-        return sum(one.confidence for one in picked) + _HOLDS * sum(
-            bool(check.holds(values.get)) for check in equations
-        )
+        passed = sum(bool(check.holds(values.get)) for check in equations)
+        return sum(one.confidence for one in picked) + _HOLDS * passed
 
     best = max(product(*(ranked[name] for name in names)), key=score)
     return chosen | dict(zip(names, best, strict=True))
