@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from octavo.extract import extract
-from octavo.extract.by_model import CallLimits, PageRange, Part, Seam, find_seam, plan_calls, stitch
-from octavo.extract.by_model.page_calls import mark
+from octavo.extract.by_model import CallLimits, PageAnswer, PageRange, Seam, find_seam, plan_calls, stitch
+from octavo.extract.by_model.page_calls import page_marker
 
 GOAL = 0.99
 SEEDS = range(3)
@@ -135,7 +135,7 @@ def number_words(pages: Iterable[str]) -> list[Page]:
 def measure(pages: Sequence[Page], limits: CallLimits, noise: Noise, chance: random.Random, count: Count) -> None:
     calls = plan_calls([1] * len(pages), limits)
     told = [answer(pages, call, noise, chance) for call in calls]
-    stitched = stitch([Part(call, one.text) for call, one in zip(calls, told, strict=True)])
+    stitched = stitch([PageAnswer(call, one.text) for call, one in zip(calls, told, strict=True)])
     kept = [one.numbers(*ends) for one, ends in zip(told, kept_ranges(told, stitched.seams), strict=True)]
     assert len(stitched.seams) == len(calls) - 1
     for place, seam in enumerate(stitched.seams):
@@ -176,7 +176,7 @@ def answer(pages: Sequence[Page], call: PageRange, noise: Noise, chance: random.
         told.say(PREAMBLE)
     for number in range(call.first, call.last + 1):
         if chance.random() >= noise.unmarked:
-            told.say(mark(number) + "\n\n")
+            told.say(page_marker(number) + "\n\n")
         if chance.random() < noise.headed:
             told.say(f"*A running head  {number}*\n\n")
         for block in pages[number - 1]:

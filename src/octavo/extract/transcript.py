@@ -1,4 +1,4 @@
-"""The pieces that a transcript comes in, without what nobody said."""
+"""Transcripts: fetched or pasted snippets with timestamps, written as paragraphs with moments. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from octavo.extract.contract import Moment
 from octavo.extract.markdown.escape import escape
 from octavo.extract.words import count_words
 
-# In the languages that generated transcripts name sounds in most often. Other words in brackets were said or matter.
+# Names of sounds in the most common languages of generated transcripts. Other words in brackets are kept.
 _SOUNDS = (
     *("music", "musik", "musique", "música", "musica", "muziek", "музыка", "音楽", "音乐"),
     *("applause", "applaus", "beifall", "aplausos", "applaudissements", "applausi", "аплодисменты", "拍手"),
@@ -25,7 +25,7 @@ _SPEAKER = re.compile(r"\s*(?:>>+|&gt;&gt;)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`start` is None for words that stand before the first time. `new_speaker`: somebody else goes on."""
+    """`start` is None for words before the first timestamp. `new_speaker`: another person starts to speak."""
 
     text: str
     start: float | None
@@ -34,9 +34,9 @@ class Snippet:
 
 
 def clean_snippets(snippets: Iterable[Snippet]) -> list[Snippet]:
-    """In the order of time, without sounds, marks of speakers and empty ones."""
-    cleaned = [piece for snippet in snippets for piece in _split_speakers(snippet)]
-    return sorted((piece for piece in cleaned if piece.text), key=_time)
+    """Snippets ordered by time, without sounds, speaker marks and empty snippets."""
+    cleaned = [part for snippet in snippets for part in _split_speakers(snippet)]
+    return sorted((part for part in cleaned if part.text), key=_time)
 
 
 def _time(snippet: Snippet) -> float:
@@ -44,7 +44,7 @@ def _time(snippet: Snippet) -> float:
 
 
 def _split_speakers(snippet: Snippet) -> Iterator[Snippet]:
-    """What stands between two marks belongs to one speaker."""
+    """Split a snippet at speaker marks."""
     for number, part in enumerate(_SPEAKER.split(_SOUND.sub(" ", snippet.text))):
         yield replace(snippet, text=" ".join(part.split()), new_speaker=snippet.new_speaker or number > 0)
 
@@ -64,7 +64,7 @@ class TranscriptText:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """Words with the second at which each snippet among them begins."""
+    """Words; the first word of each snippet has the second at which it starts."""
 
     words: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
     size: int = 0
@@ -80,7 +80,10 @@ class _Paragraph:
 
 
 def write_transcript(snippets: Iterable[Snippet]) -> TranscriptText:
-    """The text, and for each snippet the place where it begins."""
+    """Write snippets as paragraphs, with a moment where each snippet starts.
+
+    A paragraph ends after a pause, before another speaker, and when it is long enough.
+    """
     parts: list[str] = []
     moments: list[Moment] = []
     length = 0
@@ -88,7 +91,7 @@ def write_transcript(snippets: Iterable[Snippet]) -> TranscriptText:
         if parts:
             parts.append("\n\n")
             length += 2
-        # Marks are escaped within their line, because most mean something only where they stand there.
+        # Escaped as whole lines, because the meaning of most characters depends on their position.
         shown = escape(" ".join(word for word, _ in paragraph.words)).split(" ")
         for number, (word, (_, second)) in enumerate(zip(shown, paragraph.words, strict=True)):
             separator = " " if number else ""
@@ -103,7 +106,7 @@ def _paragraphs(snippets: Iterable[Snippet]) -> Iterator[_Paragraph]:
     paragraph = _Paragraph()
     before: Snippet | None = None
     for snippet in snippets:
-        if paragraph.words and before and _begins_anew(paragraph, before, snippet):
+        if paragraph.words and before and _starts_paragraph(paragraph, before, snippet):
             yield paragraph
             paragraph = _Paragraph()
         for number, word in enumerate(snippet.text.split()):
@@ -116,36 +119,36 @@ def _paragraphs(snippets: Iterable[Snippet]) -> Iterator[_Paragraph]:
         yield paragraph
 
 
-def _begins_anew(paragraph: _Paragraph, before: Snippet, snippet: Snippet) -> bool:
+def _starts_paragraph(paragraph: _Paragraph, before: Snippet, snippet: Snippet) -> bool:
     if snippet.new_speaker or before.start is None or snippet.start is None:
         return snippet.new_speaker or snippet.start is not None
     pause = snippet.start - before.start - before.duration
     return before.duration > 0 and pause > PAUSE_SECONDS and paragraph.size >= WORDS_BEFORE_PAUSE
 
 
-LEAST_STAMPS = 3
+LEAST_TIMESTAMPS = 3
 # "0:00 words", "12:34" alone, "1:02:03", "[00:12]", "(0:05)", with a dash or a colon after it or without.
-_STAMP = re.compile(
+_TIMESTAMP = re.compile(
     r"[ \t]*(?P<open>[\[(]?)(?:(?P<hours>\d{1,3}):)?(?P<minutes>\d{1,3}):(?P<seconds>[0-5]\d)(?:[.,]\d{1,3})?[\])]?"
     r"(?![\d:])(?:[ \t]*[-\u2013\u2014:][ \t]+|[ \t]+|$)"
 )
 _MINUTES_OF_AN_HOUR = 60
-# Times of day are round; of moments in speech only some are.
+# In an agenda all times of day are round; in a transcript only some timestamps are.
 _ROUND = 5
 _EARLY_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class _Stamp:
+class _Timestamp:
     seconds: int
     is_plain: bool
 
 
-def read_stamps(text: str) -> list[Snippet] | None:
-    """The words behind each time, or None where the text is no transcript. What stands before the first time stays."""
-    snippets: list[tuple[_Stamp | None, list[str]]] = [(None, [])]
+def read_timestamps(text: str) -> list[Snippet] | None:
+    """The words after each timestamp, or None if the text is not a transcript. Text before the first one is kept."""
+    snippets: list[tuple[_Timestamp | None, list[str]]] = [(None, [])]
     for line in text.split("\n"):
-        found = _STAMP.match(line)
+        found = _TIMESTAMP.match(line)
         stamp = _read(found) if found else None
         if found and stamp:
             snippets.append((stamp, []))
@@ -156,17 +159,17 @@ def read_stamps(text: str) -> list[Snippet] | None:
     return [Snippet(" ".join(lines), stamp.seconds if stamp else None) for stamp, lines in snippets]
 
 
-def _read(found: re.Match[str]) -> _Stamp | None:
+def _read(found: re.Match[str]) -> _Timestamp | None:
     hours, minutes = found["hours"], int(found["minutes"])
     if hours and minutes >= _MINUTES_OF_AN_HOUR:
         return None
     seconds = int(hours or 0) * 3600 + minutes * 60 + int(found["seconds"])
-    return _Stamp(seconds, is_plain=not hours and not found["open"])
+    return _Timestamp(seconds, is_plain=not hours and not found["open"])
 
 
-def _is_transcript(stamps: list[_Stamp]) -> bool:
+def _is_transcript(stamps: list[_Timestamp]) -> bool:
     times = [stamp.seconds for stamp in stamps]
-    if len(set(times)) < LEAST_STAMPS or times != sorted(times):
+    if len(set(times)) < LEAST_TIMESTAMPS or times != sorted(times):
         return False
     agenda = all(stamp.is_plain and stamp.seconds % _ROUND == 0 for stamp in stamps)
     return not (agenda and times[0] >= _EARLY_SECONDS)
@@ -181,7 +184,7 @@ class RawSnippet:
 
 @dataclass(frozen=True, slots=True)
 class RawTranscript:
-    """`kind`: whether a person wrote it. `language` is a code, as `en`."""
+    """A transcript as fetched. `kind`: written by a person or generated. `language` is a code such as `en`."""
 
     video_id: str
     language: str

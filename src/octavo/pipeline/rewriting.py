@@ -22,7 +22,7 @@ from octavo.core.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoEr
 from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_tokens, read_pages
 from octavo.extract.by_model.page_calls import PAGE_TOKENS
 from octavo.extract.by_model.rewriting import rewrite_in_sandbox
-from octavo.extract.by_model.sections import Section, runs_of, sections_of, split_answer, write_run
+from octavo.extract.by_model.sections import Section, group_into_calls, sections_of, split_answer, write_sections
 from octavo.extract.contract import Extracted, SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pictures.page_images import show_in_sandbox
@@ -60,7 +60,7 @@ class Rewriting:
     async def clean(self) -> Extracted | None:
         """The plain text in order. None where there is nothing to be put in order."""
         sections = sections_of(self.plain)
-        runs = runs_of(sections)
+        runs = group_into_calls(sections)
         # One after the other: whoever is killed repeats one call at most.
         for done, places in enumerate(runs):
             await self.run.progress(done, len(runs), "parts", STAGE)
@@ -69,7 +69,7 @@ class Rewriting:
 
     async def _clean(self, sections: Sequence[Section], places: Sequence[int]) -> None:
         """Those who cannot take so much at once are asked for less."""
-        shown = write_run(self.plain.markdown, (sections[place] for place in places))
+        shown = write_sections(self.plain.markdown, (sections[place] for place in places))
         ask = partial(self.run.tools.gateway.ask, CLEAN_MARKDOWN, shown, self.caller)
         answer = await self._ask(f"{places[0]}-{places[-1]}", ask)
         if answer is None:
@@ -100,7 +100,7 @@ class Rewriting:
         """For pages that are shown; those of a refused answer, and one too long for any, are left out."""
         answer = await self._ask(f"{pages.first}-{pages.last}", ask)
         if answer and not answer.whole and pages.first == pages.last:
-            answer, self._refusal = None, TokenLimit(f"It is page {pages.first}.")
+            answer, self._refusal = None, TokenLimit(f"Page {pages.first} is too long.")
         await self.run.progress(pages.last, len(self.plain.pages), "pages", STAGE)
         return answer or Answer("")
 

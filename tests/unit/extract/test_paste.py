@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from octavo.core.errors import Empty
 from octavo.extract.contract import BlockKind
 from octavo.extract.formats import paste
-from octavo.extract.transcript import read_stamps
+from octavo.extract.transcript import read_timestamps
 
 TRANSCRIPTS = {
     "on the same line": "0:00 Hello there.\n0:05 This is it.\n1:02:03 The end.",
@@ -43,7 +43,7 @@ def test_times_at_the_beginnings_of_lines_make_a_transcript(text: str) -> None:
 
 @pytest.mark.parametrize("text", NO_TRANSCRIPTS.values(), ids=NO_TRANSCRIPTS.keys())
 def test_other_numbers_do_not(text: str) -> None:
-    assert read_stamps(text) is None
+    assert read_timestamps(text) is None
     assert paste.from_text(text).moments == ()
 
 

@@ -1,21 +1,21 @@
-"""Pages that a model reads, where a PDF is too hard for a parser: which go into one call, and one text of the answers.
+"""Text by a model: reading the pages of PDFs that parsers cannot read, and rewriting plain text.
 
-Pure but for `reading.py`, which asks; the model itself is somebody else's, behind `PageReader`.
+Pure except for `page_reading.py`, which calls a model through the `PageReader` protocol.
 """
 
 from octavo.extract.by_model.page_calls import CallLimits, PageRange, estimate_tokens, plan_calls
-from octavo.extract.by_model.page_reading import Answer, PageReader, Reading, read_pages
-from octavo.extract.by_model.seams import Part, Seam, Stitched, find_seam, stitch
+from octavo.extract.by_model.page_reading import Answer, PageReader, PagesText, read_pages
+from octavo.extract.by_model.seams import PageAnswer, Seam, StitchedText, find_seam, stitch
 
 __all__ = [
     "Answer",
     "CallLimits",
+    "PageAnswer",
     "PageRange",
     "PageReader",
-    "Part",
-    "Reading",
+    "PagesText",
     "Seam",
-    "Stitched",
+    "StitchedText",
     "estimate_tokens",
     "find_seam",
     "plan_calls",

@@ -1,4 +1,7 @@
-"""Which pages go into one call of a model, so that its answer fits and the next one can be joined to it."""
+"""Plan which pages go into one model call, so that its answer fits and can be joined with the next.
+
+A model is asked to write a marker line before each page, so that pages can be found in its answer.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from typing import NamedTuple
 
 from octavo.core.errors import TokenLimit
 
-# What a page of print takes as Markdown, where nobody knows more.
+# Estimate for a printed page as Markdown, if its text is unknown.
 PAGE_TOKENS = 600
-_MARK_TOKENS = 10
-_CHARACTERS_A_TOKEN = 4  # of ASCII; others take up to a token each
+_MARKER_TOKENS = 10
+_CHARACTERS_PER_TOKEN = 4  # for ASCII; other characters take up to one token each
 
 
 class PageRange(NamedTuple):
-    """Both pages are part of it."""
+    """A range that includes both pages."""
 
     first: int
     last: int
@@ -25,7 +28,7 @@ class PageRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """`output_tokens` is the model's own limit; only `filled` of it is planned for, because pages are estimated."""
+    """`output_tokens` is the model's limit; only the share `filled` is used, because page sizes are estimates."""
 
     single_pages: int = 200
     batch_pages: int = 100
@@ -39,15 +42,15 @@ class CallLimits:
 
 
 def estimate_tokens(text: str) -> int:
-    """Of a page whose text is known, if only badly: rather too many than too few."""
+    """A high estimate for a page whose text is roughly known."""
     ascii_only = len(text.encode("ascii", errors="ignore"))
-    return ascii_only // _CHARACTERS_A_TOKEN + len(text) - ascii_only + _MARK_TOKENS
+    return ascii_only // _CHARACTERS_PER_TOKEN + len(text) - ascii_only + _MARKER_TOKENS
 
 
 def plan_calls(tokens: Sequence[int], limits: CallLimits | None = None) -> list[PageRange]:
-    """One call for all pages, or calls that share some pages with the one before; `tokens` has one number a page.
+    """One call for all pages, or several calls that overlap by some pages. `tokens` holds one estimate per page.
 
-    A page that is too long for any call has one of its own, and shares nothing.
+    A page that is too long for any call gets a separate call without overlap.
     """
     limits = limits or CallLimits()
     if not tokens:
@@ -66,8 +69,8 @@ def _batches(tokens: Sequence[int], limits: CallLimits) -> Iterator[PageRange]:
     first, last = 1, 0
     while last < len(tokens):
         if last:
-            # A part of the pages at most, or more would be read twice than once; and the next page still has to fit
-            # behind those that are shared.
+            # Share at most a third of the pages, otherwise most would be read twice; and the next page must still fit
+            # after the shared ones.
             shared = min(limits.overlap_pages, (last - first + 1) // 3)
             first = next((start for start in range(last + 1 - shared, last + 1) if fits(start, last + 1)), last + 1)
         most = min(first + limits.batch_pages - 1, len(tokens))
@@ -76,25 +79,25 @@ def _batches(tokens: Sequence[int], limits: CallLimits) -> Iterator[PageRange]:
 
 
 def halve_call(pages: PageRange, limits: CallLimits) -> list[PageRange]:
-    """Two calls in place of one whose answer was cut off. Raises `TokenLimit` where there is only one page."""
+    """Two calls to replace one whose answer was cut off. Raises `TokenLimit` for a single page."""
     count = pages.last - pages.first + 1
     if count == 1:
-        raise TokenLimit(f"It is page {pages.first}.")
+        raise TokenLimit(f"Page {pages.first} is too long.")
     middle = pages.first + count // 2
     shared = min(limits.overlap_pages, count // 6)
     return [PageRange(pages.first, middle - 1 + shared), PageRange(middle, pages.last)]
 
 
-_MARK = re.compile(r"^[ \t]*<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_MARKER = re.compile(r"^[ \t]*<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
-def mark(page: int) -> str:
+def page_marker(page: int) -> str:
     return f"<!-- page {page} -->"
 
 
-def find_marks(markdown: str) -> dict[int, int]:
-    """The marked pages and where they begin."""
+def find_page_markers(markdown: str) -> dict[int, int]:
+    """The offset of each page's marker."""
     places: dict[int, int] = {}
-    for found in _MARK.finditer(markdown):
+    for found in _MARKER.finditer(markdown):
         places.setdefault(int(found[1]), found.start())
     return places

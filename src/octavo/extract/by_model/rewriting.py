@@ -1,7 +1,7 @@
-"""Makes one document of what a model wrote and of what it is kept from: each place of the text once, from one of both.
+"""Combine a plain document with the sections that a model rewrote.
 
-A section whose words were lost or made up stays as it was read from the file, and so does one that no model answered.
-Pages, headings, boxes and moments are found again in the new text.
+A section stays as extracted if the model lost or invented words, or did not answer. Pages, headings, boxes and moments
+are located again in the new text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from octavo.extract.by_model.seams import common_places
 from octavo.extract.by_model.sections import Section, sections_of
-from octavo.extract.by_model.word_index import read_wording
+from octavo.extract.by_model.word_index import index_words
 from octavo.extract.contract import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality, from_json, to_json
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.pdf.ranges import read_ranges, write_ranges
@@ -49,7 +49,7 @@ def rewrite_document(task: Task, *, made_by: str) -> None:
 
 
 def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
-    """`texts` are by the places of their sections in `sections_of`. What was kept is told in `extra`."""
+    """`texts` maps indexes of `sections_of` to rewritten text. Sections kept as extracted are listed in `extra`."""
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
     document = _Document(plain)
@@ -71,12 +71,12 @@ def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extract
         pages=tuple(document.pages),
         blocks=tuple(document.blocks),
         outline=_outline(plain, document),
-        metadata=replace(plain.metadata, extra=extra | _told(kept, sections)),
+        metadata=replace(plain.metadata, extra=extra | _kept_note(kept, sections)),
         moments=tuple(document.moments),
     )
 
 
-def _told(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, str]:
+def _kept_note(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, str]:
     if not kept:
         return {}
     pages = [page for place in kept if (page := sections[place].page) is not None]
@@ -86,7 +86,7 @@ def _told(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, str]:
 
 
 def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, str]) -> Quality:
-    """A model that answered for every page has read those that only show their text, too."""
+    """If a model answered for every section, it also read the pages that are only images."""
     if plain.quality not in {Quality.EMPTY, Quality.PARTIAL} or not all(
         place in texts for place in range(len(sections))
     ):
@@ -97,7 +97,7 @@ def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, 
 
 
 class _Document:
-    """The text so far. Sections are kept apart by an empty line."""
+    """The text so far. Sections are separated by an empty line."""
 
     def __init__(self, plain: Extracted) -> None:
         self._plain = plain
@@ -111,7 +111,7 @@ class _Document:
         self.moments: list[Moment] = []
 
     def keep(self, section: Section) -> None:
-        """As it was read from the file."""
+        """Add a section as extracted."""
         start = self._write(section, self._plain.markdown[section.start : section.end])
         shift = start - section.start
         for block in self._blocks_of(section):
@@ -119,7 +119,7 @@ class _Document:
         self.moments += [replace(one, start=one.start + shift) for one in self._moments_of(section)]
 
     def add(self, section: Section, text: str) -> None:
-        """As the model wrote it."""
+        """Add a section as the model wrote it."""
         start = self._write(section, text)
         blocks = list(read_blocks(text))
         boxes = _find_boxes(blocks, self._blocks_of(section))
@@ -155,21 +155,21 @@ class _Document:
 
 
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
-    """Where on the page each block stands: as those that it shares the most words with stood there."""
+    """The box of each new block: that of the old blocks which share most words with it."""
     if not any(block.box for block in before):
         return {}
-    words = [Counter(read_wording(block.text).words) for block in blocks]
+    words = [Counter(index_words(block.text).words) for block in blocks]
     boxes: dict[int, Box] = {}
     for old in before:
-        own = Counter(read_wording(old.text).words)
+        own = Counter(index_words(old.text).words)
         shared, number = max(((own & one).total(), -number) for number, one in enumerate(words)) if words else (0, 0)
         if old.box and shared:
             known = boxes.get(-number)
-            boxes[-number] = _around(known, old.box) if known else old.box
+            boxes[-number] = _union(known, old.box) if known else old.box
     return boxes
 
 
-def _around(one: Box, other: Box) -> Box:
+def _union(one: Box, other: Box) -> Box:
     return Box(
         min(one.left, other.left),
         min(one.top, other.top),
@@ -179,37 +179,37 @@ def _around(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Each at the first word of its own that is in both texts; one whose words are all gone is left out."""
+    """Move each moment to its first word that is in both texts; drop it if none of its words remain."""
     lefts = [left for left, _ in places]
-    told = -1
+    last = -1
     for number, moment in enumerate(moments):
         at = bisect_left(lefts, moment.start)
         end = moments[number + 1].start if number + 1 < len(moments) else None
-        if at < len(places) and (end is None or lefts[at] < end) and places[at][1] > told:
-            told = places[at][1]
-            yield replace(moment, start=told)
+        if at < len(places) and (end is None or lefts[at] < end) and places[at][1] > last:
+            last = places[at][1]
+            yield replace(moment, start=last)
 
 
 def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
-    """That of the file begins where its pages now do; one that was made of headings is made of the new ones."""
+    """The file's outline points to the new page starts; an outline made from headings is made again."""
     if plain.outline == outline_of(plain.blocks):
         return outline_of(document.blocks)
     starts = {page.number: page.start for page in document.pages}
     return tuple(replace(entry, start=starts.get(entry.page or 0)) for entry in plain.outline)
 
 
-# The share of words that may go or come: running heads go, words that were torn apart become one, headings come.
+# Share of words that can be removed or added: running heads go, split words are joined, headings are added.
 MOST_CHANGED = 0.15
-# Where the plain text was itself recognised from a picture, and may be worse than what it is compared with.
+# The same for text from OCR, which may be worse than the text it is compared with.
 MOST_CHANGED_RECOGNISED = 0.5
 FEW_WORDS = 5
-# What a picture shows is told by the model, and what it cannot read too.
-_TOLD = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|\[illegible\]")
+# The model describes pictures and marks what it cannot read.
+_BY_MODEL = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|\[illegible\]")
 
 
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
-    """Whether few of the words are lost and few are new. Where there were none, everything is new and nothing lost."""
-    before, after = (Counter(read_wording(_TOLD.sub(" ", text)).words) for text in (plain, written))
+    """Whether few words were lost and few are new, in any order. Without words before, every text is accepted."""
+    before, after = (Counter(index_words(_BY_MODEL.sub(" ", text)).words) for text in (plain, written))
     if not before:
         return True
     most = FEW_WORDS + (MOST_CHANGED_RECOGNISED if recognised else MOST_CHANGED) * before.total()

@@ -1,8 +1,8 @@
-"""Makes one text of answers that share some pages: each place of the document once, from one of the answers.
+"""Join overlapping answers of a model into one text that contains each part of the document once.
 
-Answers never agree to the letter, so they are compared word by word, without case, marks and line ends. Runs of words
-that stand once in each say where they are the same, and the seam is in the middle of those: the beginning of an answer
-does not know what came before, and its end may be cut off.
+Answers never agree exactly, so they are compared by words, without case, markup and line ends. Word sequences that
+occur once in each answer show where the two match. The seam is in the middle of the match, because the start of an
+answer lacks context and its end may be cut off.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from octavo.extract.by_model.page_calls import PageRange, find_marks
-from octavo.extract.by_model.word_index import Wording, read_wording
+from octavo.extract.by_model.page_calls import PageRange, find_page_markers
+from octavo.extract.by_model.word_index import WordIndex, index_words
 
-_RUNS = (6, 4)  # words; long ones are surer, short ones find more in a bad answer
-_LEAST_PROOF = 0.12
+_RUNS = (6, 4)  # words; long sequences are more reliable, short ones find more in a poor answer
+_LEAST_CONFIDENCE = 0.12
 _FEW_WORDS = 20
-_MOST_SHIFT = 120  # words that one answer may have more than the other between two places that are the same
+_MOST_SHIFT = 120  # extra words that one answer can have between two matching places
 _NEAR = 12
 _BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The answer for some pages."""
+class PageAnswer:
+    """A model's answer for a range of pages."""
 
     pages: PageRange
     markdown: str
@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """`before[:end]` and `after[start:]` are kept. `at_block`: a block begins here in both."""
+    """A join of two answers: keeps `before[:end]` and `after[start:]`. `at_block`: a block starts here in both."""
 
     end: int
     start: int
@@ -41,21 +41,21 @@ class Seam:
 
 
 @dataclass(frozen=True, slots=True)
-class Stitched:
-    """A seam is None where two answers that should share pages do not: then all of both is kept."""
+class StitchedText:
+    """A seam is None if two answers that should overlap do not match; then both are kept completely."""
 
     markdown: str
     seams: tuple[Seam | None, ...]
 
 
-def stitch(parts: Sequence[Part]) -> Stitched:
-    """`parts` in the order of their pages. Those that share no page are set one behind the other."""
-    if not parts:
-        return Stitched("", ())
+def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
+    """Join answers in page order. Answers without shared pages are concatenated."""
+    if not answers:
+        return StitchedText("", ())
     kept: list[str] = []
     seams: list[Seam | None] = []
-    rest = parts[0].markdown
-    for before, after in pairwise(parts):
+    rest = answers[0].markdown
+    for before, after in pairwise(answers):
         shared = after.pages.first <= before.pages.last
         seam = _find_seam(rest, before.pages, after) if shared else None
         seams += [seam] if shared else []
@@ -65,13 +65,13 @@ def stitch(parts: Sequence[Part]) -> Stitched:
         else:
             kept += [rest[: seam.end].rstrip(), _BETWEEN] if seam.at_block else [rest[: seam.end]]
             rest = after.markdown[seam.start :]
-    return Stitched("".join([*kept, rest]), tuple(seams))
+    return StitchedText("".join([*kept, rest]), tuple(seams))
 
 
-def _find_seam(rest: str, pages: PageRange, after: Part) -> Seam | None:
-    """First in the pages that both have, as far as the answers say where these are; a model may count them wrong."""
-    begin = max((place for page, place in find_marks(rest).items() if page <= after.pages.first), default=0)
-    end = min((place for page, place in find_marks(after.markdown).items() if page > pages.last), default=None)
+def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
+    """Search the shared pages first, as located by the page markers; then everywhere, because markers can be wrong."""
+    begin = max((place for page, place in find_page_markers(rest).items() if page <= after.pages.first), default=0)
+    end = min((place for page, place in find_page_markers(after.markdown).items() if page > pages.last), default=None)
     found = find_seam(rest[begin:], after.markdown[:end])
     if found:
         return replace(found, end=found.end + begin)
@@ -79,17 +79,19 @@ def _find_seam(rest: str, pages: PageRange, after: Part) -> Seam | None:
 
 
 def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
-    """Where to go from one text to the other, if the end of the one is the beginning of the other.
+    """Where to switch from one text to the other, if the end of the first is the beginning of the second.
 
-    `moved`: the one also has what comes before that; so what stands in the same place in both is only a phrase with
-    which all answers begin.
+    `moved`: the first also contains earlier text, so a match at the same position in both is only a phrase that all
+    answers start with.
     """
-    left, right = read_wording(before), read_wording(after)
+    left, right = index_words(before), index_words(after)
     for size in _RUNS:
         stretches = _stretches(left.words, right.words, size)
-        proven = [(_proof(pairs, len(left.words)), pairs) for pairs in stretches if not moved or _shift(pairs[0]) > 0]
-        proof, pairs = max(proven, default=(0.0, ()))
-        if proof >= _LEAST_PROOF:
+        proven = [
+            (_confidence(pairs, len(left.words)), pairs) for pairs in stretches if not moved or _shift(pairs[0]) > 0
+        ]
+        confidence, pairs = max(proven, default=(0.0, ()))
+        if confidence >= _LEAST_CONFIDENCE:
             return _seam(pairs, left, right)
     return None
 
@@ -98,26 +100,26 @@ Pair = tuple[int, int]
 
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
-    """Pairs of words that are the same, of each stretch in which both texts go on alike."""
-    runs = sorted(_shared_runs(left, right, size), key=_shift)
+    """The matching words of each stretch in which the two texts run in parallel."""
+    runs = sorted(_shared_sequences(left, right, size), key=_shift)
     begin = 0
     for end in range(1, len(runs) + 1):
         if end == len(runs) or _shift(runs[end]) - _shift(runs[end - 1]) > _MOST_SHIFT:
-            yield tuple(_words_of(_longest_rising(sorted(runs[begin:end])), size))
+            yield tuple(_words_of(_longest_increasing(sorted(runs[begin:end])), size))
             begin = end
 
 
-def _shared_runs(left: Sequence[str], right: Sequence[str], size: int) -> list[Pair]:
-    """Where runs of so many words begin that stand once in each."""
-    there = _once(right, size)
-    return [(place, there[run]) for run, place in _once(left, size).items() if run in there]
+def _shared_sequences(left: Sequence[str], right: Sequence[str], size: int) -> list[Pair]:
+    """Start positions of the sequences of `size` words that occur exactly once in each text."""
+    right_places = _unique_sequences(right, size)
+    return [(place, right_places[run]) for run, place in _unique_sequences(left, size).items() if run in right_places]
 
 
 def common_places(before: str, after: str) -> list[Pair]:
-    """Where the same words begin in two texts that tell the same, in their order."""
-    left, right = read_wording(before), read_wording(after)
+    """Offsets of the matching words of two versions of a text, in order."""
+    left, right = index_words(before), index_words(after)
     size = _RUNS[-1]
-    runs = _longest_rising(sorted(_shared_runs(left.words, right.words, size)))
+    runs = _longest_increasing(sorted(_shared_sequences(left.words, right.words, size)))
     return [(left.starts[one], right.starts[other]) for one, other in _words_of(runs, size)]
 
 
@@ -125,63 +127,64 @@ def _shift(pair: Pair) -> int:
     return pair[0] - pair[1]
 
 
-def _once(words: Sequence[str], size: int) -> dict[tuple[str, ...], int]:
+def _unique_sequences(words: Sequence[str], size: int) -> dict[tuple[str, ...], int]:
     places: dict[tuple[str, ...], int] = {}
     for place, run in enumerate(zip(*(words[shift:] for shift in range(size)), strict=False)):
         places[run] = -1 if run in places else place
     return {run: place for run, place in places.items() if place >= 0}
 
 
-def _longest_rising(pairs: Sequence[Pair]) -> list[Pair]:
-    """As many of them as can stand in one order; `pairs` are in that of the left text."""
-    ends: list[int] = []  # the least right place on which a row of this length can end
-    last: list[int] = []  # and which pair that is
+def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
+    """The longest increasing subsequence by right position; `pairs` are sorted by left position."""
+    ends: list[int] = []  # the lowest right position that ends a subsequence of this length
+    last: list[int] = []  # and the index of that pair
     before: list[int] = []
     for number, (_, right) in enumerate(pairs):
         length = bisect_left(ends, right)
         before.append(last[length - 1] if length else -1)
         ends[length : length + 1] = [right]
         last[length : length + 1] = [number]
-    row: list[Pair] = []
+    sequence: list[Pair] = []
     number = last[-1] if last else -1
     while number >= 0:
-        row.append(pairs[number])
+        sequence.append(pairs[number])
         number = before[number]
-    return row[::-1]
+    return sequence[::-1]
 
 
 def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
-    """Runs may share words; each is told once."""
-    told = (-1, -1)
+    """Pairs of matching words; overlapping sequences yield each word once."""
+    last = (-1, -1)
     for left, right in runs:
         for pair in zip(range(left, left + size), range(right, right + size), strict=True):
-            if pair[0] > told[0] and pair[1] > told[1]:
+            if pair[0] > last[0] and pair[1] > last[1]:
                 yield pair
-                told = pair
+                last = pair
 
 
-def _proof(pairs: Sequence[Pair], left_words: int) -> float:
-    """How sure it is that this is what both share: then so is all before it on the right and behind it on the left.
+def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
+    """Confidence that this match is the overlap.
 
-    The share of that which is the same; and few words prove little, because phrases are repeated.
+    If it is, everything before it on the right and after it on the left belongs to the overlap as well; the score is
+    the matching share of that, lowered for few words, because short phrases are repeated by chance.
     """
     end_left, end_right = pairs[-1]
     agreement = len(pairs) / (end_right + left_words - end_left)
     return agreement * len(pairs) / (len(pairs) + _FEW_WORDS)
 
 
-def _seam(pairs: Sequence[Pair], left: Wording, right: Wording) -> Seam:
-    """At the beginning of a block where there is one, because tables and lists may look different in the two."""
+def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
+    """Prefer the start of a block, because tables and lists can be formatted differently in the two answers."""
     middle = (pairs[0][0] + pairs[-1][0]) / 2
     blocks = [pair for pair in pairs if pair[0] in left.blocks and pair[1] in right.blocks]
-    chosen = _surest(blocks or pairs, pairs, middle)
+    chosen = _best_candidate(blocks or pairs, pairs, middle)
     if blocks:
         return Seam(left.blocks[chosen[0]], right.blocks[chosen[1]], at_block=True)
     return Seam(left.starts[chosen[0]], right.starts[chosen[1]], at_block=False)
 
 
-def _surest(candidates: Sequence[Pair], pairs: Sequence[Pair], middle: float) -> Pair:
-    """The one nearest to the middle among those around which nearly everything is the same."""
+def _best_candidate(candidates: Sequence[Pair], pairs: Sequence[Pair], middle: float) -> Pair:
+    """The candidate nearest to the middle among those whose surroundings match almost completely."""
     places = [left for left, _ in pairs]
 
     def doubt(pair: Pair) -> tuple[bool, float]:

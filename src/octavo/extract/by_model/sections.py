@@ -1,22 +1,22 @@
-"""A plain text in sections, each of which is rewritten or kept as a whole: its pages or, without pages, some blocks."""
+"""Split a plain text into sections that are rewritten or kept as a whole: pages, or groups of blocks without pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from octavo.extract.by_model.page_calls import find_marks, mark
+from octavo.extract.by_model.page_calls import find_page_markers, page_marker
 from octavo.extract.contract import Block, BlockKind, Extracted
 
-# In one call: enough to see what belongs together, and little to lose where an answer cannot be used.
+# Per call: enough context, and little is lost if an answer is unusable.
 MOST_CHARACTERS = 12_000
-# A listing is nothing that anybody should put in order.
+# Longer code blocks are never rewritten.
 MOST_CODE = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`plain[start:end]`. `page` is its number, where the document has pages. `fixed`: it is never rewritten."""
+    """`plain[start:end]`. `page` is its number if the document has pages. `fixed`: it is never rewritten."""
 
     start: int
     end: int
@@ -25,67 +25,67 @@ class Section:
 
 
 def sections_of(plain: Extracted) -> list[Section]:
-    """All of the text; between sections is only white space."""
+    """Sections that cover the whole text; only white space is between them."""
     if plain.pages:
         return [Section(page.start, page.end, page.number) for page in plain.pages]
-    return [_trimmed(plain.markdown, piece) for piece in _pieces(plain)]
+    return [_trimmed(plain.markdown, section) for section in _split_at_blocks(plain)]
 
 
-def _pieces(plain: Extracted) -> Iterator[Section]:
+def _split_at_blocks(plain: Extracted) -> Iterator[Section]:
     start, fixed = 0, False
     for block in plain.blocks:
-        stays = _stays(block)
-        if block.start > start and (stays or fixed or block.end - start > MOST_CHARACTERS):
+        is_fixed = _is_fixed(block)
+        if block.start > start and (is_fixed or fixed or block.end - start > MOST_CHARACTERS):
             yield Section(start, block.start, fixed=fixed)
             start = block.start
-        fixed = stays
+        fixed = is_fixed
     yield Section(start, len(plain.markdown), fixed=fixed)
 
 
-def _stays(block: Block) -> bool:
+def _is_fixed(block: Block) -> bool:
     is_listing = block.kind is BlockKind.CODE and block.end - block.start > MOST_CODE
     return is_listing or block.kind is BlockKind.FRONT_MATTER
 
 
-def _trimmed(markdown: str, piece: Section) -> Section:
-    text = markdown[piece.start : piece.end]
-    start = piece.start + len(text) - len(text.lstrip())
-    return Section(start, start + len(text.strip()), fixed=piece.fixed)
+def _trimmed(markdown: str, section: Section) -> Section:
+    text = markdown[section.start : section.end]
+    start = section.start + len(text) - len(text.lstrip())
+    return Section(start, start + len(text.strip()), fixed=section.fixed)
 
 
-def runs_of(sections: Sequence[Section]) -> list[list[int]]:
-    """Which sections go into one call, by their places: pages together, because their marks tell them apart."""
-    runs: list[list[int]] = []
-    room = 0
+def group_into_calls(sections: Sequence[Section]) -> list[list[int]]:
+    """Group section indexes into calls. Only pages share a call, because their markers separate them."""
+    calls: list[list[int]] = []
+    remaining = 0
     for place, section in enumerate(sections):
         length = section.end - section.start
         if section.fixed or not length:
             continue
-        if section.page is None or length > room or not runs:
-            runs.append([])
-            room = MOST_CHARACTERS
-        runs[-1].append(place)
-        room -= length
-    return runs
+        if section.page is None or length > remaining or not calls:
+            calls.append([])
+            remaining = MOST_CHARACTERS
+        calls[-1].append(place)
+        remaining -= length
+    return calls
 
 
-def write_run(plain: str, sections: Iterable[Section]) -> str:
-    """What a model is given of a run."""
+def write_sections(plain: str, sections: Iterable[Section]) -> str:
+    """The text of a group of sections, as sent to a model."""
     texts = ((section.page, plain[section.start : section.end]) for section in sections)
-    return "\n\n".join(text if page is None else f"{mark(page)}\n\n{text}" for page, text in texts)
+    return "\n\n".join(text if page is None else f"{page_marker(page)}\n\n{text}" for page, text in texts)
 
 
 def split_answer(markdown: str, sections: Mapping[int, Section]) -> dict[int, str]:
-    """What a model answered for each of these sections, by their places; those whose mark it left out are missing.
+    """Split a model's answer by section index; sections without their page marker are missing.
 
-    What stands before the first mark belongs to the first page only if that has no mark: else it is a polite sentence.
+    Text before the first marker belongs to the first page only if that page has no marker; otherwise it is small talk.
     """
     first = min(sections)
     if sections[first].page is None:
         return {first: markdown.strip()}
-    marks = sorted((place, page) for page, place in find_marks(markdown).items())
+    marks = sorted((place, page) for page, place in find_page_markers(markdown).items())
     ends = [place for place, _ in marks[1:]] + [len(markdown)]
-    texts = {page: _after_mark(markdown[place:end]) for (place, page), end in zip(marks, ends, strict=True)}
+    texts = {page: _after_marker(markdown[place:end]) for (place, page), end in zip(marks, ends, strict=True)}
     before = markdown[: marks[0][0]] if marks else markdown
     found: dict[int, str] = {}
     for place, section in sections.items():
@@ -96,5 +96,5 @@ def split_answer(markdown: str, sections: Mapping[int, Section]) -> dict[int, st
     return found
 
 
-def _after_mark(text: str) -> str:
+def _after_marker(text: str) -> str:
     return text.partition("-->")[2].strip()

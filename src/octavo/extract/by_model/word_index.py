@@ -1,4 +1,4 @@
-"""A Markdown text as its words alone, with the place of each, and of those that begin a block."""
+"""The words of a Markdown text with their offsets, and which of them start a block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-# Scripts without spaces are compared by the letter.
+# Scripts without spaces are compared character by character.
 _NO_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(f"[{_NO_SPACES}]|[^\\W_{_NO_SPACES}]+")
 _LINE = re.compile(r"[^\n]*\n?")
@@ -16,15 +16,15 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """`starts` are places in the text; `blocks` has the place of the line for each word that begins a block."""
+class WordIndex:
+    """`starts` are the offsets of the words; `blocks` maps each word that starts a block to the offset of its line."""
 
     words: Sequence[str]
     starts: Sequence[int]
     blocks: Mapping[int, int]
 
 
-def read_wording(markdown: str) -> Wording:
+def index_words(markdown: str) -> WordIndex:
     found = [(_folded(match.group()), match.start()) for match in _WORD.finditer(markdown)]
     starts = [start for _, start in found]
     blocks: dict[int, int] = {}
@@ -32,7 +32,7 @@ def read_wording(markdown: str) -> Wording:
         number = bisect_left(starts, line)
         if number < len(starts) and starts[number] < end:
             blocks[number] = line
-    return Wording([word for word, _ in found], starts, blocks)
+    return WordIndex([word for word, _ in found], starts, blocks)
 
 
 def _folded(word: str) -> str:
@@ -40,7 +40,7 @@ def _folded(word: str) -> str:
 
 
 def _block_lines(markdown: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of headings and of lines behind an empty one; what is in a fence is left alone."""
+    """Start and end of headings and of lines after an empty line, except in fenced code."""
     fence, after_blank = "", True
     for match in _LINE.finditer(markdown):
         line = match.group()

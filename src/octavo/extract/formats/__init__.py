@@ -1,4 +1,4 @@
-"""The processors of this version. A new one is a file of its own and a line here."""
+"""The registry of processors. To add a format, write a module with a `PROCESSOR` and list it here."""
 
 from __future__ import annotations
 

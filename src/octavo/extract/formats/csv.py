@@ -1,4 +1,4 @@
-"""Tables as text: how cells are separated and whether the first row names them is found out from the content."""
+"""CSV files. The separator and whether the first row is a header are detected from the content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from octavo.extract.contract import Extracted, Metadata, Quality, SourceType
 from octavo.extract.decode import decode
-from octavo.extract.markdown.block_writer import write
+from octavo.extract.markdown.block_writer import write_blocks
 from octavo.extract.markdown.table_grid import Grid
 from octavo.extract.office.assemble import to_extracted
 from octavo.extract.registry import Hints, Processor
@@ -20,7 +20,7 @@ _SEPARATORS = ",;\t|"
 _SAMPLE_CHARACTERS = 64 * 1024
 _SAMPLE_ROWS = 200
 _MOST_FIELD = 1 << 20
-_DECLARED = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)  # Excel writes it, and reads it before anything else
+_DECLARED = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)  # written by Excel, and overrides detection
 _VALUE = re.compile(
     r"[-+(]?[\s$€£¥]*[\d.,'\s]*\d[\d.,'\s]*[)%€$£]?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*|\d{1,2}:\d{2}.*|true|false"
 )
@@ -36,15 +36,15 @@ def from_text(text: str) -> Extracted:
     separator = declared[1] if declared and declared[1] in _SEPARATORS else find_separator(text[:_SAMPLE_CHARACTERS])
     sample = [row for _, row in zip(range(_SAMPLE_ROWS), read_rows(text[:_SAMPLE_CHARACTERS], separator), strict=False)]
     grid = Grid()
-    # Empty lines between rows separate nothing here.
-    grid.take(row for row in read_rows(text, separator) if any(map(str.strip, row)))
-    markdown = write(grid.pieces(has_head=has_head(sample)))
+    # Unlike in a spreadsheet, empty lines do not separate tables.
+    grid.add_rows(row for row in read_rows(text, separator) if any(map(str.strip, row)))
+    markdown = write_blocks(grid.blocks(has_header=has_header(sample)))
     quality = Quality.PARTIAL if grid.is_cut else Quality.FULL
     return to_extracted(SourceType.CSV, markdown, Metadata(), quality=quality)
 
 
 def read_rows(text: str, separator: str) -> Iterator[list[str]]:
-    """A quotation mark that is never closed would swallow the rest, so then it is only a character."""
+    """Parse the rows. If a quote is never closed, the rest is read without quoting, so that no rows are lost."""
     csv.field_size_limit(_MOST_FIELD)
     lines = text.split("\n")
     count = 0
@@ -58,7 +58,7 @@ def read_rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def find_separator(sample: str) -> str:
-    """The one by which most rows have the same number of cells, and more than one."""
+    """The separator for which most rows have the same number of cells, and more than one."""
     lines = [line for line in sample.split("\n") if line.strip()][:_SAMPLE_ROWS]
     scores = [
         (_agreement(lines, separator, strict=True), _agreement(lines, separator, strict=False), -place, separator)
@@ -68,7 +68,7 @@ def find_separator(sample: str) -> str:
 
 
 def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[float, int]:
-    """How many of the lines are rows that agree, and on how many cells; `strict` ends at quotes that are astray."""
+    """The share of rows with the most common number of cells, and that number. `strict` stops at misplaced quotes."""
     counts: Counter[int] = Counter()
     with suppress(csv.Error):
         counts.update(
@@ -78,8 +78,8 @@ def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[f
     return (rows / len(lines), width) if width > 1 else (0.0, 0)
 
 
-def has_head(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names the columns, which values do not."""
+def has_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row is a header: none of its cells looks like a value."""
     head = next((row for row in rows if any(map(str.strip, row))), ())
     return not any(_VALUE.fullmatch(cell.strip().lower()) for cell in head)
 

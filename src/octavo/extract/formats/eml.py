@@ -1,4 +1,4 @@
-"""Mails as files."""
+"""Email files: headers, the text as it was meant to be read, and the list of attachments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from octavo.extract.zips import deep_is_damaged
 def extract(path: Path, _hints: Hints) -> Extracted:
     with deep_is_damaged():
         message = read_message(path.read_bytes())
-        reader = Reader()
+        reader = MessageReader()
         parts = list(filter(None, reader.message(message)))
     if reader.attachments:
         parts += ["## Attachments", "\n".join(reader.attachments)]
@@ -51,7 +51,7 @@ _DEEPEST_MESSAGE = 5
 _DEEPEST_QUOTE = 5
 _MOST_HEADER = 2000
 _SHOWN = ("From", "To", "Cc", "Date")
-# A plain part that only says that there is another one.
+# A shorter plain part only points to the HTML part.
 _STUB_WORDS = 30
 _STUB_SHARE = 0.2
 _QUOTED = re.compile(r"> ?")
@@ -59,10 +59,10 @@ _KIBIBYTE = 1024
 
 
 @dataclass(slots=True)
-class Reader:
-    """Reads a message with those that are attached to it; `attachments` are those of all.
+class MessageReader:
+    """Reads a message with the messages attached to it; `attachments` are those of all.
 
-    `left_out` counts parts that are too many, and mails in mails that are too deep.
+    `left_out` counts parts beyond the limit and messages that are nested too deeply.
     """
 
     attachments: list[str] = field(default_factory=list[str])
@@ -100,7 +100,7 @@ class Reader:
             self.attachments.append(_attachment(part))
 
     def _best(self, parts: list[Message], level: int) -> Iterator[str]:
-        """The plain text, unless it only says that there is more."""
+        """The plain text alternative, unless it only points to another one."""
         texts = [(one.get_content_type(), "\n\n".join(filter(None, self._part(one, level)))) for one in parts]
         most = max((count_words(text) for _, text in texts), default=0)
         plain = next((text for kind, text in texts if kind == "text/plain"), "")
@@ -116,7 +116,7 @@ def read_message(data: bytes) -> Message:
 
 
 def header(message: Message, name: str) -> str:
-    """As one line of text, whatever its encoding."""
+    """A decoded header on one line."""
     value: Any = message.get(name)
     if value is None:
         return ""
@@ -138,7 +138,7 @@ def _decoded(part: bytes | str, charset: str | None) -> str:
 
 
 def author_of(message: Message) -> str | None:
-    """The name of the sender, or the address if there is none."""
+    """The sender's name, or the address if there is no name."""
     addresses = getaddresses([header(message, "From")])
     return next((name or address for name, address in addresses if name or address), None)
 
@@ -156,7 +156,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _is_text(part: Message) -> bool:
-    """Text that is shown in the mail; a text that was attached as a file is not."""
+    """Text that is part of the message, not a text file attached to it."""
     is_attached = part.get_content_disposition() == "attachment"
     return part.get_content_type() in {"text/plain", "text/html"} and not is_attached
 
@@ -176,11 +176,11 @@ def text_of(part: Message) -> str:
 
 
 def _unflowed(text: str) -> str:
-    """Lines that end in a space go on in the next one."""
+    """Join format=flowed lines: a line that ends with a space continues on the next."""
     lines: list[str] = []
     goes_on = False
     for line in text.split("\n"):
-        line = line.removeprefix(" ") if not line.startswith("  ") else line  # noqa: PLW2901 - it was put there for the way
+        line = line.removeprefix(" ") if not line.startswith("  ") else line  # noqa: PLW2901 - removes space-stuffing
         if goes_on and not line.startswith(">") and line != "-- ":
             lines[-1] += line
         else:
@@ -190,9 +190,9 @@ def _unflowed(text: str) -> str:
 
 
 def plain_markdown(text: str, depth: int = 0) -> str:
-    """Plain text, and quotes where lines begin with ">"."""
+    """Convert plain text; lines that start with ">" become quotes."""
     parts: list[str] = []
-    for is_quote, lines in _runs(text.split("\n")):
+    for is_quote, lines in _split_quotes(text.split("\n")):
         if is_quote and depth < _DEEPEST_QUOTE:
             inside = plain_markdown("\n".join(_QUOTED.sub("", line, count=1) for line in lines), depth + 1)
             parts.append(quoted(inside) if inside else "")
@@ -201,7 +201,7 @@ def plain_markdown(text: str, depth: int = 0) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
+def _split_quotes(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
     run: list[str] = []
     was_quote = False
     for line in lines:
@@ -215,7 +215,7 @@ def _runs(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _attachment(part: Message) -> str:
-    """Its name and size; what is in it is another document."""
+    """Name and size of an attachment; its content is not part of the document."""
     try:
         name = part.get_filename() or ""
     except (ValueError, LookupError, TypeError):

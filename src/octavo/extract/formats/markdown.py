@@ -1,4 +1,4 @@
-"""Markdown as it is: nothing is changed, only its structure is read."""
+"""Markdown files: the text stays unchanged, only its structure is read."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def from_text(markdown: str) -> Extracted:
-    """Front matter stays in the text, because the text stays what it was."""
+    """Front matter stays in the text, because the text must not change."""
     if not markdown.strip():
-        raise Empty("The file holds no text.")
+        raise Empty("The file contains no text.")
     front = read_front_matter(markdown)
     blocks = tuple(read_blocks(markdown, front.end if front else 0))
     outline = outline_of(blocks)

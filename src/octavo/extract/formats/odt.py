@@ -1,4 +1,4 @@
-"""Texts of LibreOffice and others that write OpenDocument."""
+"""OpenDocument texts, as LibreOffice writes them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
     Code,
+    DocumentBlock,
     Heading,
     Item,
     Paragraph,
-    Piece,
     Quote,
     Table,
     one_line,
-    write,
+    write_blocks,
 )
-from octavo.extract.markdown.inline import MARK, Run, inline, safe_link
+from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, inline, safe_link
 from octavo.extract.office.assemble import (
     clean_date,
     clean_language,
     clean_line,
     clean_title,
     non_empty,
-    pages_at,
-    take_marks,
+    pages_between,
+    take_page_breaks,
     to_extracted,
 )
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse, text_of
@@ -38,9 +38,9 @@ from octavo.extract.zips import Archive, deep_is_damaged
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     with Archive(path) as archive, deep_is_damaged():
-        markdown, breaks = take_marks(convert(archive))
+        markdown, breaks = take_page_breaks(convert(archive))
         metadata = read_metadata(archive)
-    pages = pages_at(breaks, len(markdown)) if breaks else ()
+    pages = pages_between(breaks, len(markdown)) if breaks else ()
     return to_extracted(SourceType.ODT, markdown, metadata, pages=pages)
 
 
@@ -73,12 +73,12 @@ class Style:
 
 @dataclass(slots=True)
 class Styles:
-    """Styles of text by their names, and of lists: at which depths they count."""
+    """Text styles by name, and for each list style the depths at which it is numbered."""
 
     texts: dict[str, Style] = field(default_factory=dict[str, Style])
     numbered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
 
-    def take(self, root: Element | None) -> None:
+    def read(self, root: Element | None) -> None:
         for one in descendants(root, "style:style"):
             properties = child(one, "style:text-properties")
             line = attribute(properties, "style:text-line-through-style")
@@ -96,8 +96,8 @@ class Styles:
             depths = {_number(attribute(level, "text:level"), 1) - 1 for level in shown}
             self.numbered[attribute(one, "style:name") or ""] = depths
 
-    def line(self, name: str) -> Iterator[tuple[str, Style]]:
-        """The style and those that it is made of."""
+    def ancestry(self, name: str) -> Iterator[tuple[str, Style]]:
+        """The style and its ancestors, with their names."""
         for _ in range(_MOST_ANCESTORS):
             style = self.texts.get(name)
             if style is None:
@@ -108,47 +108,49 @@ class Styles:
             name = style.parent
 
     def is_named(self, name: str, *words: str) -> bool:
-        names = (one.replace("_20_", " ").replace("_", " ").lower() for one, _ in self.line(name))
+        names = (one.replace("_20_", " ").replace("_", " ").lower() for one, _ in self.ancestry(name))
         return any(one.startswith(words) for one in names)
 
 
 def convert(archive: Archive) -> str:
-    """The Markdown, with a mark where a page begins if the document knows that."""
-    _refuse_encrypted(archive)
+    """The Markdown, with page breaks if the document stores them reliably."""
+    _reject_encrypted(archive)
     root = parse(archive.read("content.xml"))
     styles = Styles()
     for part in (archive.find("styles.xml"), None):
-        styles.take(parse(part) if part else root)
+        styles.read(parse(part) if part else root)
     body = child(root, "office:body", "office:text")
     breaks = sum(1 for _ in descendants(body, "text:soft-page-break"))
-    walk = _Walk(styles, marks_pages=breaks > 0 and _page_count(archive) == breaks + 1)
-    pieces = list(walk.blocks(body)) if body is not None else []
-    has_title = any(isinstance(piece, Heading) and piece.level == 0 for piece in pieces)
-    levelled = [
-        Heading(piece.level + has_title, piece.text) if isinstance(piece, Heading) else piece for piece in pieces
+    body_reader = _BodyReader(styles, marks_pages=breaks > 0 and _page_count(archive) == breaks + 1)
+    blocks = list(body_reader.blocks(body)) if body is not None else []
+    has_title = any(isinstance(block, Heading) and block.level == 0 for block in blocks)
+    shifted = [
+        Heading(block.level + has_title, block.text) if isinstance(block, Heading) else block for block in blocks
     ]
-    walk.marks_pages = False
-    notes = "\n".join(f"[^{number}]: {text}" for number, text in enumerate(walk.notes, 1))
-    return "\n\n".join(filter(None, [write(levelled), notes]))
+    body_reader.marks_pages = False
+    notes = "\n".join(f"[^{number}]: {text}" for number, text in enumerate(body_reader.notes, 1))
+    return "\n\n".join(filter(None, [write_blocks(shifted), notes]))
 
 
-def _refuse_encrypted(archive: Archive) -> None:
+def _reject_encrypted(archive: Archive) -> None:
     manifest = archive.find("META-INF/manifest.xml")
     if manifest and any(True for _ in descendants(parse(manifest), "manifest:encryption-data")):
-        raise Encrypted("For this type of file that is not possible yet: save it without a password.")
+        raise Encrypted("Octavo cannot open encrypted ODT files yet. Save it without a password.")
 
 
 def read_metadata(archive: Archive) -> Metadata:
     data = archive.find("meta.xml")
     about = child(parse(data), "office:meta") if data else None
-    told = {name_of(one): text_of(one) for one in about} if about is not None else {}
+    fields = {name_of(one): text_of(one) for one in about} if about is not None else {}
     return Metadata(
-        title=clean_title(told.get("dc:title")),
-        author=clean_line(told.get("meta:initial-creator") or told.get("dc:creator")),
-        date=clean_date(told.get("meta:creation-date")) or clean_date(told.get("dc:date")),
-        language=clean_language(told.get("dc:language")),
+        title=clean_title(fields.get("dc:title")),
+        author=clean_line(fields.get("meta:initial-creator") or fields.get("dc:creator")),
+        date=clean_date(fields.get("meta:creation-date")) or clean_date(fields.get("dc:date")),
+        language=clean_language(fields.get("dc:language")),
         extra=non_empty(
-            subject=told.get("dc:subject"), keywords=told.get("meta:keyword"), description=told.get("dc:description")
+            subject=fields.get("dc:subject"),
+            keywords=fields.get("meta:keyword"),
+            description=fields.get("dc:description"),
         ),
     )
 
@@ -159,19 +161,19 @@ def _page_count(archive: Archive) -> int | None:
     return _number(attribute(found, "meta:page-count"), 0) or None
 
 
-def _number(written: str | None, otherwise: int) -> int:
-    return int(written) if written and written.isdecimal() and len(written) < 7 else otherwise  # noqa: PLR2004
+def _number(written: str | None, default: int) -> int:
+    return int(written) if written and written.isdecimal() and len(written) < 7 else default  # noqa: PLR2004
 
 
 @dataclass(slots=True)
-class _Walk:
+class _BodyReader:
     styles: Styles
     marks_pages: bool
     notes: list[str] = field(default_factory=list[str])
     boxes: list[Element] = field(default_factory=list[Element])
     pending: str = ""
 
-    def blocks(self, element: Element) -> Iterator[Piece]:
+    def blocks(self, element: Element) -> Iterator[DocumentBlock]:
         for one in element:
             name = name_of(one)
             if name in {"text:p", "text:h"}:
@@ -181,86 +183,104 @@ class _Walk:
             elif name == "table:table":
                 yield from self._table(one)
             elif name == "text:soft-page-break":
-                self.pending += MARK if self.marks_pages else ""
+                self.pending += PAGE_BREAK if self.marks_pages else ""
             elif name not in _LEFT_OUT:  # sections, indexes, frames
                 yield from self.blocks(one)
 
-    def _paragraph(self, element: Element) -> Iterator[Piece]:
-        runs = list(self._runs(element, Run("")))
+    def _paragraph(self, element: Element) -> Iterator[DocumentBlock]:
+        runs = list(self._runs(element, TextRun("")))
         boxes, self.boxes = self.boxes, []
-        if any(run.text.replace(MARK, "").strip() for run in runs):
-            runs.insert(0, Run(self.pending))
+        if any(run.text.replace(PAGE_BREAK, "").strip() for run in runs):
+            runs.insert(0, TextRun(self.pending))
             self.pending = ""
-            yield self._piece(element, runs)
+            yield self._block(element, runs)
         else:
-            self.pending += MARK * sum(run.text.count(MARK) for run in runs)
+            self.pending += PAGE_BREAK * sum(run.text.count(PAGE_BREAK) for run in runs)
         for box in boxes:
             yield from self.blocks(box)
 
-    def _piece(self, element: Element, runs: list[Run]) -> Piece:
+    def _block(self, element: Element, runs: list[TextRun]) -> DocumentBlock:
         style = attribute(element, "text:style-name") or ""
         if name_of(element) == "text:h":
             level = _number(attribute(element, "text:outline-level"), 1)
             return Heading(max(level, 1), inline(runs, is_plain=True, one_line=True))
-        if any(name == "Title" for name, _ in self.styles.line(style)):
+        if any(name == "Title" for name, _ in self.styles.ancestry(style)):
             return Heading(0, inline(runs, is_plain=True, one_line=True))
         if self.styles.is_named(style, *_CODE_STYLES):
             return Code("".join(run.text for run in runs).rstrip())
         return Quote(inline(runs)) if self.styles.is_named(style, *_QUOTE_STYLES) else Paragraph(inline(runs))
 
-    def _runs(self, element: Element, look: Run) -> Iterator[Run]:
-        """Text in the order of the tree, each piece with the look of the spans around it."""
-        yield self._run(element.text, look)
+    def _runs(self, element: Element, formatting: TextRun) -> Iterator[TextRun]:
+        """Text in document order, each run with the formatting of its enclosing spans."""
+        yield self._run(element.text, formatting)
         for one in element:
             name = name_of(one)
             if name == "text:s":
-                yield self._run(" " * min(_number(attribute(one, "text:c"), 1), _MOST_SPACES), look)
+                yield self._run(" " * min(_number(attribute(one, "text:c"), 1), _MOST_SPACES), formatting)
             elif name in {"text:tab", "text:line-break"}:
-                yield Run("\t" if name == "text:tab" else "\n", look.bold, look.italic, look.struck, link=look.link)
+                yield TextRun(
+                    "\t" if name == "text:tab" else "\n",
+                    formatting.bold,
+                    formatting.italic,
+                    formatting.struck,
+                    link=formatting.link,
+                )
             elif name == "text:soft-page-break":
-                yield Run(MARK if self.marks_pages else "", look.bold, look.italic, look.struck, link=look.link)
+                yield TextRun(
+                    PAGE_BREAK if self.marks_pages else "",
+                    formatting.bold,
+                    formatting.italic,
+                    formatting.struck,
+                    link=formatting.link,
+                )
             elif name == "text:note":
                 yield from self._note(one)
             elif name in {"draw:frame", "draw:custom-shape", "draw:g"}:
                 yield from self._frame(one)
             elif name == "text:ruby":
-                yield from self._runs(one, look)
+                yield from self._runs(one, formatting)
             elif name not in _LEFT_OUT:
-                yield from self._runs(one, self._look(one, name, look))
-            yield self._run(one.tail, look)
+                yield from self._runs(one, self._formatting(one, name, formatting))
+            yield self._run(one.tail, formatting)
 
-    def _run(self, text: str | None, look: Run) -> Run:
-        text = (text or "").replace("\n", " ").replace(MARK, "")
-        return Run(text, look.bold, look.italic, look.struck, link=look.link)
+    def _run(self, text: str | None, formatting: TextRun) -> TextRun:
+        text = (text or "").replace("\n", " ").replace(PAGE_BREAK, "")
+        return TextRun(text, formatting.bold, formatting.italic, formatting.struck, link=formatting.link)
 
-    def _look(self, element: Element, name: str, look: Run) -> Run:
+    def _formatting(self, element: Element, name: str, formatting: TextRun) -> TextRun:
         if name == "text:a":
-            return Run("", look.bold, look.italic, look.struck, link=safe_link(attribute(element, "xlink:href")))
+            return TextRun(
+                "",
+                formatting.bold,
+                formatting.italic,
+                formatting.struck,
+                link=safe_link(attribute(element, "xlink:href")),
+            )
         if name != "text:span":
-            return look
-        styles = [style for _, style in self.styles.line(attribute(element, "text:style-name") or "")]
-        bold = next((style.bold for style in styles if style.bold is not None), look.bold)
-        italic = next((style.italic for style in styles if style.italic is not None), look.italic)
-        struck = next((style.struck for style in styles if style.struck is not None), look.struck)
-        return Run("", bold, italic, struck, link=look.link)
+            return formatting
+        styles = [style for _, style in self.styles.ancestry(attribute(element, "text:style-name") or "")]
+        bold = next((style.bold for style in styles if style.bold is not None), formatting.bold)
+        italic = next((style.italic for style in styles if style.italic is not None), formatting.italic)
+        struck = next((style.struck for style in styles if style.struck is not None), formatting.struck)
+        return TextRun("", bold, italic, struck, link=formatting.link)
 
-    def _note(self, element: Element) -> Iterator[Run]:
+    def _note(self, element: Element) -> Iterator[TextRun]:
         body = child(element, "text:note-body")
         place = len(self.notes)
         self.notes.append("")
-        self.notes[place] = one_line(self.blocks(body)).replace(MARK, "") if body is not None else ""
-        yield Run(f"[^{place + 1}]", is_raw=True)
+        self.notes[place] = one_line(self.blocks(body)).replace(PAGE_BREAK, "") if body is not None else ""
+        yield TextRun(f"[^{place + 1}]", is_raw=True)
 
-    def _frame(self, element: Element) -> Iterator[Run]:
+    def _frame(self, element: Element) -> Iterator[TextRun]:
         boxes = list(descendants(element, "draw:text-box"))
         if name_of(element) == "draw:custom-shape":
             boxes = [element]
         self.boxes.extend(boxes)
         described = next((text for one in descendants(element, "svg:desc", "svg:title") if (text := text_of(one))), "")
         if described and not boxes:
-            yield Run(f" [Image: {described}] ")
+            yield TextRun(f" [Image: {described}] ")
 
-    def _list(self, element: Element, depth: int, style: str) -> Iterator[Piece]:
+    def _list(self, element: Element, depth: int, style: str) -> Iterator[DocumentBlock]:
         style = attribute(element, "text:style-name") or style
         is_numbered = depth in self.styles.numbered.get(style, set())
         number = 0
@@ -273,11 +293,11 @@ class _Walk:
                 if name_of(one) == "text:list":
                     yield from self._list(one, min(depth + 1, _DEEPEST), style)
                     continue
-                for piece in self._paragraph(one) if name_of(one) in {"text:p", "text:h"} else self.blocks(one):
-                    yield Item(depth, label, piece.text) if isinstance(piece, Paragraph) else piece
-                    label = label if not isinstance(piece, Paragraph) else ""
+                for block in self._paragraph(one) if name_of(one) in {"text:p", "text:h"} else self.blocks(one):
+                    yield Item(depth, label, block.text) if isinstance(block, Paragraph) else block
+                    label = label if not isinstance(block, Paragraph) else ""
 
-    def _table(self, element: Element) -> Iterator[Piece]:
+    def _table(self, element: Element) -> Iterator[DocumentBlock]:
         rows: list[list[str]] = []
         spans: dict[int, tuple[int, str]] = {}
         for row in descendants(element, "table:table-row"):
@@ -294,7 +314,7 @@ class _Walk:
             yield Table(rows)
 
     def _row(self, row: Element, spans: dict[int, tuple[int, str]]) -> list[str]:
-        """`spans`: for how many more rows a column is covered by the cell above it, and what that says."""
+        """`spans`: for how many more rows a column is covered by the cell above it, and that cell's text."""
         cells: list[str] = []
         for cell in row:
             name = name_of(cell)

@@ -1,4 +1,4 @@
-"""Pasted text: a transcript by its times, a page by its markup, and otherwise Markdown or plain text."""
+"""Pasted text: a transcript if it has timestamps, a web page if it is HTML, otherwise Markdown or plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from octavo.extract.decode import decode
 from octavo.extract.formats import markdown, text, web, youtube
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.text_kinds import text_kind
-from octavo.extract.transcript import read_stamps
+from octavo.extract.transcript import read_timestamps
 
 _HEAD_CHARACTERS = 64 * 1024
 
@@ -22,8 +22,8 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 def from_text(pasted: str, url: str = "") -> Extracted:
     if not pasted.strip():
-        raise Empty("There are no words in the text.")
-    snippets = read_stamps(pasted)
+        raise Empty("The text contains no words.")
+    snippets = read_timestamps(pasted)
     if snippets is not None:
         return youtube.from_snippets(snippets, SourceType.PASTE, Metadata())
     kind = text_kind(pasted[:_HEAD_CHARACTERS], ".txt", "text/plain")

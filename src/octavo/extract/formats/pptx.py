@@ -1,4 +1,4 @@
-"""Presentations: each slide is a page."""
+"""PowerPoint presentations: each slide is a page, with its title, text by level, tables and speaker notes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from octavo.extract.contract import Extracted, SourceType
-from octavo.extract.markdown.block_writer import MOST_REPEATED, Heading, Item, Paragraph, Piece, Quote, Table, write
-from octavo.extract.markdown.inline import MARK, Run, inline, plain, safe_link
-from octavo.extract.office.assemble import joined, take_marks, to_extracted
+from octavo.extract.markdown.block_writer import (
+    MOST_REPEATED,
+    DocumentBlock,
+    Heading,
+    Item,
+    Paragraph,
+    Quote,
+    Table,
+    write_blocks,
+)
+from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, inline, plain, safe_link
+from octavo.extract.office.assemble import join_pages, take_page_breaks, to_extracted
 from octavo.extract.office.ooxml import Package, Relation
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 from octavo.extract.registry import Hints, Processor
@@ -19,9 +28,9 @@ from octavo.extract.zips import Archive, deep_is_damaged
 def extract(path: Path, _hints: Hints) -> Extracted:
     with Archive(path) as archive, deep_is_damaged():
         package = Package(archive)
-        slides = [take_marks(slide)[0] for slide in convert_slides(package)]
+        slides = [take_page_breaks(slide)[0] for slide in convert_slides(package)]
         metadata = package.metadata()
-    markdown, pages = joined(slides)
+    markdown, pages = join_pages(slides)
     return to_extracted(SourceType.PPTX, markdown, metadata, pages=pages)
 
 
@@ -33,7 +42,7 @@ _DEEPEST = 8
 
 
 def convert_slides(package: Package) -> list[str]:
-    """The Markdown of each slide, in the order of the presentation."""
+    """The Markdown of each slide, in presentation order."""
     name, root = package.main(MAIN)
     relations = package.relations(name)
     slides = [relations.get(attribute(one, "r:id") or "") for one in descendants(root, "p:sldId")]
@@ -46,16 +55,16 @@ def _slide(package: Package, slide: Relation | None, *, is_first: bool) -> str:
     if slide is None or tree is None:
         return ""
     reader = _Slide(package, slide.target, title_level=1 if is_first else 2)
-    pieces = list(reader.shapes(tree))
-    # A title may be drawn last, but is read first.
-    pieces.sort(key=lambda piece: not isinstance(piece, Heading))
+    blocks = list(reader.shapes(tree))
+    # A title can be the last shape, but is read first.
+    blocks.sort(key=lambda block: not isinstance(block, Heading))
     notes = package.part(package.related(slide.target, "notesSlide"))
-    said = [piece for shape in descendants(notes, "p:sp") if _kind(shape) == "body" for piece in reader.notes(shape)]
-    return write([*pieces, *said])
+    spoken = [block for shape in descendants(notes, "p:sp") if _kind(shape) == "body" for block in reader.notes(shape)]
+    return write_blocks([*blocks, *spoken])
 
 
 def _kind(shape: Element) -> str | None:
-    """What a placeholder is for; None for a shape that is none."""
+    """The type of a placeholder; None for other shapes."""
     for one in shape:
         found = child(one, "p:nvPr", "p:ph")
         if found is not None:
@@ -69,7 +78,7 @@ class _Slide:
     part: str
     title_level: int
 
-    def shapes(self, tree: Element) -> Iterator[Piece]:
+    def shapes(self, tree: Element) -> Iterator[DocumentBlock]:
         for one in tree:
             name = name_of(one)
             if name == "p:sp":
@@ -77,19 +86,21 @@ class _Slide:
             elif name in {"p:grpSp", "mc:Choice"}:
                 yield from self.shapes(one)
             elif name == "mc:AlternateContent":
-                yield from next((pieces for choice in one if (pieces := list(self.shapes(choice)))), list[Piece]())
+                yield from next(
+                    (blocks for choice in one if (blocks := list(self.shapes(choice)))), list[DocumentBlock]()
+                )
             elif name == "p:graphicFrame":
                 yield from self._frame(one)
             elif name == "p:pic":
                 yield from _picture(one)
 
-    def notes(self, shape: Element) -> Iterator[Piece]:
+    def notes(self, shape: Element) -> Iterator[DocumentBlock]:
         texts = [inline(self._runs(one)) for one in descendants(shape, "a:p")]
         text = "\n\n".join(filter(None, texts))
         if text:
             yield Quote(f"Notes: {text}")
 
-    def _shape(self, shape: Element) -> Iterator[Piece]:
+    def _shape(self, shape: Element) -> Iterator[DocumentBlock]:
         kind = _kind(shape)
         body = child(shape, "p:txBody")
         if body is None or kind in _LEFT_OUT:
@@ -97,18 +108,18 @@ class _Slide:
         paragraphs = list(children(body, "a:p"))
         if kind in _TITLES:
             text = inline(
-                (run for one in paragraphs for run in [*self._runs(one), Run(" ")]), is_plain=True, one_line=True
+                (run for one in paragraphs for run in [*self._runs(one), TextRun(" ")]), is_plain=True, one_line=True
             )
             if text:
                 yield Heading(self.title_level, text)
             return
-        # The bullets of a placeholder are in its layout; one line alone is no list.
+        # Bullets of a placeholder are defined in its layout; a single line is not a list.
         is_list = kind in _LISTS and sum(bool(plain(self._runs(one))) for one in paragraphs) > 1
         counters: dict[int, int] = {}
         for one in paragraphs:
             yield from self._paragraph(one, counters, is_list=is_list)
 
-    def _paragraph(self, element: Element, counters: dict[int, int], *, is_list: bool) -> Iterator[Piece]:
+    def _paragraph(self, element: Element, counters: dict[int, int], *, is_list: bool) -> Iterator[DocumentBlock]:
         text = inline(self._runs(element))
         if not text:
             return
@@ -128,23 +139,23 @@ class _Slide:
             counters.clear()
             yield Paragraph(text)
 
-    def _runs(self, paragraph: Element) -> Iterator[Run]:
+    def _runs(self, paragraph: Element) -> Iterator[TextRun]:
         for one in paragraph:
             name = name_of(one)
             if name in {"a:r", "a:fld"}:
                 properties = child(one, "a:rPr")
                 text = child(one, "a:t")
-                yield Run(
-                    ((text.text if text is not None else None) or "").replace("\v", "\n").replace(MARK, ""),
+                yield TextRun(
+                    ((text.text if text is not None else None) or "").replace("\v", "\n").replace(PAGE_BREAK, ""),
                     bold=attribute(properties, "b") in {"1", "true"},
                     italic=attribute(properties, "i") in {"1", "true"},
                     struck=(attribute(properties, "strike") or "noStrike") != "noStrike",
                     link=self._link(child(properties, "a:hlinkClick")),
                 )
             elif name == "a:br":
-                yield Run("\n")
+                yield TextRun("\n")
             elif name == "mc:AlternateContent":
-                yield from (Run(text.text or "") for text in descendants(one, "m:t"))
+                yield from (TextRun(text.text or "") for text in descendants(one, "m:t"))
 
     def _link(self, element: Element | None) -> str:
         relation = (
@@ -152,8 +163,8 @@ class _Slide:
         )
         return safe_link(relation.target) if relation and relation.external else ""
 
-    def _frame(self, frame: Element) -> Iterator[Piece]:
-        """A table, or the texts of a diagram."""
+    def _frame(self, frame: Element) -> Iterator[DocumentBlock]:
+        """A table, or the text of a diagram."""
         for table in descendants(frame, "a:tbl"):
             rows = [self._row(row) for row in children(table, "a:tr")]
             _fill_down(table, rows)
@@ -171,7 +182,7 @@ class _Slide:
     def _row(self, row: Element) -> list[str]:
         cells: list[str] = []
         for cell in children(row, "a:tc"):
-            runs = [run for one in descendants(cell, "a:p") for run in [*self._runs(one), Run(" ")]]
+            runs = [run for one in descendants(cell, "a:p") for run in [*self._runs(one), TextRun(" ")]]
             text = inline(runs, one_line=True)
             if attribute(cell, "hMerge") in {"1", "true"} and cells:
                 text = cells[-1] if len(cells[-1]) <= MOST_REPEATED else ""
@@ -180,7 +191,7 @@ class _Slide:
 
 
 def _fill_down(table: Element, rows: list[list[str]]) -> None:
-    """Cells that are merged with the one above say the same."""
+    """Repeat the text of vertically merged cells."""
     for place, row in enumerate(children(table, "a:tr")):
         for column, cell in enumerate(children(row, "a:tc")):
             if attribute(cell, "vMerge") in {"1", "true"} and place and column < len(rows[place - 1]):
@@ -188,10 +199,10 @@ def _fill_down(table: Element, rows: list[list[str]]) -> None:
                 rows[place][column] = above if len(above) <= MOST_REPEATED else ""
 
 
-def _picture(element: Element) -> Iterator[Piece]:
+def _picture(element: Element) -> Iterator[DocumentBlock]:
     described = next((text for one in descendants(element, "p:cNvPr") if (text := attribute(one, "descr"))), "")
     if described.strip():
-        yield Paragraph(inline([Run(f"[Image: {' '.join(described.split())}]")], one_line=True))
+        yield Paragraph(inline([TextRun(f"[Image: {' '.join(described.split())}]")], one_line=True))
 
 
 PROCESSOR = Processor((SourceType.PPTX,), extract)

@@ -1,4 +1,4 @@
-"""Rich text: its words and tables. Headings are recognised as in plain text, because styles are rare in it."""
+"""RTF: text and tables. Headings are recognised as in plain text, because RTF files rarely use styles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from octavo.extract.plain_text import convert
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED
 
-# A picture as digits, which is most of a file that has one.
+# A picture as hexadecimal digits, which can be most of a file.
 _PICTURE = re.compile(r"(?<=[\s}\d])[0-9a-fA-F]{200,}(?:\s+[0-9a-fA-F]+)*")
 _INFO = re.compile(r"\{\\(title|author|subject|keywords)\s([^{}]{1,2000})\}")
 _CREATED = re.compile(r"\{\\creatim\s*\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
@@ -40,12 +40,12 @@ def _to_text(source: str) -> str:
         text = str(striprtf.rtf_to_text(_PICTURE.sub("", source), errors="replace"))
     except (ValueError, LookupError, OverflowError, TypeError) as error:
         raise BadInput(f"{DAMAGED}its text cannot be read.") from error
-    # Characters beyond the first 65,536 are written as two halves.
+    # Characters outside the basic plane are written as surrogate pairs.
     return clean(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Paragraphs are lines here, and rows of tables lines with a bar behind each cell."""
+    """Each line is a paragraph, or a table row with a bar after each cell."""
     for is_table, group in groupby(text.split("\n"), key=lambda line: line.rstrip().endswith("|")):
         lines = list(group)
         if is_table:
@@ -59,7 +59,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _spread(lines: list[str]) -> str:
-    """An empty line between paragraphs; items of a list stay together."""
+    """Insert an empty line between paragraphs; list items stay together."""
     parts: list[str] = []
     for before, line in zip(["", *lines], lines, strict=False):
         together = _ITEM.match(before) and _ITEM.match(line)
@@ -68,14 +68,14 @@ def _spread(lines: list[str]) -> str:
 
 
 def _metadata(source: str) -> Metadata:
-    told = {name: _plain(text) for name, text in reversed(_INFO.findall(source))}
+    fields = {name: _plain(text) for name, text in reversed(_INFO.findall(source))}
     created = _CREATED.search(source)
     date = f"{created[1]}-{int(created[2]):02}-{int(created[3]):02}" if created else None
     return Metadata(
-        title=clean_title(told.get("title")),
-        author=clean_line(told.get("author")),
+        title=clean_title(fields.get("title")),
+        author=clean_line(fields.get("author")),
         date=clean_date(date),
-        extra=non_empty(subject=told.get("subject"), keywords=told.get("keywords")),
+        extra=non_empty(subject=fields.get("subject"), keywords=fields.get("keywords")),
     )
 
 

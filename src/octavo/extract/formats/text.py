@@ -1,4 +1,4 @@
-"""Plain text to structured Markdown; source code and other files of programs stay as they are, in a fence."""
+"""Plain text as structured Markdown; source code and data files become a fenced code block."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from octavo.extract.contract import Block, Extracted, Metadata, Page, SourceType
 from octavo.extract.decode import decode
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.markdown.escape import fence
-from octavo.extract.plain_text import Converted, convert
+from octavo.extract.plain_text import ConvertedText, convert
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.words import count_words
 
-# The name only chooses how a text is shown, never whether it is one.
+# The name only decides how a text is shown, never whether the file is text.
 _LANGUAGES = {
     ".c": "c",
     ".cpp": "cpp",
@@ -50,9 +50,9 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def from_text(text: str, language: str | None = None) -> Extracted:
-    """With a language, the text is code in that language."""
+    """With a language, the whole text is code in that language."""
     if not text.strip():
-        raise Empty("The file holds no text.")
+        raise Empty("The file contains no text.")
     converted = _as_code(text, language) if language else convert(text)
     pages = tuple(Page(number, str(number), *range_) for number, range_ in enumerate(converted.pages, 1))
     blocks = tuple(_on_pages(read_blocks(converted.markdown), pages))
@@ -68,8 +68,8 @@ def from_text(text: str, language: str | None = None) -> Extracted:
     )
 
 
-def _as_code(text: str, language: str) -> Converted:
-    return Converted(fence(text.replace("\f", "").strip("\n").split("\n"), language), [])
+def _as_code(text: str, language: str) -> ConvertedText:
+    return ConvertedText(fence(text.replace("\f", "").strip("\n").split("\n"), language), [])
 
 
 def _on_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""The article of a web page: without menus, advertisements and the other things around it."""
+"""The article of a web page, without menus and advertisements."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.words import count_words
 
-# A page that hides its text shows a beginning of it, rarely more than this.
+# A paywalled page shows a teaser, rarely longer than this.
 TEASER_WORDS = 250
-# Beyond this the careful way, which compares several answers, takes longer than anybody waits.
+# Longer pages use the fast mode, because comparing several extractors takes too long.
 CAREFUL_CHARACTERS = 1 << 20
 _HEAD_BYTES = 4096
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
@@ -29,7 +29,7 @@ _HIDDEN_TEXT = re.compile(
 )
 _DATE = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?")
 _NOTHING = (
-    "There is no article on this page that can be read. It may be made by a program in the browser; "
+    "No readable article found on this page. It may be built by scripts in the browser: "
     "copy the text there and paste it."
 )
 
@@ -57,11 +57,11 @@ def from_html(html: str, url: str = "", source_type: SourceType = SourceType.HTM
 
 
 def to_text(data: bytes, content_type: str = "") -> str:
-    """By what the server said, then by what the page says of itself, then by its bytes."""
-    said = _CHARSET.search(content_type)
-    written = _META_CHARSET.search(data[:_HEAD_BYTES])
+    """Decode by the charset of the HTTP header, then of the page, then by the bytes."""
+    in_header = _CHARSET.search(content_type)
+    in_page = _META_CHARSET.search(data[:_HEAD_BYTES])
     if not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        for name in (said and said[1], written and written[1].decode("ascii", "replace")):
+        for name in (in_header and in_header[1], in_page and in_page[1].decode("ascii", "replace")):
             if name and (text := _decoded(data, name)):
                 return clean(text)
     return decode(data)
@@ -70,7 +70,7 @@ def to_text(data: bytes, content_type: str = "") -> str:
 def _decoded(data: bytes, name: str) -> str | None:
     try:
         codec = codecs.lookup(name).name
-        # What is called Latin-1 on the web is what Windows made of it.
+        # "Latin-1" on the web means Windows-1252.
         return data.decode("cp1252" if codec in {"iso8859-1", "ascii"} else codec, "strict")
     except (LookupError, ValueError):
         return None
@@ -100,7 +100,7 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
     return clean(article or "").strip(), _metadata(about, html)
 
 
-def _metadata(about: Any, html: str) -> Metadata:  # noqa: ANN401 - of a library without types
+def _metadata(about: Any, html: str) -> Metadata:  # noqa: ANN401 - an untyped library
     language = _LANGUAGE.search(html[:_HEAD_BYTES])
     extra = {"site": about.sitename, "description": about.description}
     return Metadata(

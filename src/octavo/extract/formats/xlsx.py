@@ -1,4 +1,4 @@
-"""Workbooks: each sheet is a heading and its tables."""
+"""Excel workbooks: each sheet becomes a heading and its tables, with values as people write_blocks them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from octavo.core.errors import BadInput, Encrypted, TooLarge
 from octavo.extract.contract import Extracted, Quality, SourceType
 from octavo.extract.decode import clean
-from octavo.extract.markdown.block_writer import MOST_REPEATED, Heading, Paragraph, Piece, write
-from octavo.extract.markdown.table_grid import Budget, Grid
+from octavo.extract.markdown.block_writer import MOST_REPEATED, DocumentBlock, Heading, Paragraph, write_blocks
+from octavo.extract.markdown.table_grid import CellBudget, Grid
 from octavo.extract.office.assemble import to_extracted
 from octavo.extract.office.ooxml import Package
 from octavo.extract.registry import Hints, Processor
@@ -31,10 +31,10 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 MOST_SHEETS = 200
 MOST_PART = 256 * MEBIBYTE
-# calamine keeps a place for every cell between the first and the last one, also where nothing is.
+# calamine allocates every cell between the first and the last one, including empty ones.
 MOST_PLACES = 20_000_000
 
-# Cells without anything in them are closed at once, and count for nothing.
+# Empty cells are self-closing tags and are not counted.
 _CELL = re.compile(
     rb"""<(?:\w{1,10}:)?(?:c|row)\s(?:[^<>]{0,200}\s)?r\s{0,9}=\s{0,9}["']([A-Za-z]{0,3})([0-9]{1,7})["'][^<>/]{0,200}>"""
 )
@@ -45,35 +45,35 @@ _OVERLAP = 512
 Value = int | float | str | bool | time | date | datetime | timedelta
 
 
-class Converted(NamedTuple):
+class WorkbookText(NamedTuple):
     markdown: str
     is_cut: bool
 
 
 def check(archive: Archive) -> None:
-    """Whether what is packed can be unpacked, before a library does that without counting."""
+    """Check the unpacked sizes first, because the library unpacks without limits."""
     for name in archive:
         if name.lower().endswith(_PARTS):
-            pieces = archive.steps(name, MOST_PART)
+            parts = archive.steps(name, MOST_PART)
             if _SHEET.match(name):
-                _check_extent(pieces)
+                _check_extent(parts)
             else:
-                for _ in pieces:
+                for _ in parts:
                     pass
 
 
-def _check_extent(pieces: Iterable[bytes]) -> None:
+def _check_extent(parts: Iterable[bytes]) -> None:
     rows: set[int] = set()
     columns: set[bytes] = set()
     rest = b""
-    for piece in pieces:
-        text = rest + piece
+    for part in parts:
+        text = rest + part
         found: list[tuple[bytes, bytes]] = _CELL.findall(text)
         columns.update(column for column, _ in found)
         rows.update(int(row) for _, row in found)
         rest = text[-_OVERLAP:]
     if rows and (max(rows) - min(rows) + 1) * max(map(_column, columns)) > MOST_PLACES:
-        raise TooLarge("The cells of a sheet lie too far apart.")
+        raise TooLarge("The cells of a sheet are too far apart.")
 
 
 def _column(letters: bytes) -> int:
@@ -83,34 +83,34 @@ def _column(letters: bytes) -> int:
     return number
 
 
-def convert(data: bytes) -> Converted:
+def convert(data: bytes) -> WorkbookText:
     # Imported late: only the sandbox needs it.
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
     try:
         workbook = CalamineWorkbook.from_filelike(BytesIO(data))
         about = [one for one in workbook.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
-        budget = Budget()
-        pieces: list[Piece] = []
+        budget = CellBudget()
+        blocks: list[DocumentBlock] = []
         is_cut = len(about) > MOST_SHEETS
         for one in about[:MOST_SHEETS]:
             sheet = workbook.get_sheet_by_name(one.name)
             grid = Grid(budget)
             merged = _merged(sheet.merged_cell_ranges or [], sheet.start or (0, 0))
-            grid.take(_filled((_texts(row) for row in sheet.iter_rows()), merged))
+            grid.add_rows(_fill_merged((_texts(row) for row in sheet.iter_rows()), merged))
             name = f"{one.name} (hidden)" if one.visible != SheetVisibleEnum.Visible else one.name
-            content = list(grid.pieces())
-            pieces += [Heading(1, clean(" ".join(name.split()))), *content] if content else []
+            content = list(grid.blocks())
+            blocks += [Heading(1, clean(" ".join(name.split()))), *content] if content else []
             is_cut = is_cut or grid.is_cut
     except PasswordError:
         raise Encrypted from None
     except CalamineError as error:
         raise BadInput(f"{DAMAGED}the workbook cannot be read.") from error
     if len(about) > MOST_SHEETS:
-        pieces.append(
+        blocks.append(
             Paragraph(f"*Left out here: the sheets after the first {MOST_SHEETS}. The file itself has all of them.*")
         )
-    return Converted(clean(write(pieces)), is_cut)
+    return WorkbookText(clean(write_blocks(blocks)), is_cut)
 
 
 def _texts(row: Sequence[Value]) -> list[str]:
@@ -137,15 +137,15 @@ Range = tuple[tuple[int, int], tuple[int, int]]
 
 
 def _merged(ranges: Iterable[Range], start: tuple[int, int]) -> dict[int, list[Range]]:
-    """The merged cells by the row in which they begin; empty columns on the left are not there any more."""
+    """Merged ranges by their first row, shifted by the empty columns on the left that calamine drops."""
     by_row: dict[int, list[Range]] = {}
     for (top, left), (bottom, right) in ranges:
         by_row.setdefault(top, []).append(((top, left - start[1]), (bottom, right - start[1])))
     return by_row
 
 
-def _filled(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """Short texts of merged cells in every place that they cover, so that a row can be read alone."""
+def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
+    """Repeat short texts of merged cells in every place they cover, so that each row is readable alone."""
     reach: dict[int, tuple[int, str]] = {}
     for place, row in enumerate(rows):
         for column, (last, text) in list(reach.items()):

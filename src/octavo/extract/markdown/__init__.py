@@ -1,4 +1,4 @@
-"""The structure of Markdown: which blocks it has and where exactly, its headings and its front matter."""
+"""Markdown: read its blocks, headings and front matter with exact offsets; escape text and write blocks."""
 
 from octavo.extract.markdown.blocks import read_blocks
 from octavo.extract.markdown.front_matter import FrontMatter, read_front_matter

@@ -1,4 +1,4 @@
-"""The blocks of a document before they are Markdown, and how they are written as such."""
+"""Blocks of a document that is being converted, and how they are written as Markdown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from octavo.extract.markdown.escape import fence
-from octavo.extract.markdown.inline import MARK
+from octavo.extract.markdown.inline import PAGE_BREAK
 
 DEEPEST_HEADING = 6
-# A cell that is merged with others stands in each of their places, so that every row can be read alone.
+# The text of a merged cell is repeated in every place it covers, up to this length, so that each row is readable alone.
 MOST_REPEATED = 80
 
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -31,7 +31,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of a list. `label` is what stands before it, "2." or "(b)"; nothing for a bullet."""
+    """A list item. `label` is its number, such as "2." or "(b)"; empty for a bullet."""
 
     depth: int
     label: str
@@ -40,14 +40,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells, one line of Markdown each; the first row is its head."""
+    """Rows of cells in inline Markdown; the first row is the header."""
 
     rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One line of code; neighbours become one block."""
+    """One line of code; adjacent lines form one code block."""
 
     line: str
 
@@ -57,53 +57,53 @@ class Quote:
     text: str
 
 
-Piece = Heading | Paragraph | Item | Table | Code | Quote
+DocumentBlock = Heading | Paragraph | Item | Table | Code | Quote
 
 
-def write(pieces: Iterable[Piece]) -> str:
-    return "\n\n".join(filter(None, _blocks(pieces)))
+def write_blocks(blocks: Iterable[DocumentBlock]) -> str:
+    return "\n\n".join(filter(None, _blocks(blocks)))
 
 
-def one_line(pieces: Iterable[Piece]) -> str:
-    """For the cell of a table, where there is no room for blocks."""
-    return " ".join(filter(None, (_as_line(piece) for piece in pieces))).replace("  \n", " ").replace("\n", " ")
+def one_line(blocks: Iterable[DocumentBlock]) -> str:
+    """All blocks on one line, for a table cell, which cannot contain blocks."""
+    return " ".join(filter(None, (_as_line(block) for block in blocks))).replace("  \n", " ").replace("\n", " ")
 
 
-def _as_line(piece: Piece) -> str:
-    if isinstance(piece, Table):
-        return " ".join(cell for row in piece.rows for cell in row if cell)
-    if isinstance(piece, Item):
-        return f"{piece.label or '-'} {piece.text}"
-    return piece.line if isinstance(piece, Code) else piece.text
+def _as_line(block: DocumentBlock) -> str:
+    if isinstance(block, Table):
+        return " ".join(cell for row in block.rows for cell in row if cell)
+    if isinstance(block, Item):
+        return f"{block.label or '-'} {block.text}"
+    return block.line if isinstance(block, Code) else block.text
 
 
-def _blocks(pieces: Iterable[Piece]) -> Iterator[str]:
-    for kind, group in groupby(pieces, key=type):
+def _blocks(blocks: Iterable[DocumentBlock]) -> Iterator[str]:
+    for kind, group in groupby(blocks, key=type):
         if kind is Item:
-            yield _List().write(piece for piece in group if isinstance(piece, Item))
+            yield _List().write(block for block in group if isinstance(block, Item))
         elif kind is Code:
-            yield from _code([piece.line for piece in group if isinstance(piece, Code)])
+            yield from _code([block.line for block in group if isinstance(block, Code)])
         else:
             yield from map(_block, group)
 
 
-def _block(piece: Piece) -> str:
-    match piece:
+def _block(block: DocumentBlock) -> str:
+    match block:
         case Heading():
-            return write_heading(piece.level, piece.text)
+            return write_heading(block.level, block.text)
         case Table():
-            return write_table(piece.rows)
+            return write_table(block.rows)
         case Quote():
-            return quoted(piece.text)
+            return quoted(block.text)
         case Paragraph():
-            return piece.text
+            return block.text
         case _:
             return ""
 
 
 def _code(lines: list[str]) -> Iterator[str]:
-    marks = "".join(lines).count(MARK)
-    yield MARK * marks + fence([line for text in lines for line in text.replace(MARK, "").split("\n")])
+    marks = "".join(lines).count(PAGE_BREAK)
+    yield PAGE_BREAK * marks + fence([line for text in lines for line in text.replace(PAGE_BREAK, "").split("\n")])
 
 
 def quoted(text: str) -> str:
@@ -112,17 +112,17 @@ def quoted(text: str) -> str:
 
 def write_heading(level: int, text: str) -> str:
     text = text.replace("  \n", " ").replace("\n", " ")
-    if not text.replace(MARK, "").strip():
+    if not text.replace(PAGE_BREAK, "").strip():
         return text
-    marks = text[: len(text) - len(text.lstrip(MARK))]
+    marks = text[: len(text) - len(text.lstrip(PAGE_BREAK))]
     text = text[len(marks) :]
-    if text.endswith("#"):  # or it would close the heading
+    if text.endswith("#"):  # otherwise it would close the heading
         text = text[:-1] + "\\#"
     return f"{marks}{'#' * min(max(level, 1), DEEPEST_HEADING)} {text}"
 
 
 def write_table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows are filled up with empty cells."""
+    """Short rows are padded with empty cells."""
     width = max(map(len, rows), default=0)
     if not width:
         return ""
@@ -137,7 +137,7 @@ def _row(cells: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Level:
-    """A list that is open: how deep its items were, where their text begins, and what their marks are like."""
+    """An open list: the depth of its items, where their text starts, and the type of its markers."""
 
     depth: int
     indent: int
@@ -148,12 +148,12 @@ class _Level:
 
 @dataclass(slots=True)
 class _List:
-    """Lists as Markdown counts them: where numbers begin anew the sign behind them changes, which makes a new list."""
+    """Writes lists. Where numbering restarts, the character after the number changes, which starts a new list."""
 
     levels: list[_Level] = field(default_factory=list[_Level])
 
     def write(self, items: Iterable[Item]) -> str:
-        return "\n".join(line for item in items if item.text.replace(MARK, "") for line in self._item(item))
+        return "\n".join(line for item in items if item.text.replace(PAGE_BREAK, "") for line in self._item(item))
 
     def _item(self, item: Item) -> Iterator[str]:
         ended: _Level | None = None
@@ -165,21 +165,21 @@ class _List:
         number = _NUMBER.fullmatch(item.label)
         mark, kind, text = "-", "-", item.text
         if number:
-            kind = _sign(number[2], int(number[1]), ended)
+            kind = _number_suffix(number[2], int(number[1]), ended)
             mark = number[1] + kind
         elif item.label:
             text = f"{item.label} {item.text}"
         is_new = ended is None or ended.kind != kind
         if is_new and (ended is not None or (number and number[1] != "1" and self.levels)):
-            yield ""  # or it would be taken for text of the item before
-        marks = text[: len(text) - len(text.lstrip(MARK))]
+            yield ""  # otherwise it would continue the text of the previous item
+        marks = text[: len(text) - len(text.lstrip(PAGE_BREAK))]
         self.levels.append(_Level(item.depth, indent, indent + len(mark) + 1, kind, int(number[1]) if number else 0))
         first, *others = text[len(marks) :].split("\n")
         yield f"{marks}{' ' * indent}{mark} {first}"
         yield from (" " * self.levels[-1].inner + line for line in others)
 
 
-def _sign(sign: str, number: int, last: _Level | None) -> str:
+def _number_suffix(sign: str, number: int, last: _Level | None) -> str:
     if last is None or last.kind == "-":
         return sign
     return last.kind if last.number + 1 == number else ")" if last.kind == "." else "."

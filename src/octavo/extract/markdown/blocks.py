@@ -1,7 +1,7 @@
-"""Divides Markdown into its outermost blocks, with exact offsets, in one pass from top to bottom.
+"""Split Markdown into its top-level blocks with exact offsets, in one pass.
 
-Why not markdown-it-py: it makes objects for every cell and item (a table of 2 MB took 15 s and 900 MB), and what is
-needed is only where blocks begin and end. The tests hold this against markdown-it-py.
+markdown-it-py creates an object for every cell and item (a 2 MB table took 15 s and 900 MB), and only the boundaries
+of blocks are needed here. The tests compare the results with markdown-it-py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from octavo.extract.contract import Block, BlockKind
 from octavo.extract.markdown import line_syntax
 from octavo.extract.markdown.headings import plain_title
 
-# A file of nothing but short lines must not fill the memory of whoever reads the result.
+# Limits the memory of a file that consists of very short lines.
 MOST_BLOCKS = 250_000
 
 _NOT_SPACE = re.compile(r"\S")
@@ -32,7 +32,7 @@ class Span(NamedTuple):
 
 
 def read_blocks(text: str, start: int = 0) -> Iterator[Block]:
-    """The blocks from `start` on. Beyond `MOST_BLOCKS` the rest of the text is one paragraph."""
+    """The blocks from `start` on. After `MOST_BLOCKS`, the rest of the text becomes one paragraph."""
     for number, span in enumerate(_read_spans(text, start), 1):
         if number == MOST_BLOCKS:
             span = Span(BlockKind.PARAGRAPH, span.start, len(text.rstrip()))  # noqa: PLW2901 - the last one
@@ -50,7 +50,7 @@ def _block(text: str, span: Span) -> Block:
 
 def _read_spans(text: str, position: int) -> Iterator[Span]:
     while found := _NOT_SPACE.search(text, position):
-        # The line's indent belongs to the block; empty lines before it do not.
+        # The indent of the first line belongs to the block; empty lines before it do not.
         start = text.rfind("\n", position, found.start()) + 1 or position
         span = _READERS[line_syntax.begins(text, start)](text, start)
         yield span
@@ -84,11 +84,11 @@ def _read_indented(text: str, start: int) -> Span:
 
 
 def _read_quote(text: str, start: int) -> Span:
-    return Span(BlockKind.QUOTE, start, quote_end(text, start))
+    return Span(BlockKind.QUOTE, start, _quote_end(text, start))
 
 
 def _read_list(text: str, start: int) -> Span:
-    return Span(BlockKind.LIST, start, list_end(text, start))
+    return Span(BlockKind.LIST, start, _list_end(text, start))
 
 
 def _read_rule(text: str, start: int) -> Span:
@@ -127,7 +127,7 @@ def _ends_paragraph(text: str, start: int) -> bool:
 
 
 def _is_table(text: str, start: int) -> bool:
-    """A row and below it a row of dashes with as many cells."""
+    """A row followed by a delimiter row with the same number of cells."""
     end = line_syntax.line_end(text, start)
     delimiter = line_syntax.DELIMITER_ROW.match(text, end + 1) if "|" in text[start:end] else None
     return delimiter is not None and _cells(text[start:end]) == _cells(delimiter.group()) > 0
@@ -167,14 +167,14 @@ _NEVER = 1 << 62
 
 
 @dataclass(slots=True)
-class Inside:
-    """What the lines read so far leave open."""
+class OpenContent:
+    """What is still open content a container: a fence or a paragraph."""
 
     fence: str | None = None
     paragraph: bool = False
 
     def read(self, content: str) -> None:
-        """One line, without the marks of the container."""
+        """Read one line, without the markers of the container."""
         if self.fence:
             closing = line_syntax.CLOSING_FENCE.match(content)
             self.fence = None if closing and closing[1].startswith(self.fence) else self.fence
@@ -188,27 +188,27 @@ class Inside:
             self.fence = opening["fence"] if opening else None
         self.paragraph = kind == "text" or (kind == "indented" and self.paragraph)
 
-    def takes(self, line: str) -> bool:
-        """Whether a line without the container's mark continues the paragraph that is open."""
+    def continues(self, line: str) -> bool:
+        """Whether a line without the container's marker continues the open paragraph: a lazy continuation line."""
         return self.paragraph and line_syntax.begins(line) in {"text", "tag", "indented"}
 
 
 def _skip_marks(content: str) -> int:
-    """Where the text begins behind the marks of all quotes and lists that the line opens."""
+    """Where the text starts after the markers of all quotes and lists that the line opens."""
     marks = line_syntax.CONTAINERS.match(content)
     return marks.end() if marks else 0
 
 
-def quote_end(text: str, position: int) -> int:
-    inside = Inside()
+def _quote_end(text: str, position: int) -> int:
+    content = OpenContent()
     end = position
     while position <= len(text):
         line_end = line_syntax.line_end(text, position)
         line = text[position:line_end]
         mark = _QUOTE_MARK.match(line)
         if mark:
-            inside.read(line[mark.end() :])
-        elif not inside.takes(line):
+            content.read(line[mark.end() :])
+        elif not content.continues(line):
             break
         end = line_end
         position = line_end + 1
@@ -216,25 +216,25 @@ def quote_end(text: str, position: int) -> int:
 
 
 @dataclass(slots=True)
-class Item:
-    """The list item being read. Its further lines are indented by `width` at least."""
+class ListItem:
+    """The current list item. Its continuation lines are indented by at least `width`."""
 
     mark: str
     width: int
-    inside: Inside
+    content: OpenContent
     is_empty: bool
 
     def read_blank(self) -> None:
-        self.inside.paragraph = False
-        if self.is_empty:  # an item may begin with one empty line, not with two
+        self.content.paragraph = False
+        if self.is_empty:  # an item may start with one empty line, but not with two
             self.width = _NEVER
 
     def read(self, line: str) -> None:
         self.is_empty = False
-        self.inside.read(line[self.width :] if line[: self.width].isspace() else line.lstrip())
+        self.content.read(line[self.width :] if line[: self.width].isspace() else line.lstrip())
 
 
-def list_end(text: str, position: int) -> int:
+def _list_end(text: str, position: int) -> int:
     end = line_syntax.line_end(text, position)
     item = _read_item(text[position:end])
     after_blank = False
@@ -251,7 +251,7 @@ def list_end(text: str, position: int) -> int:
             item.read(line)
         elif _has_mark(line, item.mark):
             item = _read_item(line)
-        elif after_blank or not item.inside.takes(line):
+        elif after_blank or not item.content.continues(line):
             break
         after_blank = False
         end = line_end
@@ -259,18 +259,18 @@ def list_end(text: str, position: int) -> int:
 
 
 def _has_mark(line: str, mark: str) -> bool:
-    """Items of one list have the same bullet, or the same sign behind their numbers."""
+    """Items of one list share the bullet, or the character after their numbers."""
     found = _ITEM_MARK.match(line)
     return found is not None and found[1][-1] == mark and line_syntax.begins(line) == "list"
 
 
-def _read_item(line: str) -> Item:
+def _read_item(line: str) -> ListItem:
     found = _ITEM_MARK.match(line)
     mark = found[1] if found else "-"
     rest = line[found.end() :] if found else line
     spaces = line_syntax.indent_of(rest)
     is_empty = not rest.strip()
     width = line_syntax.indent_of(line) + len(mark) + (1 if is_empty or spaces > _MOST_SPACES_AFTER_MARK else spaces)
-    inside = Inside()
-    inside.read(rest[1:] if spaces > _MOST_SPACES_AFTER_MARK else rest.lstrip())
-    return Item(mark[-1], width, inside, is_empty)
+    content = OpenContent()
+    content.read(rest[1:] if spaces > _MOST_SPACES_AFTER_MARK else rest.lstrip())
+    return ListItem(mark[-1], width, content, is_empty)

@@ -1,4 +1,4 @@
-"""Keeps characters of plain text from meaning something in Markdown. What means nothing anyway stays as it is."""
+"""Escape plain text for Markdown. Characters that have no meaning where they are stay unescaped."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 from octavo.extract.markdown import line_syntax
 
-_MEANINGFUL = re.compile(
+_SPECIAL = re.compile(
     r"""
     \\(?=[!-/:-@\[-`{-~]|$)                # would escape, or break the line
   | `
-  | \*(?=\S) | (?<=\S)\*                   # emphasis, unless it stands between spaces
+  | \*(?=\S) | (?<=\S)\*                   # emphasis, unless between spaces
   | (?<![^\W_])_(?=\S) | (?<=\S)_(?![^\W_])  # emphasis, unless inside a word
-  | \](?=[(:])                             # a link, or what a link by reference refers to
+  | \](?=[(:])                             # a link, or a link reference definition
   | <(?=[A-Za-z/!?])                       # a tag
   | &(?=\#?[A-Za-z0-9]{1,32};)             # an entity
   | ~(?=~) | (?<=~)~                       # struck out
@@ -23,25 +23,25 @@ _NUMBER = re.compile(r"\d{1,9}(?=[.)])")
 
 
 def escape(line: str) -> str:
-    """One line of text as one line of Markdown, wherever in a paragraph or a list item it stands."""
+    """Escape one line of text so that it can be any line of a paragraph or list item."""
     return escape_start(escape_inside(line.strip()))
 
 
 def escape_inside(text: str) -> str:
-    """For text in the middle of a line: behind the marks of a heading, or in a cell."""
-    return _MEANINGFUL.sub(r"\\\g<0>", text)
+    """Escape text that does not start a line: after the marks of a heading, or in a cell."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def escape_start(escaped: str) -> str:
-    """A line whose inside is escaped already, for where a block could begin with it."""
-    if not _begins_something(escaped):
+    """Escape the start of a line that is already escaped otherwise, so that it does not start a block."""
+    if not _starts_block(escaped):
         return escaped
     number = _NUMBER.match(escaped)
     place = number.end() if number else 0
     return f"{escaped[:place]}\\{escaped[place:]}"
 
 
-def _begins_something(line: str) -> bool:
+def _starts_block(line: str) -> bool:
     if line[:1].isalpha() or not line:
         return False
     return (
@@ -52,21 +52,21 @@ def _begins_something(line: str) -> bool:
 
 
 def fence(content: list[str], language: str = "") -> str:
-    """Lines as they are, in a fence that none of them closes."""
+    """The lines as a fenced code block, with a fence that none of them closes."""
     longest = max((len(run) for line in content for run in re.findall(r"^\s*(`{3,})", line)), default=2)
     mark = "`" * (longest + 1)
     return "\n".join([mark + language, *content, mark])
 
 
 def escape_places(line: str) -> list[int]:
-    """Before which characters `escape` puts a backslash, for lines that are given marks of their own as well."""
-    places = [found.start() for found in _MEANINGFUL.finditer(line)]
-    if places[:1] != [0] and _begins_something(line):
+    """Positions where `escape` inserts a backslash, for callers that also insert formatting."""
+    places = [found.start() for found in _SPECIAL.finditer(line)]
+    if places[:1] != [0] and _starts_block(line):
         number = _NUMBER.match(line)
         places.append(number.end() if number else 0)
     return sorted(set(places))
 
 
 def escape_inline(text: str, mark: str) -> str:
-    """Text that stands somewhere in a line; `mark` is put where a backslash will be."""
-    return _MEANINGFUL.sub(rf"{mark}\g<0>", text)
+    """Like `escape_inside`, with `mark` in place of each backslash."""
+    return _SPECIAL.sub(rf"{mark}\g<0>", text)

@@ -1,4 +1,4 @@
-"""The lines between `---` at the top of a Markdown file, in which authors write down title and date."""
+"""Front matter: the fields between `---` lines at the top of a Markdown file, such as title and date."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_CHARACTERS = 16 * 1024
 _MOST_EXTRA = 50
 
 _FENCES = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-# Only what is on one line: lists and nested values would need a parser of YAML, and are nothing we show.
+# Only single-line values: lists and nested values would need a YAML parser and are never shown.
 _FIELD = re.compile(r"^([A-Za-z][\w .-]{0,60}?)[ \t]*:[ \t]+(\S[^\n]*)$", re.MULTILINE)
 _COMMENT = re.compile(r"[ \t]+#.*\Z")
 _DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?=\Z|[T ])")
@@ -20,14 +20,14 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
 class FrontMatter(NamedTuple):
-    """`end` is where the document itself begins."""
+    """`end` is where the text of the document starts."""
 
     metadata: Metadata
     end: int
 
 
 def read_front_matter(text: str) -> FrontMatter | None:
-    """None where the dashes are only a line across the page."""
+    """None if the dashes are just a horizontal rule."""
     fences = _FENCES.match(text[:_MOST_CHARACTERS])
     fields = {name.lower(): _value(value) for name, value in _FIELD.findall(fences[1])} if fences else {}
     return FrontMatter(_metadata(fields), fences.end()) if fences and fields else None

@@ -1,4 +1,4 @@
-"""Headings: what they say without their marks, and the table of contents they make."""
+"""The plain text of headings, and the outline made from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from octavo.extract.contract import Block, BlockKind, OutlineEntry
 
-# A heading is repeated in the outline and in every chunk below it, so an endless one is cut.
+# A heading is repeated in the outline and in every chunk below it, so very long ones are cut.
 MOST_CHARACTERS = 200
 _MOST_MARKUP = 1000
 
@@ -16,7 +16,7 @@ _MARKS = re.compile(r"\A {0,3}#{1,6}(?:[ \t]+|$)|(?:^|[ \t])#+[ \t]*\Z|\n {0,3}(
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[#.][^{}]*\}\Z")
 _TAG = re.compile(r"</?[a-z][^<>]*>|<!--.*?-->", re.IGNORECASE)
-# Code stays as it is; a backslash, or the marks of emphasis at the edge of a word, go.
+# Code is kept; escaping backslashes and emphasis markers at word boundaries are removed.
 _INLINE = re.compile(
     r"(?P<ticks>`+)(?P<code>[^`]+)(?P=ticks)"
     r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
@@ -26,7 +26,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def plain_title(heading: str) -> str:
-    """What a heading in Markdown says: without its marks, links, emphasis and escapes."""
+    """The text of a Markdown heading without its markers, links, emphasis and escapes."""
     title = _MARKS.sub("", heading[:_MOST_MARKUP].strip())
     title = _ATTRIBUTES.sub("", _TAG.sub("", _LINK.sub(r"\1", title)))
     return shorten(html.unescape(_INLINE.sub(_inline_text, title)))
@@ -37,13 +37,13 @@ def _inline_text(found: re.Match[str]) -> str:
 
 
 def shorten(title: str) -> str:
-    """One line of bearable length."""
+    """A single line of limited length."""
     title = _SPACE.sub(" ", title).strip()
     return title if len(title) <= MOST_CHARACTERS else title[: MOST_CHARACTERS - 1].rstrip() + "…"
 
 
 def outline_of(blocks: Iterable[Block]) -> tuple[OutlineEntry, ...]:
-    """The headings that say something, as a table of contents."""
+    """The outline made from all headings that have text."""
     return tuple(
         OutlineEntry(block.level or 1, block.text, block.page, block.start)
         for block in blocks

@@ -1,7 +1,7 @@
-"""What a line of Markdown can begin, by the rules of CommonMark and GitHub's tables.
+"""Which block a line of Markdown starts, by the rules of CommonMark and GitHub's tables.
 
-Every pattern is matched at the start of a line and takes time in proportion to that line; possessive
-repeats (`*+`) see to it where one repeat follows another.
+Every pattern is matched at the start of a line in linear time; possessive quantifiers (`*+`) ensure this where one
+repeat follows another.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# The name of the group that matched says what the line begins; `begins` looks closer at "markup".
+# The matching group names the block that the line starts; `begins` examines "markup" further.
 LINE = re.compile(
     r"""
     (?P<blank>[ \t]*+$)
@@ -29,10 +29,10 @@ LINE = re.compile(
 UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$", re.MULTILINE)
 CLOSING_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 
-# What may stand before the text of a line inside quotes and lists.
+# Quote and list markers that can precede the text of a line.
 CONTAINERS = re.compile(r"(?:[ \t]*+(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]|$)))*+[ \t]*+", re.MULTILINE)
 
-# A list that interrupts a paragraph has something in its first item, and if numbered begins with 1.
+# A list can only interrupt a paragraph if its first item has text and, if numbered, starts with 1.
 INTERRUPTING_ITEM = re.compile(r" {0,3}(?:[-+*]|1[.)])[ \t]+\S")
 
 _DASHES = r"[ \t]*+:?-++:?[ \t]*+"
@@ -43,7 +43,7 @@ IMAGE = re.compile(r"!\[[^\]\n]{0,1000}\]\([^()\n]{0,2000}\)\s*")
 
 
 class Markup(NamedTuple):
-    """A way for HTML to begin, and what ends it; without an end, an empty line does."""
+    """How an HTML block starts and ends; without `end`, an empty line ends it."""
 
     start: re.Pattern[str]
     end: re.Pattern[str] | None
@@ -75,8 +75,8 @@ LONE_TAG = Markup(
 
 
 def begins(text: str, position: int = 0) -> str:
-    """What begins with the line at `position`: a group of `LINE`, "html", or "tag" for a tag that is alone."""
-    if text[position : position + 1].isalpha():  # most lines, and the pattern takes ten times as long
+    """Which block the line at `position` starts: a group of `LINE`, "html", or "tag" for a lone tag."""
+    if text[position : position + 1].isalpha():  # true for most lines, and ten times faster than the pattern
         return "text"
     found = LINE.match(text, position)
     kind = (found.lastgroup if found else None) or "text"
@@ -87,18 +87,18 @@ def begins(text: str, position: int = 0) -> str:
 
 
 def markup_at(text: str, position: int) -> Markup | None:
-    """How the first tag of the line begins HTML, if it does."""
+    """The kind of HTML block that the first tag of the line starts, if any."""
     tag = text.find("<", position)
     return next((markup for markup in (*INTERRUPTING_MARKUP, LONE_TAG) if markup.start.match(text, tag)), None)
 
 
 def line_end(text: str, position: int) -> int:
-    """Where the line ends, without its newline."""
+    """The end of the line, excluding its newline."""
     end = text.find("\n", position)
     return len(text) if end < 0 else end
 
 
 def indent_of(line: str) -> int:
-    """The width of the white space before the text; a tab reaches to the next multiple of four."""
+    """The width of the leading white space; tab stops are four columns apart."""
     space = line[: len(line) - len(line.lstrip(" \t"))]
     return len(space.expandtabs(4))

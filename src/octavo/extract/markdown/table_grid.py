@@ -1,4 +1,4 @@
-"""Rows of cells, as spreadsheets have them, to tables of Markdown. What is left out of large ones is always said."""
+"""Convert rows of spreadsheet cells to Markdown tables. A note always lists what was cut from large ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from octavo.extract.markdown.block_writer import Paragraph, Piece, Table
+from octavo.extract.markdown.block_writer import DocumentBlock, Paragraph, Table
 from octavo.extract.markdown.escape import escape_inline
 
 MOST_ROWS = 10_000
@@ -16,8 +16,8 @@ MOST_CHARACTERS = 2000
 
 
 @dataclass(slots=True)
-class Budget:
-    """How many cells a file may still show, over all of its sheets."""
+class CellBudget:
+    """The number of cells that may still be shown, over all sheets of a file."""
 
     cells: int = MOST_CELLS
 
@@ -27,15 +27,15 @@ class Budget:
 
 @dataclass(slots=True)
 class Grid:
-    """Rows are taken until there are too many; the others are counted."""
+    """Collects rows up to the limits and counts the rest."""
 
-    budget: Budget = field(default_factory=Budget)
+    budget: CellBudget = field(default_factory=CellBudget)
     rows: list[list[str]] = field(default_factory=list[list[str]])
     rows_left_out: int = 0
     cells_cut: int = 0
     widest: int = 0
 
-    def take(self, rows: Iterable[Sequence[str]]) -> None:
+    def add_rows(self, rows: Iterable[Sequence[str]]) -> None:
         for row in rows:
             width = _width(row)
             self.widest = max(self.widest, width)
@@ -51,8 +51,8 @@ class Grid:
     def is_cut(self) -> bool:
         return self.rows_left_out > 0 or self.cells_cut > 0 or self.widest > MOST_COLUMNS
 
-    def pieces(self, *, has_head: bool = True) -> Iterator[Piece]:
-        """A table for each group of rows between empty ones; a cell by itself is a line of text."""
+    def blocks(self, *, has_header: bool = True) -> Iterator[DocumentBlock]:
+        """One table for each group of rows between empty rows; a single cell becomes a paragraph."""
         for is_empty, group in groupby(self.rows, key=lambda row: not any(row)):
             if is_empty:
                 continue
@@ -61,7 +61,7 @@ class Grid:
                 yield Paragraph(rows[0][0])
             else:
                 yield Table(
-                    rows if has_head else [[f"Column {place}" for place in range(1, _columns(rows) + 1)], *rows]
+                    rows if has_header else [[f"Column {place}" for place in range(1, _columns(rows) + 1)], *rows]
                 )
         if self.is_cut:
             yield Paragraph(self._note())
@@ -79,7 +79,7 @@ class Grid:
 
 
 def _width(row: Sequence[str]) -> int:
-    """Without the empty cells at its end."""
+    """The number of cells, not counting empty ones at the end."""
     width = len(row)
     while width and not row[width - 1]:
         width -= 1
@@ -91,7 +91,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
-    """Tables do not always begin in the first column."""
+    """Drop empty columns on the left; tables do not always start in the first column."""
     used = sorted({place for row in rows for place, cell in enumerate(row) if cell})
     first = used[0] if used else 0
     return [row[first:] for row in rows] if first else rows

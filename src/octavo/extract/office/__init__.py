@@ -1,1 +1,1 @@
-"""What the formats of office programs share: careful XML, Markdown from runs, lists and tables, and the result."""
+"""Code shared by the formats: secure XML and HTML parsing, OOXML packages, and assembling the result."""

@@ -1,4 +1,4 @@
-"""From finished Markdown to what a processor returns."""
+"""Assemble the result of a processor from finished Markdown: blocks, pages, outline and metadata."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from octavo.core.errors import Empty
 from octavo.extract.contract import Block, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
 from octavo.extract.decode import clean
 from octavo.extract.markdown import outline_of, read_blocks
-from octavo.extract.markdown.inline import MARK
+from octavo.extract.markdown.inline import PAGE_BREAK
 from octavo.extract.words import count_words
 
 _MOST_CHARACTERS = 500
 _DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?=\Z|[T\s])")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
-# What office programs write where nobody gave a title.
+# Default titles that office programs write.
 _NO_TITLE = re.compile(
     r"(?:word|microsoft word) document|(?:office )?powerpoint[ -]\w+|document\d*|untitled\b.*|unknown", re.IGNORECASE
 )
@@ -33,19 +33,21 @@ def to_extracted(
     quality: Quality = Quality.FULL,
     has_title: bool = True,
 ) -> Extracted:
-    """The outline is that of the headings unless one is given. `has_title`: the highest of them is the title."""
+    """Without an outline, it is made from the headings. `has_title`: the highest heading can be the title."""
     words = count_words(markdown)
     if not words:
-        raise Empty("There are no words in it.")
-    blocks = tuple(on_pages(read_blocks(markdown), pages))
+        raise Empty("The file contains no words.")
+    blocks = tuple(assign_pages(read_blocks(markdown), pages))
     outline = outline_of(blocks) if outline is None else outline
     if not metadata.title and outline and has_title:
         metadata = replace(metadata, title=min(outline, key=lambda entry: entry.level).title)
     return Extracted(source_type, markdown, words, quality, tuple(pages), blocks, outline, metadata)
 
 
-def page_at(outline: tuple[OutlineEntry, ...] | None, pages: Sequence[Page]) -> tuple[OutlineEntry, ...] | None:
-    """The outline with the pages on which its entries begin."""
+def add_page_numbers(
+    outline: tuple[OutlineEntry, ...] | None, pages: Sequence[Page]
+) -> tuple[OutlineEntry, ...] | None:
+    """The outline with the page on which each entry starts."""
     starts = [page.start for page in pages]
     if outline is None or not starts:
         return outline
@@ -56,8 +58,8 @@ def page_at(outline: tuple[OutlineEntry, ...] | None, pages: Sequence[Page]) -> 
     )
 
 
-def on_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Block]:
-    """Blocks belong to the page on which they begin."""
+def assign_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Block]:
+    """Assign each block to the page on which it starts."""
     filled = [page for page in pages if page.end > page.start]
     starts = [page.start for page in filled]
     for block in blocks:
@@ -65,8 +67,8 @@ def on_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Block]:
         yield replace(block, page=filled[place].number) if place >= 0 else block
 
 
-def joined(contents: Sequence[str]) -> tuple[str, list[Page]]:
-    """Pages, the first of which is 1, as one text with empty lines between them."""
+def join_pages(contents: Sequence[str]) -> tuple[str, list[Page]]:
+    """Join the texts of pages with empty lines; pages are numbered from 1."""
     pages: list[Page] = []
     end = 0
     for number, content in enumerate(contents, 1):
@@ -76,9 +78,9 @@ def joined(contents: Sequence[str]) -> tuple[str, list[Page]]:
     return "\n\n".join(filter(None, contents)), pages
 
 
-def take_marks(marked: str) -> tuple[str, list[int]]:
-    """The text without its marks, cleaned, and where they stood."""
-    parts = [clean(part) for part in marked.strip().split(MARK)]
+def take_page_breaks(text: str) -> tuple[str, list[int]]:
+    """The cleaned text without page breaks, and their offsets."""
+    parts = [clean(part) for part in text.strip().split(PAGE_BREAK)]
     offsets: list[int] = []
     length = 0
     for part in parts[:-1]:
@@ -87,15 +89,15 @@ def take_marks(marked: str) -> tuple[str, list[int]]:
     return "".join(parts), offsets
 
 
-def pages_at(breaks: Sequence[int], length: int) -> list[Page]:
-    """Pages that begin at the start of the text and at each break."""
+def pages_between(breaks: Sequence[int], length: int) -> list[Page]:
+    """Pages that start at the beginning of the text and at each break."""
     starts = [0, *breaks]
     ends = [*breaks, length]
     return [Page(number, str(number), *ends_of) for number, ends_of in enumerate(zip(starts, ends, strict=True), 1)]
 
 
 def clean_line(text: str | None) -> str | None:
-    """One line of metadata; None if it says nothing."""
+    """Metadata on one line of limited length; None if empty."""
     return " ".join(clean(text).split())[:_MOST_CHARACTERS] or None if text else None
 
 
@@ -105,7 +107,7 @@ def clean_title(text: str | None) -> str | None:
 
 
 def clean_date(text: str | None) -> str | None:
-    """The year, month or day with which it begins."""
+    """The ISO year, month or day that the text starts with."""
     found = _DATE.match((text or "").strip())
     return found.group() if found else None
 
@@ -116,5 +118,5 @@ def clean_language(text: str | None) -> str | None:
 
 
 def non_empty(**fields: str | None) -> dict[str, str]:
-    """Those that say something."""
+    """The fields that are not empty, cleaned."""
     return {name: value for name, text in fields.items() if (value := clean_line(text))}

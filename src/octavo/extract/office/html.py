@@ -1,7 +1,7 @@
-"""HTML inside of other formats (books, mails) to Markdown, where all of the text counts, not only an article.
+"""Convert HTML inside other formats (books, emails) to Markdown, keeping all of the text and not only an article.
 
-html-to-markdown does the work. It says nothing when it leaves text out, as it does below a thousand nested
-elements, so its words are counted; where many are missing, a plain walk over the text takes its place.
+html-to-markdown does the conversion. It drops text silently below a thousand nested elements, so the words are
+counted; if many are missing, a simpler conversion without recursion is used instead.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from octavo.core.errors import BadInput
 from octavo.extract.decode import clean, decode
 from octavo.extract.markdown.escape import escape, escape_inline
 from octavo.extract.markdown.inline import safe_link
-from octavo.extract.office.xml import Element, attribute, careful_parser, etree, local_name
+from octavo.extract.office.xml import Element, attribute, etree, local_name, secure_parser
 from octavo.extract.words import count_words
 from octavo.extract.zips import DAMAGED
 
-# Where a backslash will be once html-to-markdown, which would double it, has been there.
+# Placeholder for a backslash, which html-to-markdown would double.
 _ESCAPE = "\ufdd2"
 _BACKSLASH = "\ufdd3"
-_BRACKETS = {"[": "\ufdd4", "]": "\ufdd5"}  # of a link's text, which it would cut off there
+_BRACKETS = {"[": "\ufdd4", "]": "\ufdd5"}  # in the text of a link, which html-to-markdown would cut there
 _LEAST_WORDS = 0.85
 _FEW_WORDS = 5
 
@@ -46,17 +46,17 @@ _BLOCKS = re.compile(
 
 
 def read_page(data: bytes) -> Element:
-    """XHTML as such if it is well-formed, and everything else as browsers read it."""
+    """Parse well-formed XHTML as XML and everything else like a browser."""
     if not _DECLARES_ENTITY.search(data):
         try:
-            return _without_namespaces(etree.fromstring(_without_entities(data), careful_parser()))
+            return _without_namespaces(etree.fromstring(_without_entities(data), secure_parser()))
         except (etree.XMLSyntaxError, ValueError):
             pass
     return read_html(decode(data))
 
 
 def read_html(text: str) -> Element:
-    """Where it is nested more deeply than any parser of trees follows, it is read without its nesting."""
+    """Parse HTML; if it is nested too deeply for the parser, the nesting is dropped."""
     parser: Any = _html_parser()
     try:
         root: Any = etree.fromstring(text.encode(errors="replace") or b"<p/>", parser)
@@ -68,12 +68,12 @@ def read_html(text: str) -> Element:
 
 
 def _html_parser() -> object:
-    """Huge trees are 2,048 elements deep, others 256; what is fed has been counted before."""
+    """`huge_tree` raises the depth limit from 256 to 2,048; the size of the input is limited by the caller."""
     return etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
 
 
-class _Flat(HTMLParser):
-    """Paragraphs and headings, one after the other."""
+class _FlatReader(HTMLParser):
+    """Collects paragraphs and headings without nesting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class _Flat(HTMLParser):
 
 
 def _flattened(text: str) -> str:
-    flat = _Flat()
+    flat = _FlatReader()
     flat.feed(text)
     flat.close()
     blocks = ((tag, html.escape("".join(texts))) for tag, texts in flat.blocks)
@@ -111,7 +111,7 @@ def _flattened(text: str) -> str:
 
 
 def _without_entities(data: bytes) -> bytes:
-    """Names that only HTML knows, which XML refuses, as the characters that they stand for."""
+    """Replace named HTML entities, which XML does not know, by their characters."""
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
         return data
     return _ENTITY.sub(_character, data)
@@ -134,7 +134,7 @@ def body_of(root: Element) -> Element:
 
 
 def to_markdown(body: Element) -> str:
-    """Changes the tree on its way."""
+    """The Markdown of an element. Modifies the tree."""
     _simplify(body)
     words = count_words(" ".join(body.itertext()))
     if not words:
@@ -142,7 +142,7 @@ def to_markdown(body: Element) -> str:
     written: str = etree.tostring(body, encoding="unicode", method="html")
     markdown = _tidy(_convert(written))
     if count_words(markdown) < words * _LEAST_WORDS - _FEW_WORDS:
-        markdown = _tidy("\n\n".join(_walk(body)))
+        markdown = _tidy("\n\n".join(_plain_blocks(body)))
     return markdown
 
 
@@ -172,7 +172,7 @@ def _tidy(markdown: str) -> str:
 
 
 def _simplify(body: Element) -> None:
-    """Takes out what is no text, gives pictures their description, and escapes what would mean something."""
+    """Remove non-text elements, replace images by their descriptions, and escape Markdown characters."""
     for element in list(body.iter()):
         name = element.tag
         if name in _NO_TEXT and element is not body:
@@ -181,17 +181,17 @@ def _simplify(body: Element) -> None:
             alt = " ".join((element.get("alt") or "").split())
             _replace(element, f"[Image: {alt}]" if alt else "")
         elif name in {"svg", "math"}:
-            said = element.get("alttext") or " ".join(" ".join(_shown(element)).split())
-            _replace(element, f" {said} " if said else "")
+            text = element.get("alttext") or " ".join(" ".join(_drawing_texts(element)).split())
+            _replace(element, f" {text} " if text else "")
         elif name == "object":
-            element.tag = "div"  # what it holds is meant for readers that cannot show the object
+            element.tag = "div"  # its content is the fallback for programs that cannot show the object
         elif name == "a":
             _simplify_link(element)
     _escape_texts(body)
 
 
-def _shown(drawing: Element) -> Iterator[str]:
-    """The words of a drawing or a formula, without its style sheet."""
+def _drawing_texts(drawing: Element) -> Iterator[str]:
+    """The text of a drawing or formula, without its style sheet."""
     for element in drawing.iter():
         if element.text and element.tag not in {"script", "style"}:
             yield element.text
@@ -200,7 +200,7 @@ def _shown(drawing: Element) -> Iterator[str]:
 
 
 def _simplify_link(element: Element) -> None:
-    """Links that leave the document stay; what only moves within it is text."""
+    """Keep links to other documents; internal links become plain text."""
     link = safe_link(element.get("href"))
     if link:
         element.set("href", link)
@@ -215,7 +215,7 @@ def _simplify_link(element: Element) -> None:
 
 
 def _replace(element: Element, text: str) -> None:
-    """By a text, which joins what comes before it."""
+    """Replace an element by text."""
     parent = element.getparent()
     if parent is None:
         return
@@ -245,7 +245,7 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """`before`: the text of the element before it, because both together may look like a link."""
+    """`before` is the text before it, because the two together could look like a link."""
     text = escape_inline(_SPACES.sub(" ", text), _ESCAPE).replace("\\", _BACKSLASH)
     if before.endswith("]") and text[0] in "(:":
         text = _ESCAPE + text
@@ -254,8 +254,8 @@ def _escaped(text: str, before: str, *, in_link: bool) -> str:
     return _UNDERLINE.sub(rf"\1{_ESCAPE}\2\3", text) if _UNDERLINE.fullmatch(text) else text
 
 
-def _walk(body: Element) -> Iterator[str]:
-    """Blocks of text in their order, whatever they are nested in. No recursion: depth is what got us here."""
+def _plain_blocks(body: Element) -> Iterator[str]:
+    """Text blocks in document order, ignoring nesting. Not recursive, because deep nesting is why this is needed."""
     texts: list[str] = []
     level = 0
     for event, element in etree.iterwalk(body, events=("start", "end")):
@@ -263,8 +263,8 @@ def _walk(body: Element) -> Iterator[str]:
             yield from _block(texts, level)
             texts = []
             level = _HEADINGS.get(element.tag, 0) if event == "start" else 0
-        said = element.text if event == "start" else element.tail if element is not body else None
-        texts.append(said or "")
+        text = element.text if event == "start" else element.tail if element is not body else None
+        texts.append(text or "")
     yield from _block(texts, 0)
 
 

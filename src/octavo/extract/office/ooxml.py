@@ -1,4 +1,4 @@
-"""The parts of a document by Microsoft's standard: how they refer to each other, and what it says of itself."""
+"""Office Open XML packages (DOCX, PPTX, XLSX): parts, relationships and metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from octavo.extract.zips import DAMAGED, Archive
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`target` is the name of a part, or an address if it is `external`. `kind` is the last word of its type."""
+    """`target` is the name of a part, or a URL if `external`. `kind` is the last segment of the relationship type."""
 
     kind: str
     target: str
@@ -24,7 +24,7 @@ class Relation:
 
 @dataclass(slots=True)
 class Package:
-    """Parts that are not there are None, because most may be left out."""
+    """Missing parts are None, because most parts are optional."""
 
     archive: Archive
     _relations: dict[str, dict[str, Relation]] = field(default_factory=dict[str, dict[str, Relation]])
@@ -33,17 +33,17 @@ class Package:
         data = self.archive.find(name) if name else None
         return parse(data) if data else None
 
-    def main(self, usual: str) -> tuple[str, Element]:
-        """The part that the others belong to."""
+    def main(self, default: str) -> tuple[str, Element]:
+        """The main document part and its name."""
         named = self.related("", "officeDocument")
-        name = named if named and named in self.archive else usual
+        name = named if named and named in self.archive else default
         root = self.part(name)
         if root is None:
             raise BadInput(f"{DAMAGED}the part with the text is missing.")
         return name, root
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """By their ids. Those of the whole file are those of the part ""."""
+        """Relationships of a part by id; those of the whole package belong to the part ""."""
         if part not in self._relations:
             folder, name = posixpath.split(part)
             root = self.part(posixpath.join(folder, "_rels", f"{name}.rels"))
@@ -53,25 +53,25 @@ class Package:
         return self._relations[part]
 
     def related(self, part: str, kind: str) -> str | None:
-        """The first part that is related in this way."""
+        """The first internal part with this kind of relationship."""
         found = (one.target for one in self.relations(part).values() if one.kind == kind and not one.external)
         return next(found, None)
 
     def metadata(self) -> Metadata:
         root = self.part(self.related("", "core-properties") or "docProps/core.xml")
-        told = {local_name(one): text_of(one) for one in root} if root is not None else {}
+        fields = {local_name(one): text_of(one) for one in root} if root is not None else {}
         return Metadata(
-            title=clean_title(told.get("title")),
-            author=clean_line(told.get("creator")),
-            date=clean_date(told.get("created")) or clean_date(told.get("modified")),
-            language=clean_language(told.get("language")),
+            title=clean_title(fields.get("title")),
+            author=clean_line(fields.get("creator")),
+            date=clean_date(fields.get("created")) or clean_date(fields.get("modified")),
+            language=clean_language(fields.get("language")),
             extra=non_empty(
-                subject=told.get("subject"), keywords=told.get("keywords"), description=told.get("description")
+                subject=fields.get("subject"), keywords=fields.get("keywords"), description=fields.get("description")
             ),
         )
 
     def page_count(self) -> int | None:
-        """As the program that wrote it counted them."""
+        """The page count stored by the program that wrote the file."""
         root = self.part(self.related("", "extended-properties") or "docProps/app.xml")
         counted = next((text_of(one) for one in descendants(root, "app:Pages") if name_of(one)), "")
         return int(counted) if counted.isdecimal() and len(counted) < 7 else None  # noqa: PLR2004 - no book has more

@@ -1,4 +1,4 @@
-"""XML of unknown origin: no entities, no network, no DTD. Tags get the short names that the standards use for them."""
+"""Parse untrusted XML without entities, network or DTD. Tags get the short prefixes used in the standards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from octavo.core.errors import BadInput
 from octavo.extract.zips import DAMAGED
 
-etree: Any = import_module("lxml.etree")  # it has no types; `Element` says which of it is used
+etree: Any = import_module("lxml.etree")  # untyped; the `Element` protocol covers what is used
 
 _OOXML = "http://schemas.openxmlformats.org/"
 _STRICT = "http://purl.oclc.org/ooxml/"
@@ -55,7 +55,7 @@ PREFIXES = {
 
 
 class Element(Protocol):
-    """As much of an element of lxml as is used here; comments and instructions are gone when it is read."""
+    """The part of lxml's element that is used here; comments and processing instructions are removed on parsing."""
 
     tag: str
     text: str | None
@@ -74,7 +74,7 @@ class Element(Protocol):
     def remove(self, element: Element) -> None: ...
 
 
-def careful_parser() -> object:
+def secure_parser() -> object:
     return etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -86,20 +86,20 @@ def careful_parser() -> object:
 
 
 def parse(data: bytes) -> Element:
-    """Damaged XML is refused, and so is XML that declares entities: office programs never do, bombs always."""
+    """Rejects damaged XML and XML that declares entities: office programs never do, entity bombs always do."""
     try:
-        root: Any = etree.fromstring(data, careful_parser())
+        root: Any = etree.fromstring(data, secure_parser())
     except (etree.XMLSyntaxError, ValueError) as error:
         raise BadInput(f"{DAMAGED}its XML cannot be read.") from error
     declared: Any = root.getroottree().docinfo.internalDTD
     if declared is not None and declared.entities():
-        raise BadInput("Its XML declares entities, which no document needs and Octavo does not expand.")
+        raise BadInput("Its XML declares entities, which Octavo does not expand.")
     return root
 
 
 @lru_cache(maxsize=8192)
 def short(tag: str) -> str:
-    """ "w:p" for a paragraph of Word, whichever edition of the standard it follows; without a known prefix "?:p"."""
+    """A tag with its short prefix, "w:p" for a Word paragraph in every edition of the standard; "?:p" if unknown."""
     namespace, brace, name = tag[1:].rpartition("}") if tag.startswith("{") else ("", "", tag)
     return f"{PREFIXES.get(namespace, '?')}:{name}" if brace else name
 
@@ -113,7 +113,7 @@ def local_name(element: Element) -> str:
 
 
 def child(element: Element | None, *path: str) -> Element | None:
-    """The first child of that name, and of it the first of the next name."""
+    """The first descendant along a path of child names."""
     for name in path:
         if element is None:
             return None
@@ -130,7 +130,7 @@ def descendants(element: Element | None, *names: str) -> Iterator[Element]:
 
 
 def attribute(element: Element | None, name: str) -> str | None:
-    """By its short name, "w:val"; some programs leave the prefix out."""
+    """An attribute by its short name, such as "w:val"; some programs omit the prefix."""
     if element is None:
         return None
     found = next((value for key, value in element.attrib.items() if short(key) == name), None)

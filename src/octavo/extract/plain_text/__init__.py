@@ -1,5 +1,5 @@
-"""Plain text to Markdown that shows the same text. Structure is recognised where it is obvious, and only there."""
+"""Convert plain text to Markdown that shows the same text. Only obvious structure is recognised."""
 
-from octavo.extract.plain_text.convert import Converted, convert
+from octavo.extract.plain_text.convert import ConvertedText, convert
 
-__all__ = ["Converted", "convert"]
+__all__ = ["ConvertedText", "convert"]

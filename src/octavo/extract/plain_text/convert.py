@@ -1,4 +1,4 @@
-"""Decides what each group of lines is, and writes it as Markdown."""
+"""Decide what each group of lines is and write it as Markdown."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from octavo.extract.plain_text.headings import Heading, heading_of, underlined
 RULE = "* * *"
 
 _RULE = re.compile(r"\s*(?:[-=_*~#+·•.]\s*+){3,}+")
-# Columns held apart by spaces or borders, and statements of a program.
+# Columns separated by spaces or borders, and program statements.
 _ALIGNED = re.compile(r"\S(?: {3,}|\t+)\S|^\s*[|+].*[|+]$|[\u2500-\u257f]|[{};]$")
 _LEAST_ALIGNED = 0.5
 
 
-class Part(NamedTuple):
-    """A piece of Markdown that ends up between empty lines. `is_code`: lines that are not fenced yet."""
+class _Block(NamedTuple):
+    """Markdown of one block. `is_code`: code lines without a fence yet."""
 
     text: str
     page: int
     is_code: bool = False
 
 
-class Converted(NamedTuple):
-    """`pages` are the offsets of each page's text; there are none if the text has no form feed."""
+class ConvertedText(NamedTuple):
+    """`pages` are the offsets of each page's text; empty if the text has no form feeds."""
 
     markdown: str
     pages: list[tuple[int, int]]
 
 
-def convert(text: str) -> Converted:
+def convert(text: str) -> ConvertedText:
     pages = split_pages(text)
     contents = [""] * len(pages)
-    parts = _fence_code(_Converter(list(split_groups(pages))).parts())
-    for page, on_page in groupby(parts, key=lambda part: part.page):
-        contents[page - 1] = "\n\n".join(part.text for part in on_page)
-    return Converted("\n\n".join(filter(None, contents)), list(_ranges(contents)) if len(contents) > 1 else [])
+    blocks = _fence_code(_Converter(list(split_groups(pages))).blocks())
+    for page, on_page in groupby(blocks, key=lambda block: block.page):
+        contents[page - 1] = "\n\n".join(block.text for block in on_page)
+    return ConvertedText("\n\n".join(filter(None, contents)), list(_ranges(contents)) if len(contents) > 1 else [])
 
 
 def _ranges(contents: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where each page is, once those with text are joined by empty lines."""
+    """The offsets of each page once those with text are joined by empty lines."""
     end = 0
     for content in contents:
         start = end + 2 if end and content else end
@@ -54,35 +54,35 @@ def _ranges(contents: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _fence_code(parts: Iterator[Part]) -> Iterator[Part]:
-    """Code with empty lines in it is one block, not many."""
-    for (page, is_code), same in groupby(parts, key=lambda part: (part.page, part.is_code)):
+def _fence_code(blocks: Iterator[_Block]) -> Iterator[_Block]:
+    """Fence code; code with empty lines inside becomes one block."""
+    for (page, is_code), same in groupby(blocks, key=lambda block: (block.page, block.is_code)):
         if not is_code:
             yield from same
             continue
-        content = textwrap.dedent("\n\n".join(part.text for part in same))
-        yield Part(fence(content.split("\n")), page)
+        content = textwrap.dedent("\n\n".join(block.text for block in same))
+        yield _Block(fence(content.split("\n")), page)
 
 
 class _Converter:
     def __init__(self, groups: Sequence[Group]) -> None:
         self._groups = groups
         self._width = wrap_width(groups)
-        self._last_item: lists.Item | None = None  # of the list that ended just before
+        self._last_item: lists.Item | None = None  # of the list that has just ended
 
-    def parts(self) -> Iterator[Part]:
+    def blocks(self) -> Iterator[_Block]:
         for place, group in enumerate(self._groups):
             last_item, self._last_item = self._last_item, None
             start = 0
             while title := underlined(group.lines[start : start + 2]):
-                yield Part(_heading(title), group.page)
+                yield _Block(_heading(title), group.page)
                 start += title.lines
             title = heading_of(group, self._group(place + 1), is_first=not place) if not start else None
             if title:
-                yield Part(_heading(title), group.page)
+                yield _Block(_heading(title), group.page)
                 start += title.lines
             lines = group.lines[start:] if start else group.lines
-            yield from (Part(text, group.page, is_code) for text, is_code in self._render(lines, place, last_item))
+            yield from (_Block(text, group.page, is_code) for text, is_code in self._render(lines, place, last_item))
 
     def _render(self, lines: Sequence[str], place: int, last_item: lists.Item | None) -> Iterator[tuple[str, bool]]:
         if not lines:
@@ -100,7 +100,7 @@ class _Converter:
         return self._groups[place] if 0 <= place < len(self._groups) else None
 
     def _prose(self, lines: Sequence[str], neighbours: Sequence[Group], last_item: lists.Item | None) -> Iterator[str]:
-        """A paragraph, a list, or a list with its introduction."""
+        """A paragraph, a list, or a list after an introductory paragraph."""
         start = lists.first_item(lines)
         items = lists.read_items(lines[start:]) if start is not None else []
         is_list = lists.is_list(items, neighbours if start == 0 else ())
@@ -120,7 +120,7 @@ class _Converter:
 
 def _heading(heading: Heading) -> str:
     text = escape(heading.text)
-    if text.endswith("#"):  # or it would close the heading
+    if text.endswith("#"):  # otherwise it would close the heading
         text = text[:-1] + "\\#"
     return f"{'#' * heading.level} {text}"
 

@@ -1,4 +1,4 @@
-"""Plain text as groups of lines with empty lines between them, and whether their breaks were made by a program."""
+"""Split plain text into groups of lines, and undo line breaks inserted by programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 MOST_PAGES = 50_000
 
-# Lines that are narrower were broken by their author, as in verse and addresses.
+# Narrower lines were broken by the author, as in verse and addresses.
 _LEAST_WIDTH = 50
 _WIDTH_SHARE = 0.95
 _MOST_UNWRAPPED = 0.2
@@ -27,7 +27,7 @@ _BEGINS_WITHOUT_SPACE = re.compile(f"[{_WITHOUT_SPACES}]")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Lines without an empty one between them; indents are kept, spaces at their ends are not."""
+    """Adjacent non-empty lines; indents are kept, trailing spaces are not."""
 
     lines: list[str]
     page: int
@@ -38,17 +38,17 @@ class Group:
 
 
 def split_pages(text: str) -> list[str]:
-    """Form feeds end pages. Where there are too many to be pages, the last page holds the rest."""
+    """Split at form feeds. Beyond the limit, the last page holds the rest."""
     pages = text.split("\f", MOST_PAGES - 1)
     return [*pages[:-1], pages[-1].replace("\f", "\n\n")]
 
 
 def split_groups(pages: Iterable[str]) -> Iterator[Group]:
-    """The first page is 1."""
+    """Groups of all pages; pages are numbered from 1."""
     for number, page in enumerate(pages, 1):
         lines: list[str] = []
         for line in page.split("\n"):
-            line = line.rstrip()  # noqa: PLW2901 - nothing at the end of a line can be seen
+            line = line.rstrip()  # noqa: PLW2901 - trailing white space is invisible
             if line:
                 lines.append(line)
             elif lines:
@@ -59,47 +59,47 @@ def split_groups(pages: Iterable[str]) -> Iterator[Group]:
 
 
 def wrap_width(groups: Sequence[Group]) -> int:
-    """How long lines are that have a next one; few may be longer."""
+    """The wrap width: nearly all lines that have a following one are at most this long."""
     lengths = sorted(len(line) for group in groups for line in group.lines[:-1])
     return lengths[int(len(lengths) * _WIDTH_SHARE)] if lengths else 0
 
 
 def unwrap(lines: Sequence[str], width: int) -> list[str]:
-    """The lines as the author meant them: where a program broke them because they were full, they are joined."""
+    """The lines as the author meant them: lines that a program broke at the wrap width are joined."""
     width = min(width, max(map(len, lines)))
     if len(lines) == 1 or width < _LEAST_WIDTH or _is_verse(lines):
         return [line.strip() for line in lines]
     is_full = [_is_full(line, following, _RAGGED * width) for line, following in pairwise(lines)]
     if is_full.count(False) <= _MOST_UNWRAPPED * len(is_full) and len(is_full) > 1:
         return [join(lines)]
-    meant: list[list[str]] = [[lines[0]]]
+    joined: list[list[str]] = [[lines[0]]]
     for line, follows_full in zip(lines[1:], is_full, strict=True):
-        if follows_full and _goes_on(meant[-1][-1], line):
-            meant[-1].append(line)
+        if follows_full and _continues(joined[-1][-1], line):
+            joined[-1].append(line)
         else:
-            meant.append([line])
-    return [join(part) for part in meant]
+            joined.append([line])
+    return [join(part) for part in joined]
 
 
 def _is_verse(lines: Sequence[str]) -> bool:
-    """Whether nearly every line begins with a capital, as it also does in lists of names and in logs."""
+    """Whether nearly every line starts with a capital, as in verse, lists of names and logs."""
     capitals = sum(line.lstrip()[0].isupper() for line in lines)
     return capitals >= max(_LEAST_VERSES, _VERSE_SHARE * len(lines)) and not all(map(str.isupper, lines))
 
 
 def _is_full(line: str, following: str, width: float) -> bool:
-    """Whether the next word would not have fitted."""
+    """Whether the next word would not have fitted on the line."""
     word = _FIRST_WORD.match(following)
     return len(line) + 1 + (len(word[1]) if word else 0) >= width
 
 
-def _goes_on(line: str, following: str) -> bool:
-    """Whether a sentence runs over the break, which even a line that happens to be long does not show."""
+def _continues(line: str, following: str) -> bool:
+    """Whether the sentence continues on the next line; the length of a line alone does not prove it."""
     return following.lstrip()[0].islower() and not _ENDS_SENTENCE.search(line)
 
 
 def join(lines: Sequence[str]) -> str:
-    """The lines as one. No space comes behind a hyphen, which may belong to the word, or between ideographs."""
+    """Join lines with spaces, except after a hyphen, which may be part of the word, and between ideographs."""
     parts: list[str] = []
     for line in map(str.strip, lines):
         if parts and _needs_space(parts[-1], line):

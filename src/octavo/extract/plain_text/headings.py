@@ -1,4 +1,4 @@
-"""Which short lines of plain text are obviously headings. A line that might be one is left alone."""
+"""Recognise obvious headings in plain text. A line that only might be a heading stays text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SMALL_WORD = 3
 
 
 class Heading(NamedTuple):
-    """`lines`: how many of the group it takes."""
+    """`lines`: the number of lines of the group that it takes."""
 
     level: int
     text: str
@@ -38,7 +38,7 @@ class Heading(NamedTuple):
 
 
 def underlined(lines: Sequence[str]) -> Heading | None:
-    """A line with a line of signs below it that is about as long."""
+    """A line underlined by a row of signs of about the same length."""
     title, signs = (line.strip() for line in lines) if len(lines) > 1 else ("", "")
     if not _UNDERLINE.fullmatch(signs) or not _LETTER.search(title) or len(title) > _MOST_CHARACTERS:
         return None
@@ -47,7 +47,7 @@ def underlined(lines: Sequence[str]) -> Heading | None:
 
 
 def heading_of(group: Group, following: Group | None, *, is_first: bool) -> Heading | None:
-    """A group by itself that says what the next one is about."""
+    """The heading at the start of a group, if the group introduces the next one."""
     text, first = group.text, group.lines[0]
     if is_first and _is_centred(first) and len(group.lines) <= _MOST_LINES and _is_name(first.strip()):
         return Heading(1, first.strip())
@@ -71,7 +71,7 @@ def _of_line(line: str, following: Group) -> Heading | None:
 
 
 def _numbered(text: str, following: Group) -> Heading | None:
-    """ "1.2 Something", if a text follows and not the next number."""
+    """A numbered heading such as "1.2 Something", if text follows and not the next number."""
     number = _NUMBERED.match(text)
     title = text[number.end() :].removesuffix(".") if number else ""
     if not number or _ENDS_SENTENCE.search(title) or not title[0].isupper():
@@ -104,7 +104,7 @@ def _is_in_capitals(text: str) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    """Every word that counts begins with a capital, and nothing ends a sentence or lists things."""
+    """Every longer word starts with a capital, and nothing ends a sentence or lists things."""
     if _ENDS_SENTENCE.search(text) or "," in text or any(character.isdigit() for character in text):
         return False
     words = [word for word in text.split() if _LETTER.match(word)]

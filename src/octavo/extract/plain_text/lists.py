@@ -1,4 +1,4 @@
-"""Lists in plain text: bullets, and numbers that count up one by one."""
+"""Lists in plain text: bullets, and consecutive numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ITEM = re.compile(r"([ \t]*)(?:([-*+•‣◦▪●·\u2013])|(\d{1,3})([.)]))[
 
 @dataclass(slots=True)
 class Item:
-    """`number` is None for a bullet. In `lines`, spaces stand where the mark was, so that they keep their length."""
+    """`number` is None for a bullet. In `lines`, spaces replace the marker, so that lines keep their length."""
 
     indent: int
     number: int | None
@@ -27,7 +27,7 @@ class Item:
 
 
 def read_items(lines: Sequence[str]) -> list[Item]:
-    """The items, if the first line begins one; lines without a mark go on with the item before."""
+    """The items, if the first line starts one; lines without a marker continue the previous item."""
     items: list[Item] = []
     for line in lines:
         found = _ITEM.match(line)
@@ -43,12 +43,12 @@ def read_items(lines: Sequence[str]) -> list[Item]:
 
 
 def first_item(lines: Sequence[str]) -> int | None:
-    """At which line a list begins."""
+    """The index of the first line with a list marker."""
     return next((place for place, line in enumerate(lines) if _ITEM.match(line)), None)
 
 
 def is_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
-    """Two items at least, of which one may be in the next or the last group, and numbers that Markdown would count."""
+    """At least two items, one of them possibly in a neighbouring group, numbered as Markdown would number them."""
     outer = [item for item in items if item.indent <= items[0].indent] if items else []
     if not outer or any(item.sign != outer[0].sign for item in outer) or not _counts_up(items):
         return False
@@ -56,7 +56,7 @@ def is_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
 
 
 def _counts_up(items: Sequence[Item]) -> bool:
-    """Markdown numbers the items of a list itself, so numbers that differ would be lost."""
+    """Markdown renumbers the items of a list, so other numbers would be lost."""
     last: dict[int, int] = {}
     for item in items:
         last = {indent: number for indent, number in last.items() if indent <= item.indent}
@@ -69,12 +69,12 @@ def _counts_up(items: Sequence[Item]) -> bool:
 
 
 def would_merge(last: Item, item: Item) -> bool:
-    """Whether Markdown would take the item for the next one of a list that ended before, and count it wrongly."""
+    """Whether Markdown would append the item to the list that ended before it, with a wrong number."""
     return item.number is not None and last.sign == item.sign and last.number not in {None, item.number - 1}
 
 
 def _continues(item: Item, group: Group) -> bool:
-    """Whether the neighbour begins with an item of the same list."""
+    """Whether the neighbouring group starts with an item of the same list."""
     other = read_items(group.lines[:1])
     if not other or other[0].sign != item.sign or other[0].indent != item.indent:
         return False
@@ -82,9 +82,9 @@ def _continues(item: Item, group: Group) -> bool:
 
 
 def render_list(items: Sequence[Item], width: int) -> str:
-    """As Markdown: what is indented further belongs to the item above it."""
+    """Write the list as Markdown; items with a deeper indent belong to the item above."""
     rendered: list[str] = []
-    parents: list[tuple[int, int]] = []  # the indent it had, and the indent that its children get
+    parents: list[tuple[int, int]] = []  # its original indent, and the indent of its children
     for item in items:
         while parents and parents[-1][0] >= item.indent:
             parents.pop()

@@ -6,7 +6,7 @@ import pytest
 
 from octavo.core.errors import TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, read_pages
-from octavo.extract.by_model.page_calls import find_marks, mark
+from octavo.extract.by_model.page_calls import find_page_markers, page_marker
 
 
 class Model:
@@ -25,7 +25,7 @@ class Model:
 
 
 def page(number: int) -> str:
-    return f"{mark(number)}\n\n" + " ".join(f"On page {number} word {word} is said." for word in range(30))
+    return f"{page_marker(number)}\n\n" + " ".join(f"On page {number} word {word} is said." for word in range(30))
 
 
 def whole(pages: int) -> str:
@@ -43,7 +43,7 @@ async def test_a_long_one_is_joined() -> None:
     reading = await read_pages(model, [300] * 320)
     assert [pages.last for pages in model.calls] == [100, 190, 280, 320]
     assert reading.markdown == whole(320)
-    assert list(find_marks(reading.markdown)) == list(range(1, 321))
+    assert list(find_page_markers(reading.markdown)) == list(range(1, 321))
     assert None not in reading.seams
 
 

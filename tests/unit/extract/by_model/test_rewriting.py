@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from octavo.extract.by_model.rewriting import is_faithful, rewrite
-from octavo.extract.by_model.sections import MOST_CHARACTERS, runs_of, sections_of, split_answer, write_run
+from octavo.extract.by_model.sections import (
+    MOST_CHARACTERS,
+    group_into_calls,
+    sections_of,
+    split_answer,
+    write_sections,
+)
 from octavo.extract.contract import (
     Block,
     BlockKind,
@@ -117,7 +123,7 @@ def test_front_matter_and_listings_are_never_sent() -> None:
     plain = markdown.from_text(f"---\ntitle: Bog\n---\n\n{prose}\n\n{listing}\n\nThe end of it all.\n")
     sections = sections_of(plain)
     assert [plain.markdown[one.start : one.end] for one in sections if one.fixed] == ["---\ntitle: Bog\n---", listing]
-    sent = [write_run(plain.markdown, [sections[place] for place in run]) for run in runs_of(sections)]
+    sent = [write_sections(plain.markdown, [sections[place] for place in run]) for run in group_into_calls(sections)]
     assert "\n\n".join(sent) == f"{prose}\n\nThe end of it all."
     assert max(map(len, sent)) <= MOST_CHARACTERS
 
@@ -125,9 +131,9 @@ def test_front_matter_and_listings_are_never_sent() -> None:
 def test_pages_go_together_and_are_found_again_by_their_marks() -> None:
     plain = paged(*PAGES, "", "x " * MOST_CHARACTERS)
     sections = sections_of(plain)
-    assert runs_of(sections) == [[0, 1, 2], [4]]
+    assert group_into_calls(sections) == [[0, 1, 2], [4]]
     first = {place: sections[place] for place in (0, 1, 2)}
-    shown = write_run(plain.markdown, first.values())
+    shown = write_sections(plain.markdown, first.values())
     assert split_answer(f"Gladly!\n\n{shown}", first) == dict(enumerate(PAGES))
     without = shown.replace("<!-- page 1 -->", "").replace("<!-- page 3 -->", "")
     found = split_answer(without, first)

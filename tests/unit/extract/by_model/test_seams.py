@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.extract.by_model import PageRange, Part, find_seam, plan_calls, stitch
-from octavo.extract.by_model.page_calls import CallLimits, mark
+from octavo.extract.by_model import PageAnswer, PageRange, find_seam, plan_calls, stitch
+from octavo.extract.by_model.page_calls import CallLimits, page_marker
 
 COMMON = ["the", "of", "and", "a", "page", "which", "library", "is", "to", "in", "every", "text", "not", "it"]
 patient = settings(deadline=None, max_examples=40)
@@ -36,7 +36,7 @@ def answer(pages: list[list[str]], call: PageRange, chance: random.Random, noise
     """As a model tells it: other line ends, another level of headings, other words now and then."""
     told: list[str] = []
     for number in range(call.first, call.last + 1):
-        told += [mark(number)] if chance.random() < marked else []
+        told += [page_marker(number)] if chance.random() < marked else []
         for paragraph in pages[number - 1]:
             words = [spoiled(word, chance) if chance.random() < noise else word for word in paragraph.split()]
             lines = re.sub(r" ", lambda _: chance.choice([" ", " ", "\n"]), " ".join(filter(None, words)))
@@ -54,7 +54,7 @@ def numbers_in(text: str) -> list[int]:
 
 def joined(pages: list[list[str]], limits: CallLimits, chance: random.Random, noise: float, marked: float) -> str:
     calls = plan_calls([1] * len(pages), limits)
-    return stitch([Part(call, answer(pages, call, chance, noise, marked)) for call in calls]).markdown
+    return stitch([PageAnswer(call, answer(pages, call, chance, noise, marked)) for call in calls]).markdown
 
 
 sizes = st.tuples(st.integers(4, 12), st.integers(1, 4)).map(lambda size: CallLimits(0, *size))
@@ -86,7 +86,7 @@ def test_with_noise_nothing_is_twice_and_all_is_in_order(
 @patient
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_whatever_the_answers_are_they_are_joined(before: str, after: str) -> None:
-    parts = [Part(PageRange(1, 5), before), Part(PageRange(5, 9), after)]
+    parts = [PageAnswer(PageRange(1, 5), before), PageAnswer(PageRange(5, 9), after)]
     stitched = stitch(parts)
     (seam,) = stitched.seams
     if seam is None:
@@ -101,27 +101,27 @@ def text_of(*numbers: range) -> str:
 
 
 def test_pages_that_are_not_shared_are_set_one_behind_the_other() -> None:
-    stitched = stitch([Part(PageRange(1, 1), "One.\n"), Part(PageRange(2, 2), "Two.")])
+    stitched = stitch([PageAnswer(PageRange(1, 1), "One.\n"), PageAnswer(PageRange(2, 2), "Two.")])
     assert (stitched.markdown, stitched.seams) == ("One.\n\nTwo.", ())
 
 
 def test_answers_that_share_nothing_are_both_kept_and_it_is_told() -> None:
     before, after = text_of(range(20)), text_of(range(40, 60))
-    stitched = stitch([Part(PageRange(1, 9), before), Part(PageRange(9, 12), after)])
+    stitched = stitch([PageAnswer(PageRange(1, 9), before), PageAnswer(PageRange(9, 12), after)])
     assert stitched.seams == (None,)
     assert stitched.markdown == f"{before}\n\n{after}"
 
 
 def test_an_answer_that_was_cut_short_goes_on_in_the_next() -> None:
     before = text_of(range(50))[:-1500]
-    stitched = stitch([Part(PageRange(1, 9), before), Part(PageRange(7, 12), text_of(range(20, 80)))])
+    stitched = stitch([PageAnswer(PageRange(1, 9), before), PageAnswer(PageRange(7, 12), text_of(range(20, 80)))])
     assert numbers_in(stitched.markdown) == list(range(800))
 
 
 def test_a_phrase_with_which_every_answer_begins_is_no_seam() -> None:
     hello = "Here is the text of these pages as Markdown, as you have asked me for it:\n\n"
     before, after = hello + text_of(range(4)), hello + text_of(range(3, 9))
-    stitched = stitch([Part(PageRange(1, 4), before), Part(PageRange(4, 9), after)])
+    stitched = stitch([PageAnswer(PageRange(1, 4), before), PageAnswer(PageRange(4, 9), after)])
     assert numbers_in(stitched.markdown) == list(range(90))
 
 

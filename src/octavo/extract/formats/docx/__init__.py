@@ -1,4 +1,4 @@
-"""Word's documents to Markdown: a walk over their XML, because what a paragraph is depends on styles and numbering."""
+"""Word documents. Their XML is interpreted here, because styles and numbering decide what a paragraph is."""
 
 from octavo.extract.formats.docx.document import PROCESSOR
 

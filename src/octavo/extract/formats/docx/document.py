@@ -1,4 +1,4 @@
-"""The blocks of a document in their order: headings, paragraphs, lists, tables, text boxes, and notes at the end."""
+"""Convert a Word document: headings, paragraphs, lists, tables, text boxes, and notes at the end."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from octavo.extract.contract import Extracted, SourceType
-from octavo.extract.formats.docx.paragraphs import Reader
+from octavo.extract.formats.docx.paragraphs import ParagraphReader
 from octavo.extract.formats.docx.styles import Numbering, Styles, numbering_of, outline_level
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
     Code,
+    DocumentBlock,
     Heading,
     Item,
     Paragraph,
-    Piece,
     Quote,
     Table,
     one_line,
-    write,
+    write_blocks,
 )
-from octavo.extract.markdown.inline import MARK, Run, inline
-from octavo.extract.office.assemble import pages_at, take_marks, to_extracted
+from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, inline
+from octavo.extract.office.assemble import pages_between, take_page_breaks, to_extracted
 from octavo.extract.office.ooxml import Package
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, deep_is_damaged
 
 _MAIN = "word/document.xml"
-_PASSED_THROUGH = frozenset(
+_TRANSPARENT = frozenset(
     {"w:sdt", "w:sdtContent", "w:customXml", "w:ins", "w:moveTo", "w:smartTag", "w:body", "mc:Choice", "mc:Fallback"}
 )
 _SIGNS_OF_CODE = frozenset("(){}[];=<>")
@@ -37,49 +37,51 @@ _NOTES = {"footnote": "footnotes", "endnote": "endnotes"}
 
 
 def convert(package: Package) -> str:
-    """The Markdown, with a mark where a page begins if the document knows that."""
+    """The Markdown, with page breaks if the document stores them reliably."""
     name, root = package.main(_MAIN)
     styles = Styles(package.part(package.related(name, "styles")))
     numbering = Numbering(package.part(package.related(name, "numbering")))
     breaks = sum(1 for _ in descendants(root, "w:lastRenderedPageBreak"))
-    reader = Reader(styles, package.relations(name), marks_pages=breaks > 0 and package.page_count() == breaks + 1)
-    walk = _Walk(reader, numbering)
-    pieces = list(walk.blocks(root))
-    text = write(_levelled(pieces)) + walk.pending
+    reader = ParagraphReader(
+        styles, package.relations(name), marks_pages=breaks > 0 and package.page_count() == breaks + 1
+    )
+    body = _BodyReader(reader, numbering)
+    blocks = list(body.blocks(root))
+    text = write_blocks(_shift_headings(blocks)) + body.pending
     reader.marks_pages = False
-    notes = "\n".join(_notes(package, name, walk))
+    notes = "\n".join(_notes(package, name, body))
     return f"{text}\n\n{notes}" if notes else text
 
 
-def _levelled(pieces: list[Piece]) -> list[Piece]:
-    """Where there is a title, the headings stand below it."""
-    has_title = any(isinstance(piece, Heading) and piece.level == 0 for piece in pieces)
+def _shift_headings(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
+    """If there is a title, move all headings one level down."""
+    has_title = any(isinstance(block, Heading) and block.level == 0 for block in blocks)
     if not has_title:
-        return pieces
-    return [replace(piece, level=piece.level + 1) if isinstance(piece, Heading) else piece for piece in pieces]
+        return blocks
+    return [replace(block, level=block.level + 1) if isinstance(block, Heading) else block for block in blocks]
 
 
-def _notes(package: Package, part: str, walk: _Walk) -> Iterator[str]:
+def _notes(package: Package, part: str, body: _BodyReader) -> Iterator[str]:
     roots = {kind: package.part(package.related(part, name)) for kind, name in _NOTES.items()}
     found = {
         (kind, attribute(one, "w:id") or ""): one for kind, root in roots.items() for one in children(root, f"w:{kind}")
     }
-    for key, number in list(walk.reader.notes.order.items()):
-        text = one_line(walk.blocks(found[key])) if key in found else ""
+    for key, number in list(body.reader.notes.order.items()):
+        text = one_line(body.blocks(found[key])) if key in found else ""
         if text:
             yield f"[^{number}]: {text}"
 
 
 @dataclass(slots=True)
-class _Walk:
-    """`pending`: a mark from a paragraph without text, which goes to the next one that has some."""
+class _BodyReader:
+    """Reads the blocks of the body. `pending`: page breaks of empty paragraphs, added to the next block with text."""
 
-    reader: Reader
+    reader: ParagraphReader
     numbering: Numbering
     pending: str = ""
     last_was_code: bool = False
 
-    def blocks(self, element: Element) -> Iterator[Piece]:
+    def blocks(self, element: Element) -> Iterator[DocumentBlock]:
         for one in element:
             name = name_of(one)
             if name == "w:p":
@@ -87,52 +89,54 @@ class _Walk:
             elif name == "w:tbl":
                 yield from self._table(one)
             elif name == "mc:AlternateContent":
-                yield from next((pieces for choice in one if (pieces := list(self.blocks(choice)))), list[Piece]())
-            elif name in _PASSED_THROUGH:
+                yield from next(
+                    (blocks for choice in one if (blocks := list(self.blocks(choice)))), list[DocumentBlock]()
+                )
+            elif name in _TRANSPARENT:
                 yield from self.blocks(one)
 
-    def _table(self, element: Element) -> Iterator[Piece]:
+    def _table(self, element: Element) -> Iterator[DocumentBlock]:
         rows = read_table(element, lambda cell: list(self.blocks(cell)))
         cells = [cell for row in rows for cell in row]
         self.last_was_code = False
-        if len(cells) == 1:  # a frame around text
+        if len(cells) == 1:  # a one-cell table is only a frame around text
             yield from cells[0]
             return
         texts = [[one_line(cell) for cell in row] for row in rows]
-        if any(text.replace(MARK, "") for row in texts for text in row):
+        if any(text.replace(PAGE_BREAK, "") for row in texts for text in row):
             texts[0][0], self.pending = self.pending + texts[0][0], ""
             yield Table(texts)
 
-    def _paragraph(self, element: Element) -> Iterator[Piece]:
+    def _paragraph(self, element: Element) -> Iterator[DocumentBlock]:
         properties = child(element, "w:pPr")
         style = attribute(child(properties, "w:pStyle"), "w:val") or "Normal"
         runs = list(self.reader.read(element))
         boxes, self.reader.boxes = self.reader.boxes, []
-        piece = self._piece(runs, properties, style)
-        if piece is not None:
-            self.last_was_code = isinstance(piece, Code)
-            yield self._with_pending(piece)
+        block = self._block(runs, properties, style)
+        if block is not None:
+            self.last_was_code = isinstance(block, Code)
+            yield self._with_page_breaks(block)
         else:
-            self.pending += MARK * sum(run.text.count(MARK) for run in runs)
+            self.pending += PAGE_BREAK * sum(run.text.count(PAGE_BREAK) for run in runs)
         for box in boxes:
             yield from self.blocks(box)
 
-    def _with_pending(self, piece: Piece) -> Piece:
+    def _with_page_breaks(self, block: DocumentBlock) -> DocumentBlock:
         pending, self.pending = self.pending, ""
-        if not pending or isinstance(piece, Table):
-            return piece
+        if not pending or isinstance(block, Table):
+            return block
         return (
-            replace(piece, line=pending + piece.line)
-            if isinstance(piece, Code)
-            else replace(piece, text=pending + piece.text)
+            replace(block, line=pending + block.line)
+            if isinstance(block, Code)
+            else replace(block, text=pending + block.text)
         )
 
-    def _piece(self, runs: list[Run], properties: Element | None, style: str) -> Piece | None:
+    def _block(self, runs: list[TextRun], properties: Element | None, style: str) -> DocumentBlock | None:
         styles = self.reader.styles
         level = outline_level(properties)
         level = styles.level(style) if level is None else level
         depth, label = self._label(properties, style)
-        if not any(run.text.replace(MARK, "").strip() for run in runs):
+        if not any(run.text.replace(PAGE_BREAK, "").strip() for run in runs):
             return None
         if level is not None:
             text = inline(runs, is_plain=True, one_line=True)
@@ -146,10 +150,10 @@ class _Walk:
         contents = styles.contents_depth(style)
         if contents is not None:
             return Item(contents, "", inline(runs, is_plain=True, one_line=True))
-        return Quote(inline(runs)) if styles.is_quote(style) else Paragraph(_formulas_apart(inline(runs)))
+        return Quote(inline(runs)) if styles.is_quote(style) else Paragraph(_separate_formulas(inline(runs)))
 
     def _label(self, properties: Element | None, style: str) -> tuple[int, str | None]:
-        """How deep in a list, and what stands before the text; None if it is in none."""
+        """The list depth and label of a paragraph; the label is None outside lists."""
         number, depth = numbering_of(properties)
         styled_number, styled_depth = self.reader.styles.numbering(style)
         number = styled_number if number is None else number
@@ -162,19 +166,19 @@ class _Walk:
         bullet = self.reader.styles.bullet_depth(style)
         return bullet or 0, None if bullet is None else ""
 
-    def _code(self, runs: list[Run], style: str) -> str | None:
-        """A line of a program, by its style, or by its font if it also reads like one."""
+    def _code(self, runs: list[TextRun], style: str) -> str | None:
+        """A line of code, recognised by its style, or by a monospaced font if it also looks like code."""
         text = "".join(run.text for run in runs).rstrip()
         if self.reader.styles.is_code(style):
             return text
         if not all(run.code or not run.text.strip() for run in runs):
             return None
-        reads_so = self.last_was_code or text.startswith((" ", "\t")) or not _SIGNS_OF_CODE.isdisjoint(text)
-        return text if reads_so else None
+        looks_like_code = self.last_was_code or text.startswith((" ", "\t")) or not _SIGNS_OF_CODE.isdisjoint(text)
+        return text if looks_like_code else None
 
 
-def _formulas_apart(text: str) -> str:
-    """Formulas that are paragraphs by themselves."""
+def _separate_formulas(text: str) -> str:
+    """Put each formula on a separate paragraph if the text consists of nothing else."""
     parts = text.split("$$")
     is_formulas = text.startswith("$$") and text.endswith("$$") and len(parts) % 2 == 1
     if not is_formulas or any(part.strip() for part in parts[::2]):
@@ -184,18 +188,18 @@ def _formulas_apart(text: str) -> str:
 
 MOST_COLUMNS = 200
 
-Cell = list[Piece]
+Cell = list[DocumentBlock]
 
 
 def read_table(element: Element, read: Callable[[Element], Cell]) -> list[list[Cell]]:
-    """`read` reads what is in a cell."""
-    grid = _Grid(read)
-    return [row for one in _inside(element, "w:tr") if (row := grid.row(one))]
+    """Rows of cells. Short texts of merged cells are repeated in every place they cover."""
+    table = _TableReader(read)
+    return [row for one in _inside(element, "w:tr") if (row := table.row(one))]
 
 
 @dataclass(slots=True)
-class _Grid:
-    """`above`: what the cells of the last row hold, by column, for those that are merged with the next row's."""
+class _TableReader:
+    """`above` holds the cells of the previous row by column, for vertically merged cells."""
 
     read: Callable[[Element], Cell]
     above: dict[int, Cell] = field(default_factory=dict[int, Cell])
@@ -226,7 +230,7 @@ class _Grid:
 
 
 def _inside(element: Element, name: str) -> Iterator[Element]:
-    """Rows or cells, also those that are wrapped in a content control or an insertion."""
+    """Rows or cells, including those wrapped in a content control or an insertion."""
     for one in element:
         if name_of(one) == name:
             yield one
@@ -242,9 +246,9 @@ def _count(element: Element | None, otherwise: int) -> int:
 def extract(path: Path, _hints: Hints) -> Extracted:
     with Archive(path) as archive, deep_is_damaged():
         package = Package(archive)
-        markdown, breaks = take_marks(convert(package))
+        markdown, breaks = take_page_breaks(convert(package))
         metadata = package.metadata()
-    pages = pages_at(breaks, len(markdown)) if breaks else ()
+    pages = pages_between(breaks, len(markdown)) if breaks else ()
     return to_extracted(SourceType.DOCX, markdown, metadata, pages=pages)
 
 

@@ -1,4 +1,4 @@
-"""Formulas of office programs in the notation of LaTeX, which people and models read."""
+"""Convert Office Math formulas to LaTeX, which people and models can read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _content(element: Element | None) -> str:
     return "".join(_part(one) for one in element if not name_of(one).endswith(_PROPERTIES))
 
 
-def _part(element: Element) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each construct of the notation
+def _part(element: Element) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each element
     get = {name_of(one): one for one in element}.get
     base = _content(get("m:e"))
     match name_of(element):

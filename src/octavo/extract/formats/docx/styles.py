@@ -1,4 +1,8 @@
-"""What the styles of a document say about its paragraphs. Names are English inside, whatever language Word speaks."""
+"""Styles and list numbering of a Word document.
+
+Word stores the names of built-in styles in English in every language. It stores rules for numbering and no numbers;
+the numbers are computed here, so that a reference such as "see 2.3" still makes sense.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,8 @@ _MOST_ANCESTORS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How a run looks; None where it says nothing."""
+class Formatting:
+    """The formatting of a run; None where it is not specified."""
 
     bold: bool | None = None
     italic: bool | None = None
@@ -38,27 +42,27 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """`level` is that of a heading, 0 for the title. `numbering` are the list and how deep in it."""
+    """`level` is the heading level, 0 for the title. `numbering` is a list id and the depth in that list."""
 
     name: str = ""
     based_on: str = ""
     level: int | None = None
     numbering: tuple[str | None, int | None] = (None, None)
-    look: Look = field(default_factory=Look)
+    formatting: Formatting = field(default_factory=Formatting)
 
 
 def is_on(properties: Element | None, name: str) -> bool | None:
-    """A switch: there and not turned off."""
+    """A toggle property: None if absent, default whether it is on."""
     found = child(properties, name)
     return (attribute(found, "w:val") or "on").lower() not in _OFF if found is not None else None
 
 
-def read_look(properties: Element | None) -> Look:
+def read_formatting(properties: Element | None) -> Formatting:
     if properties is None:
-        return Look()
+        return Formatting()
     fonts = child(properties, "w:rFonts")
     font = attribute(fonts, "w:ascii") or attribute(fonts, "w:hAnsi")
-    return Look(
+    return Formatting(
         bold=is_on(properties, "w:b"),
         italic=is_on(properties, "w:i"),
         struck=is_on(properties, "w:strike") or is_on(properties, "w:dstrike"),
@@ -68,7 +72,7 @@ def read_look(properties: Element | None) -> Look:
 
 
 def outline_level(properties: Element | None) -> int | None:
-    """1 for the highest; 0 would be a title, and body text has none."""
+    """The heading level, 1 for the highest; None for body text."""
     written = attribute(child(properties, "w:outlineLvl"), "w:val") or ""
     return int(written) + 1 if written.isdecimal() and int(written) < _BODY_LEVEL else None
 
@@ -80,42 +84,45 @@ def numbering_of(properties: Element | None) -> tuple[str | None, int | None]:
 
 
 class Styles:
-    """Styles by their ids; each is asked together with those that it is based on."""
+    """Styles by id; each inherits from the styles it is based on."""
 
     def __init__(self, root: Element | None) -> None:
         self._styles = {attribute(one, "w:styleId") or "": _read(one) for one in children(root, "w:style")}
 
     def level(self, style: str) -> int | None:
-        return next((one.level for one in self._line(style) if one.level is not None), None)
+        return next((one.level for one in self._ancestry(style) if one.level is not None), None)
 
     def numbering(self, style: str) -> tuple[str | None, int | None]:
-        line = list(self._line(style))
-        number = next((one.numbering[0] for one in line if one.numbering[0] is not None), None)
-        return number, next((one.numbering[1] for one in line if one.numbering[1] is not None), None)
+        ancestry = list(self._ancestry(style))
+        number = next((one.numbering[0] for one in ancestry if one.numbering[0] is not None), None)
+        return number, next((one.numbering[1] for one in ancestry if one.numbering[1] is not None), None)
 
-    def look(self, style: str) -> Look:
-        looks = [one.look for one in self._line(style)]
+    def formatting(self, style: str) -> Formatting:
+        formattings = [one.formatting for one in self._ancestry(style)]
         values = (
-            next((value for look in looks if (value := getattr(look, name)) is not None), None) for name in _LOOKS
+            next((value for formatting in formattings if (value := getattr(formatting, name)) is not None), None)
+            for name in _FORMATTING_FIELDS
         )
-        return Look(*values)
+        return Formatting(*values)
 
     def contents_depth(self, style: str) -> int | None:
-        """For a line of the table of contents."""
-        return next((int(found[1]) - 1 for one in self._line(style) if (found := _CONTENTS.fullmatch(one.name))), None)
+        """The depth of an entry in the table of contents."""
+        return next(
+            (int(found[1]) - 1 for one in self._ancestry(style) if (found := _CONTENTS.fullmatch(one.name))), None
+        )
 
     def bullet_depth(self, style: str) -> int | None:
-        """For a bullet by its name alone, where the numbering behind it is missing."""
-        found = next(filter(None, (_BULLET.fullmatch(one.name) for one in self._line(style))), None)
+        """The depth of a bullet style, for documents without its numbering definition."""
+        found = next(filter(None, (_BULLET.fullmatch(one.name) for one in self._ancestry(style))), None)
         return max(0, int(found[1] or 1) - 1) if found else None
 
     def is_code(self, style: str) -> bool:
-        return any(_CODE.fullmatch(one.name) for one in self._line(style))
+        return any(_CODE.fullmatch(one.name) for one in self._ancestry(style))
 
     def is_quote(self, style: str) -> bool:
-        return any(_QUOTE.fullmatch(one.name) for one in self._line(style))
+        return any(_QUOTE.fullmatch(one.name) for one in self._ancestry(style))
 
-    def _line(self, style: str) -> Iterator[Style]:
+    def _ancestry(self, style: str) -> Iterator[Style]:
         for _ in range(_MOST_ANCESTORS):
             found = self._styles.get(style)
             if found is None:
@@ -124,7 +131,7 @@ class Styles:
             style = found.based_on
 
 
-_LOOKS = ("bold", "italic", "struck", "hidden", "code")
+_FORMATTING_FIELDS = ("bold", "italic", "struck", "hidden", "code")
 
 
 def _read(element: Element) -> Style:
@@ -137,7 +144,7 @@ def _read(element: Element) -> Style:
         based_on=attribute(child(element, "w:basedOn"), "w:val") or "",
         level=level,
         numbering=numbering_of(properties),
-        look=read_look(child(element, "w:rPr")),
+        formatting=read_formatting(child(element, "w:rPr")),
     )
 
 
@@ -159,7 +166,7 @@ class Level:
 
 @dataclass(slots=True)
 class Counters:
-    """What one kind of list has counted so far; lists of the same kind share it."""
+    """The current numbers of an abstract list; lists based on it share them."""
 
     levels: dict[int, Level]
     values: dict[int, int] = field(default_factory=dict[int, int])
@@ -177,31 +184,31 @@ class Numbering:
             kind = attribute(child(one, "w:abstractNumId"), "w:val") or ""
             link = attribute(child(abstract.get(kind), "w:numStyleLink"), "w:val")
             kind = by_style.get(link, kind) if link else kind
-            self._take(number, kind, one, abstract.get(kind))
+            self._add_list(number, kind, one, abstract.get(kind))
 
-    def _take(self, number: str, kind: str, element: Element, abstract: Element | None) -> None:
+    def _add_list(self, number: str, kind: str, element: Element, abstract: Element | None) -> None:
         levels = _read_levels(abstract)
-        own: dict[int, Level] = {}
+        overrides: dict[int, Level] = {}
         for change in children(element, "w:lvlOverride"):
             place = _number(attribute(change, "w:ilvl"))
             start = attribute(child(change, "w:startOverride"), "w:val")
             if start is not None:
                 self._changes.setdefault(number, {})[place] = _number(start, 1)
             if (level := child(change, "w:lvl")) is not None:
-                own[place] = _read_level(level)
-        # A list that changes the levels of its kind counts by itself.
-        self._kinds[number] = key = f"{kind}/{number}" if own else kind
+                overrides[place] = _read_level(level)
+        # A list that overrides levels is counted separately.
+        self._kinds[number] = key = f"{kind}/{number}" if overrides else kind
         if key not in self._counters:
-            self._counters[key] = Counters(levels | own)
+            self._counters[key] = Counters(levels | overrides)
 
     def depth_of_style(self, number: str, style: str) -> int | None:
-        """At which level the style stands by which a heading is numbered."""
+        """The list level linked to a heading style."""
         counters = self._counters.get(self._kinds.get(number, ""))
         levels = counters.levels if counters else {}
         return next((depth for depth, level in levels.items() if level.style and level.style == style), None)
 
     def next_label(self, number: str, depth: int) -> str | None:
-        """What stands before the next item: "" for a bullet, None if it is in no list."""
+        """The label of the next item: "" for a bullet, None if the list is unknown."""
         counters = self._counters.get(self._kinds.get(number, ""))
         if counters is None or number == "0":
             return None
@@ -213,10 +220,10 @@ class Numbering:
             del values[deeper]
         if level.kind == "bullet":
             return ""
-        return _PLACE.sub(lambda found: _written(counters, int(found[1]) - 1, level.kind), level.text).strip()
+        return _PLACE.sub(lambda found: _format_level(counters, int(found[1]) - 1, level.kind), level.text).strip()
 
 
-def _written(counters: Counters, depth: int, kind: str) -> str:
+def _format_level(counters: Counters, depth: int, kind: str) -> str:
     level = counters.levels.get(depth, Level())
     value = counters.values.setdefault(depth, level.start)
     return format_number(value, level.kind if kind != "bullet" else "decimal")
@@ -257,5 +264,5 @@ def _read_level(element: Element) -> Level:
     )
 
 
-def _number(written: str | None, otherwise: int = 0) -> int:
-    return int(written) if written and written.isdecimal() and len(written) < _LEVELS else otherwise
+def _number(written: str | None, default: int = 0) -> int:
+    return int(written) if written and written.isdecimal() and len(written) < _LEVELS else default

@@ -1,4 +1,4 @@
-"""Books: chapters in the order of their spine, and what the table of contents says of their hierarchy."""
+"""EPUB 2 and 3: chapters in spine order, with heading levels from the table of contents."""
 
 from octavo.extract.formats.epub.book import PROCESSOR
 

@@ -1,4 +1,4 @@
-"""A whole book, chapter by chapter, so that only one of them is a tree in memory at a time."""
+"""Convert a book chapter by chapter, so that only one chapter's tree is in memory at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from octavo.extract.contract import Extracted, Metadata, OutlineEntry, Page, SourceType
 from octavo.extract.decode import clean
 from octavo.extract.formats.epub.package import Chapter, Contents, Entry, read_contents, read_package
-from octavo.extract.office.assemble import page_at, to_extracted
+from octavo.extract.office.assemble import add_page_numbers, to_extracted
 from octavo.extract.office.html import body_of, read_page, to_markdown
 from octavo.extract.office.xml import Element, attribute
 from octavo.extract.registry import Hints, Processor
@@ -19,12 +19,12 @@ from octavo.extract.zips import Archive, deep_is_damaged
 _PAGES = frozenset(
     {"application/xhtml+xml", "text/html", "image/svg+xml", "application/x-dtbook+xml", "text/x-oeb1-document"}
 )
-_STRAY = re.compile("[\ufdd0-\ufddf]")
+_NONCHARACTERS = re.compile("[\ufdd0-\ufddf]")
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
-    """`outline` is None if the book has no table of contents; `pages` are those of the printed edition, if it says."""
+class BookText:
+    """`outline` is None without a table of contents; `pages` are those of the printed edition, if listed."""
 
     markdown: str
     pages: list[Page]
@@ -32,7 +32,7 @@ class Converted:
     metadata: Metadata
 
 
-def convert(archive: Archive) -> Converted:
+def convert(archive: Archive) -> BookText:
     book = read_package(archive)
     contents = read_contents(archive, book)
     targets = _targets(contents)
@@ -51,11 +51,11 @@ def convert(archive: Archive) -> Converted:
             starts |= dict.fromkeys(found, length)
     markdown = "\n\n".join(parts)
     pages = _pages(contents, starts, length)
-    return Converted(markdown, pages, _outline(contents, starts, markdown), book.metadata)
+    return BookText(markdown, pages, _outline(contents, starts, markdown), book.metadata)
 
 
 def _targets(contents: Contents) -> dict[str, list[Target]]:
-    """By file. Numbers count entries first and pages after them."""
+    """Targets by file. Entries are numbered first, then pages."""
     targets: dict[str, list[Target]] = {}
     entries = [(entry, entry) for entry in contents.entries] + [(page, None) for page in contents.pages]
     for number, (place, entry) in enumerate(entries):
@@ -69,20 +69,20 @@ def _chapter(archive: Archive, chapter: Chapter, targets: list[Target]) -> str:
 
 
 def _take_marks(marked: str) -> tuple[str, dict[int, int]]:
-    """The text of a chapter, and where in it the numbered places are."""
-    first, *others = MARK.split(marked.strip())
+    """The text of a chapter without target marks, and the offset of each target."""
+    first, *others = _TARGET_MARK.split(marked.strip())
     parts = [_clean(first)]
     found: dict[int, int] = {}
     length = len(parts[0])
-    for number, piece in zip(others[::2], others[1::2], strict=True):
+    for number, text in zip(others[::2], others[1::2], strict=True):
         found.setdefault(int(number), length)
-        parts.append(_clean(piece))
+        parts.append(_clean(text))
         length += len(parts[-1])
     return "".join(parts).rstrip(), found
 
 
 def _clean(text: str) -> str:
-    return _STRAY.sub("", clean(text))
+    return _NONCHARACTERS.sub("", clean(text))
 
 
 def _pages(contents: Contents, starts: dict[int, int], length: int) -> list[Page]:
@@ -94,7 +94,7 @@ def _pages(contents: Contents, starts: dict[int, int], length: int) -> list[Page
 
 
 def _outline(contents: Contents, starts: dict[int, int], markdown: str) -> tuple[OutlineEntry, ...] | None:
-    """Entries begin with the line that they point into."""
+    """Each entry starts at the beginning of the line that it points into."""
     found = [
         OutlineEntry(entry.level, entry.title, None, _line_start(markdown, starts[number]))
         for number, entry in enumerate(contents.entries)
@@ -107,19 +107,19 @@ def _line_start(markdown: str, place: int) -> int:
     return markdown.rfind("\n", 0, place) + 1
 
 
-# A number between two characters that Unicode keeps free for such uses.
-MARK = re.compile("\ufdd0(\\d{1,7})\ufdd1")
+# A number between two noncharacters, which Unicode reserves for internal use.
+_TARGET_MARK = re.compile("\ufdd0(\\d{1,7})\ufdd1")
 _LONE_MARKS = re.compile("^((?:[ \t>]*\ufdd0\\d{1,7}\ufdd1)+)[ \t]*\n+", re.MULTILINE)
 _HEADING = re.compile(r"h[1-6]")
-_HOLDS_TEXT = re.compile(r"h[1-6]|p|li|td|th|dt|dd|a|span|em|strong|i|b|blockquote|figcaption|cite|small|sup|sub|code")
-_LINES = frozenset({"p", "li", "td"})
+_TEXT_TAGS = re.compile(r"h[1-6]|p|li|td|th|dt|dd|a|span|em|strong|i|b|blockquote|figcaption|cite|small|sup|sub|code")
+_PARAGRAPH_TAGS = frozenset({"p", "li", "td"})
 _DEEPEST = 6
 _NOT_A_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place that somebody points to. `entry` is what the table of contents says there, if that points to it."""
+    """A link target in a chapter. `entry` is the entry of the table of contents that points to it, if any."""
 
     number: int
     fragment: str
@@ -127,7 +127,7 @@ class Target:
 
 
 def convert_chapter(data: bytes, targets: Sequence[Target]) -> str:
-    """The Markdown, with the number of each target where it is."""
+    """The Markdown of a chapter, with a mark at each target."""
     body = body_of(read_page(data))
     places = _places(body, {target.fragment for target in targets})
     starts = {target: places.get(target.fragment, body) for target in targets}
@@ -151,7 +151,7 @@ def _places(body: Element, fragments: set[str]) -> dict[str, Element]:
 
 
 def _remove_lists(body: Element) -> None:
-    """Of pages and of landmarks, which only programs read."""
+    """Remove lists of pages and landmarks, which are only for programs."""
     for element in list(body.iter("nav")):
         parent = element.getparent()
         if attribute(element, "epub:type") in {"page-list", "landmarks"} and parent is not None:
@@ -159,27 +159,27 @@ def _remove_lists(body: Element) -> None:
 
 
 def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
-    """Headings that the table of contents names get its level, and those between them keep their distance."""
+    """Set heading levels from the table of contents; headings between its entries keep their relative level."""
     named = dict(_named_headings(body, entries))
-    own, given = 0, 0
+    original, assigned = 0, 0
     for element in list(body.iter()):
         is_heading = _HEADING.fullmatch(element.tag) is not None
-        level = int(element.tag[1]) if is_heading else own or 1
+        level = int(element.tag[1]) if is_heading else original or 1
         if element in named:
-            own, given = level, named[element].level
-            element.tag = f"h{min(given, _DEEPEST)}"
-        elif own and is_heading:
-            element.tag = f"h{min(max(given + level - own, given + 1), _DEEPEST)}"
+            original, assigned = level, named[element].level
+            element.tag = f"h{min(assigned, _DEEPEST)}"
+        elif original and is_heading:
+            element.tag = f"h{min(max(assigned + level - original, assigned + 1), _DEEPEST)}"
 
 
 def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator[tuple[Element, Entry]]:
-    """The heading at or behind each place; a paragraph that says the same as the table of contents is one too."""
+    """The first heading at or after each entry's target; a paragraph with the entry's title counts too."""
     waiting: Entry | None = None
     for element in body.iter():
         waiting = entries.get(element, waiting)
         if waiting is None:
             continue
-        text = _words("".join(element.itertext())) if element.tag in _LINES else ""
+        text = _words("".join(element.itertext())) if element.tag in _PARAGRAPH_TAGS else ""
         if _HEADING.fullmatch(element.tag) or (text and text == _words(waiting.title)):
             yield element, waiting
             waiting = None
@@ -192,8 +192,8 @@ def _words(text: str) -> str:
 
 
 def _mark(element: Element, mark: str) -> None:
-    """Where text may stand: not in a list or a table itself, but in what comes first in it."""
-    inner = next((one for one in element.iter() if _HOLDS_TEXT.fullmatch(one.tag)), None)
+    """Insert a mark where text is allowed: not directly in a list or table, but in its first element with text."""
+    inner = next((one for one in element.iter() if _TEXT_TAGS.fullmatch(one.tag)), None)
     if inner is None and len(element):
         inner = element
     if inner is not None:
@@ -214,7 +214,11 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     with Archive(path) as archive, deep_is_damaged():
         book = convert(archive)
     return to_extracted(
-        SourceType.EPUB, book.markdown, book.metadata, pages=book.pages, outline=page_at(book.outline, book.pages)
+        SourceType.EPUB,
+        book.markdown,
+        book.metadata,
+        pages=book.pages,
+        outline=add_page_numbers(book.outline, book.pages),
     )
 
 

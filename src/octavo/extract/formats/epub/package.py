@@ -1,4 +1,4 @@
-"""What a book is made of: the files of its spine, where its table of contents is, and what it says of itself."""
+"""The package of a book: spine, metadata, table of contents and list of printed pages (XHTML or NCX)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from octavo.extract.zips import DAMAGED, Archive
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
-# Fonts are scrambled so that nobody copies them out of the book; the text can be read all the same.
+# These only obfuscate embedded fonts; the text is readable.
 _FONT_METHODS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _OTHER_FIELDS = {
     "publisher": "publisher",
@@ -35,7 +35,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """`contents`: the tables of contents that there are, the newer kind first."""
+    """`contents` lists the tables of contents, the newer format first."""
 
     chapters: list[Chapter]
     contents: list[Chapter]
@@ -43,7 +43,7 @@ class Book:
 
 
 def read_package(archive: Archive) -> Book:
-    _refuse_protected(archive)
+    _reject_drm(archive)
     path = _package_path(archive)
     root = parse(archive.read(path))
     folder = posixpath.dirname(path)
@@ -52,7 +52,7 @@ def read_package(archive: Archive) -> Book:
     references = [one.get("idref") or "" for one in (spine if spine is not None else ())]
     chapters = [_chapter(items[one], folder) for one in references if one in items]
     if not chapters:
-        raise BadInput(f"{DAMAGED}the book does not say which chapters it has.")
+        raise BadInput(f"{DAMAGED}its list of chapters is empty.")
     navigation = [one for one in items.values() if "nav" in (one.get("properties") or "").split()]
     older = items.get((spine.get("toc") if spine is not None else None) or "")
     if older is None:
@@ -62,7 +62,7 @@ def read_package(archive: Archive) -> Book:
 
 
 def resolve(folder: str, reference: str) -> tuple[str, str]:
-    """The file that a reference means, by its name in the archive, and the place in it."""
+    """The archive name of the file that a reference points to, and the fragment in it."""
     path, _, fragment = reference.partition("#")
     return posixpath.normpath(posixpath.join("/", folder, unquote(path))).lstrip("/"), unquote(fragment)
 
@@ -76,7 +76,7 @@ def _package_path(archive: Archive) -> str:
             return found
     found = next((name for name in archive if name.lower().endswith(".opf")), None)
     if found is None:
-        raise BadInput(f"{DAMAGED}the book has no list of its chapters.")
+        raise BadInput(f"{DAMAGED}its list of chapters is missing.")
     return found
 
 
@@ -89,32 +89,32 @@ def _named(root: Element, name: str) -> list[Element]:
     return [one for one in root.iter() if local_name(one) == name]
 
 
-def _refuse_protected(archive: Archive) -> None:
+def _reject_drm(archive: Archive) -> None:
     data = archive.find(_ENCRYPTION)
     methods = [one.get("Algorithm") or "" for one in _named(parse(data), "EncryptionMethod")] if data else []
     if any(method not in _FONT_METHODS for method in methods):
-        raise Encrypted("Here the shop has done so (DRM): only its own reader can open the book.")
+        raise Encrypted("The bookshop protected it (DRM), so only its own reader can open it.")
 
 
 def _metadata(root: Element) -> Metadata:
     about = next(iter(_named(root, "metadata")), None)
-    told: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for one in about.iter() if about is not None else ():
         text = text_of(one)
         if text and local_name(one) not in {"metadata", "meta", "dc-metadata", "x-metadata"}:
-            told.setdefault(local_name(one), []).append(text)
-    dates = [date for text in told.get("date", []) if (date := clean_date(text))]
+            fields.setdefault(local_name(one), []).append(text)
+    dates = [date for text in fields.get("date", []) if (date := clean_date(text))]
     return Metadata(
-        title=clean_title(next(iter(told.get("title", [])), None)),
+        title=clean_title(next(iter(fields.get("title", [])), None)),
         author=clean_line(", ".join(dict.fromkeys(_authors(about)))),
         date=min(dates, default=None),
-        language=clean_language(next(iter(told.get("language", [])), None)),
-        extra=non_empty(**{name: ", ".join(told.get(field, [])) for field, name in _OTHER_FIELDS.items()}),
+        language=clean_language(next(iter(fields.get("language", [])), None)),
+        extra=non_empty(**{name: ", ".join(fields.get(source, [])) for source, name in _OTHER_FIELDS.items()}),
     )
 
 
 def _authors(about: Element | None) -> list[str]:
-    """Everybody who is called a creator; translators and editors are contributors."""
+    """All creators; translators and editors are contributors."""
     return [text for one in (about.iter() if about is not None else ()) if _is_author(one) and (text := text_of(one))]
 
 
@@ -129,7 +129,7 @@ _MOST_DEPTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`level` is 1 for the highest. `place` is a file and what is called so in it."""
+    """`level` is 1 for the highest. `place` is a file and a fragment in it."""
 
     level: int
     title: str
@@ -143,7 +143,7 @@ class Contents:
 
 
 def read_contents(archive: Archive, book: Book) -> Contents:
-    """From whichever table has something; damaged ones are passed over, because a book can be read without."""
+    """From the first table that has entries. Damaged tables are skipped, because a book is readable without them."""
     entries: list[Entry] = []
     pages: list[Entry] = []
     for file in book.contents:
@@ -172,7 +172,7 @@ def _read_navigation(root: Element, folder: str) -> Contents:
 
 
 def _list_entries(element: Element, folder: str, level: int) -> Iterator[Entry]:
-    """Items of nested lists; an item without a link is the heading of those below it."""
+    """Entries of nested lists; an item without a link is a heading for those below it."""
     if level > _MOST_DEPTH:
         return
     for one in element:
