@@ -48,7 +48,7 @@ Case = tuple[str, str, bool, str]
 def judge(cases: Iterable[Case]) -> Score:
     score = Score()
     for first, second, contradicts, name in cases:
-        found = find_contradictions([ChunkPair(as_piece(first), as_piece(second), 1.0)], ClaimCache())
+        found = find_contradictions([ChunkPair(as_chunk(first), as_chunk(second), 1.0)], ClaimCache())
         if found and contradicts:
             score.right += 1
         elif found:
@@ -58,7 +58,7 @@ def judge(cases: Iterable[Case]) -> Score:
     return score
 
 
-def as_piece(text: str) -> ComparableChunk:
+def as_chunk(text: str) -> ComparableChunk:
     """With its concepts and tone, as a document has them."""
     (insight,) = describe(Source([Passage(text)])).chunks
     concepts = {concept.text: concept.importance for concept in insight.concepts}

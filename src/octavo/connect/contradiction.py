@@ -31,6 +31,8 @@ LEAST_LETTERS = 3
 MOST_DENIED_ELSEWHERE = 0.2
 # Minimum absolute polarity of chunks and of clauses.
 LEAST_TONE, LEAST_CLAUSE_TONE = 0.2, 0.4
+# A date among the first words applies to the whole clause.
+OPENING = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +225,6 @@ def _other_scope(one: Claim, other: Claim) -> bool:
         return True
     opens = [claim.dates[0] for claim in (one, other) if claim.dates and claim.dates[0].place <= OPENING]
     return len(opens) == 1
-
-
-# A date among the first words applies to the whole clause.
-OPENING = 2
 
 
 def _about_another(clauses: ClausePair, mine: int | str, theirs: int | str) -> bool:

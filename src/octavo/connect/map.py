@@ -21,6 +21,11 @@ QUERIES = load_queries("connection_views")
 MOST_NODES = 60
 # The most edges that 60 documents can have (three engines), so that no node among the strongest is missed.
 MOST_EDGES = 3 * MOST_NODES * (MOST_NODES - 1) // 2
+SEED = 8
+ROUNDS = 200
+WIDTH, HEIGHT = 1000.0, 700.0
+MARGIN = 60.0
+LEAST_DISTANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +90,6 @@ async def load_map(connection: Connection, owner: UUID, filters: MapFilter) -> C
     return ConnectionMap(
         [Node(ident, titles[ident], positions[at].x, positions[at].y) for ident, at in order.items()], edges
     )
-
-
-SEED = 8
-ROUNDS = 200
-WIDTH, HEIGHT = 1000.0, 700.0
-MARGIN = 60.0
-LEAST_DISTANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)

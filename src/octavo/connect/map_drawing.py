@@ -10,7 +10,7 @@ from uuid import UUID
 
 from octavo.connect.map import HEIGHT, WIDTH, ConnectionMap, Edge, Node
 
-# More lines than this are unreadable, so only the strongest are connection_map.
+# More lines than this are unreadable, so only the strongest are drawn.
 MOST_LINES = 200
 LINE_SPACING = 7.0
 SMALLEST, LARGEST = 6.0, 15.0

@@ -59,6 +59,12 @@ _YEAR_DIGITS = 4
 _RANGE = {"to", "and", "-", "\u2013"}
 
 Token = tuple[str, int, int]
+YEAR_AFTER = word_set("in since from of by until till during before after late early year around about between and to")
+BOUNDS = word_set("since from until till before after by between to")
+ARTICLES = word_set("its their the his her our")
+STOPS = word_set(
+    "of in on at the a an and or to by for from with as is are was were be been that which who than per it he she they"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +143,6 @@ def _number_at(words: Sequence[str], place: int) -> float | None:
 def _is_year(words: Sequence[str], place: int) -> bool:
     word = words[place] if place < len(words) else ""
     return len(word) == _YEAR_DIGITS and word.isdecimal() and FIRST_YEAR <= int(word) <= LAST_YEAR
-
-
-YEAR_AFTER = word_set("in since from of by until till during before after late early year around about between and to")
-BOUNDS = word_set("since from until till before after by between to")
 
 
 def _follows_year_word(words: Sequence[str], place: int) -> bool:
@@ -227,7 +229,7 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 
 
 def _read_unit(words: Sequence[str], place: int, money: str) -> tuple[str, int]:
-    """What is counted: a currency, a unit (possibly after an adjective), or the next noun."""
+    """The unit of a number: a currency, a unit (possibly after an adjective), or the next noun."""
     if money:
         return money, place
     following = [*words[place : place + 4], "", "", "", ""]
@@ -245,12 +247,6 @@ def _read_unit(words: Sequence[str], place: int, money: str) -> tuple[str, int]:
 @lru_cache(maxsize=10_000)
 def as_unit(word: str) -> str:
     return next((one for one in (word, word.removesuffix("s")) if one in UNITS), "")
-
-
-ARTICLES = word_set("its their the his her our")
-STOPS = word_set(
-    "of in on at the a an and or to by for from with as is are was were be been that which who than per it he she they"
-)
 
 
 def _range(words: Sequence[str], place: int, low: float, high: float) -> tuple[float, float]:

@@ -12,6 +12,10 @@ from octavo.connect.evidence import ClaimCache, shared_quotes
 from octavo.language.embedding import NAME as LOCAL_MODEL
 from octavo.records.search import Engine
 
+# Per source chunk.
+MOST_KEPT = 10
+MOST_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -34,11 +38,6 @@ UNKNOWN = Thresholds(similar=0.75, related=0.5, apart=0.6)
 
 def thresholds_of(model: str) -> Thresholds:
     return BY_MODEL.get(model, UNKNOWN)
-
-
-# Per source chunk.
-MOST_KEPT = 10
-MOST_NAMED = 3
 
 
 def find_similar(pairs: Iterable[ChunkPair], threshold: float, claim_cache: ClaimCache) -> list[DetectedConnection]:

@@ -21,6 +21,21 @@ _SOUNDS = (
 )
 _SOUND = re.compile(rf"[\[(]\s*(?:{'|'.join(_SOUNDS)})\s*[\])]|[♪♫]+", re.IGNORECASE)
 _SPEAKER = re.compile(r"\s*(?:>>+|&gt;&gt;)\s*")
+ENOUGH_WORDS = 60
+MOST_WORDS = 120
+PAUSE_SECONDS = 2.0
+WORDS_BEFORE_PAUSE = 20
+_SENTENCE_END = re.compile(r"[.!?…。！？]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too
+LEAST_TIMESTAMPS = 3
+# "0:00 words", "12:34" alone, "1:02:03", "[00:12]", "(0:05)", with a dash or a colon after it or without.
+_TIMESTAMP = re.compile(
+    r"[ \t]*(?P<open>[\[(]?)(?:(?P<hours>\d{1,3}):)?(?P<minutes>\d{1,3}):(?P<seconds>[0-5]\d)(?:[.,]\d{1,3})?[\])]?"
+    r"(?![\d:])(?:[ \t]*[-\u2013\u2014:][ \t]+|[ \t]+|$)"
+)
+_MINUTES_OF_AN_HOUR = 60
+# In an agenda all times of day are round; in a transcript only some timestamps are.
+_ROUND = 5
+_EARLY_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +62,6 @@ def _split_speakers(snippet: Snippet) -> Iterator[Snippet]:
     """Split a snippet at speaker marks."""
     for number, part in enumerate(_SPEAKER.split(_SOUND.sub(" ", snippet.text))):
         yield replace(snippet, text=" ".join(part.split()), new_speaker=snippet.new_speaker or number > 0)
-
-
-ENOUGH_WORDS = 60
-MOST_WORDS = 120
-PAUSE_SECONDS = 2.0
-WORDS_BEFORE_PAUSE = 20
-_SENTENCE_END = re.compile(r"[.!?…。！？]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +132,6 @@ def _starts_paragraph(paragraph: _Paragraph, before: Snippet, snippet: Snippet) 
         return snippet.new_speaker or snippet.start is not None
     pause = snippet.start - before.start - before.duration
     return before.duration > 0 and pause > PAUSE_SECONDS and paragraph.size >= WORDS_BEFORE_PAUSE
-
-
-LEAST_TIMESTAMPS = 3
-# "0:00 words", "12:34" alone, "1:02:03", "[00:12]", "(0:05)", with a dash or a colon after it or without.
-_TIMESTAMP = re.compile(
-    r"[ \t]*(?P<open>[\[(]?)(?:(?P<hours>\d{1,3}):)?(?P<minutes>\d{1,3}):(?P<seconds>[0-5]\d)(?:[.,]\d{1,3})?[\])]?"
-    r"(?![\d:])(?:[ \t]*[-\u2013\u2014:][ \t]+|[ \t]+|$)"
-)
-_MINUTES_OF_AN_HOUR = 60
-# In an agenda all times of day are round; in a transcript only some timestamps are.
-_ROUND = 5
-_EARLY_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)

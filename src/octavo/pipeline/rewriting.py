@@ -100,7 +100,7 @@ class Rewriting:
         """For pages that are shown; those of a refused answer, and one too long for any, are left out."""
         answer = await self._ask(f"{pages.first}-{pages.last}", ask)
         if answer and not answer.whole and pages.first == pages.last:
-            answer, self._refusal = None, TokenLimit(f"Page {pages.first} is too long.")
+            answer, self._refusal = None, TokenLimit(f"Affected: page {pages.first}.")
         await self.run.progress(pages.last, len(self.plain.pages), "pages", STAGE)
         return answer or Answer("")
 

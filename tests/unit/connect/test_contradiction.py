@@ -13,8 +13,8 @@ from octavo.records.search import Status
 
 
 def compare(first: str, second: str, **more: object) -> DetectedConnection | None:
-    pieces = [ComparableChunk(uuid4(), uuid4(), text, **more) for text in (first, second)]  # pyright: ignore[reportArgumentType]
-    found = find_contradictions([ChunkPair(pieces[0], pieces[1], 0.7)], ClaimCache())
+    chunks = [ComparableChunk(uuid4(), uuid4(), text, **more) for text in (first, second)]  # pyright: ignore[reportArgumentType]
+    found = find_contradictions([ChunkPair(chunks[0], chunks[1], 0.7)], ClaimCache())
     return found[0] if found else None
 
 

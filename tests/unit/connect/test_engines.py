@@ -16,12 +16,12 @@ HARBOUR = "Gulls cry. The harbour bridge carries forty thousand vehicles every d
 STUDY = "We counted for a week. Every day forty thousand vehicles use the bridge in the harbour."
 
 
-def piece(content: str = HARBOUR, number: int = 0, **more: object) -> ComparableChunk:
+def chunk(content: str = HARBOUR, number: int = 0, **more: object) -> ComparableChunk:
     return ComparableChunk(UUID(int=number) if number else uuid4(), uuid4(), content, **more)  # pyright: ignore[reportArgumentType]
 
 
 def test_the_sentences_that_are_quoted_are_those_that_have_most_in_common() -> None:
-    (found,) = find_similar([ChunkPair(piece(), piece(STUDY), 0.9)], 0.7, ClaimCache())
+    (found,) = find_similar([ChunkPair(chunk(), chunk(STUDY), 0.9)], 0.7, ClaimCache())
     assert found.quotes == (
         "The harbour bridge carries forty thousand vehicles every day.",
         "Every day forty thousand vehicles use the bridge in the harbour.",
@@ -30,16 +30,16 @@ def test_the_sentences_that_are_quoted_are_those_that_have_most_in_common() -> N
 
 
 def test_of_each_passage_the_nearest_ten_above_the_threshold_are_kept() -> None:
-    source = piece()
-    pairs = [ChunkPair(source, piece(STUDY), 0.6 + number / 100) for number in range(30)]
+    source = chunk()
+    pairs = [ChunkPair(source, chunk(STUDY), 0.6 + number / 100) for number in range(30)]
     found = find_similar(pairs, 0.7, ClaimCache())
     assert len(found) == MOST_KEPT
     assert min(one.strength for one in found) >= 0.79
 
 
 def test_what_is_quoted_is_cut_and_stays_verbatim() -> None:
-    endless = piece("word " * 500)
-    (found,) = find_similar([ChunkPair(endless, piece("| a | table |"), 0.9)], 0.7, ClaimCache())
+    endless = chunk("word " * 500)
+    (found,) = find_similar([ChunkPair(endless, chunk("| a | table |"), 0.9)], 0.7, ClaimCache())
     assert all(
         quote and quote in text for quote, text in zip(found.quotes, (endless.content, "| a | table |"), strict=True)
     )
@@ -48,8 +48,8 @@ def test_what_is_quoted_is_cut_and_stays_verbatim() -> None:
 
 def test_bridges_are_important_of_other_subjects_and_share_some_concepts() -> None:
     concepts = {"slow release": 0.5, "buffer": 0.4}
-    bog = piece("A bog releases its water slowly.", 1, concepts={**concepts, "peat": 0.9, "moss": 0.9}, importance=0.9)
-    bank = piece(
+    bog = chunk("A bog releases its water slowly.", 1, concepts={**concepts, "peat": 0.9, "moss": 0.9}, importance=0.9)
+    bank = chunk(
         "A bank keeps reserves as a buffer.", 2, concepts={**concepts, "bank": 0.9, "money": 0.8}, importance=0.8
     )
     (candidate,) = find_candidates([ChunkPair(bog, bank, 0.2)], 0.5)
@@ -57,14 +57,14 @@ def test_bridges_are_important_of_other_subjects_and_share_some_concepts() -> No
     assert "buffer" in found.explanation
     assert "slow release" in found.explanation
     refused = [
-        ChunkPair(bog, piece(number=3, concepts=bank.concepts, importance=0.5), 0.2),  # of little importance
+        ChunkPair(bog, chunk(number=3, concepts=bank.concepts, importance=0.5), 0.2),  # of little importance
         ChunkPair(bog, bank, 0.8),  # the same subject
-        ChunkPair(bog, piece(number=4, concepts=bog.concepts, importance=0.9), 0.2),  # all the same concepts
-        ChunkPair(bog, piece(number=5, concepts={"cheese": 0.9}, importance=0.9), 0.2),  # none
+        ChunkPair(bog, chunk(number=4, concepts=bog.concepts, importance=0.9), 0.2),  # all the same concepts
+        ChunkPair(bog, chunk(number=5, concepts={"cheese": 0.9}, importance=0.9), 0.2),  # none
     ]
     assert find_candidates(refused, 0.5) == []
     tagged = [
-        piece(number=n, concepts=c, importance=0.9, domain=frozenset({"water"}))
+        chunk(number=n, concepts=c, importance=0.9, domain=frozenset({"water"}))
         for n, c in ((6, bog.concepts), (7, bank.concepts))
     ]
     assert find_candidates([ChunkPair(tagged[0], tagged[1], 0.2)], 0.5) == []

@@ -17,6 +17,7 @@ from octavo.core.errors import TokenLimit
 PAGE_TOKENS = 600
 _MARKER_TOKENS = 10
 _CHARACTERS_PER_TOKEN = 4  # for ASCII; other characters take up to one token each
+_MARKER = re.compile(r"^[ \t]*<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
 class PageRange(NamedTuple):
@@ -82,13 +83,10 @@ def halve_call(pages: PageRange, limits: CallLimits) -> list[PageRange]:
     """Two calls to replace one whose answer was cut off. Raises `TokenLimit` for a single page."""
     count = pages.last - pages.first + 1
     if count == 1:
-        raise TokenLimit(f"Page {pages.first} is too long.")
+        raise TokenLimit(f"Affected: page {pages.first}.")
     middle = pages.first + count // 2
     shared = min(limits.overlap_pages, count // 6)
     return [PageRange(pages.first, middle - 1 + shared), PageRange(middle, pages.last)]
-
-
-_MARKER = re.compile(r"^[ \t]*<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
 def page_marker(page: int) -> str:

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
 _BETWEEN = "\n\n"
+# Share of words that can be removed or added: running heads go, split words are joined, headings are added.
+MOST_CHANGED = 0.15
+# The same for text from OCR, which may be worse than the text it is compared with.
+MOST_CHANGED_RECOGNISED = 0.5
+FEW_WORDS = 5
+# The model describes pictures and marks what it cannot read.
+_BY_MODEL = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|\[illegible\]")
 
 
 async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
@@ -196,15 +203,6 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
         return outline_of(document.blocks)
     starts = {page.number: page.start for page in document.pages}
     return tuple(replace(entry, start=starts.get(entry.page or 0)) for entry in plain.outline)
-
-
-# Share of words that can be removed or added: running heads go, split words are joined, headings are added.
-MOST_CHANGED = 0.15
-# The same for text from OCR, which may be worse than the text it is compared with.
-MOST_CHANGED_RECOGNISED = 0.5
-FEW_WORDS = 5
-# The model describes pictures and marks what it cannot read.
-_BY_MODEL = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|\[illegible\]")
 
 
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:

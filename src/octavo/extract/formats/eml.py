@@ -25,6 +25,17 @@ from octavo.extract.registry import Hints, Processor
 from octavo.extract.words import count_words
 from octavo.extract.zips import deep_is_damaged
 
+MOST_PARTS = 2000
+_DEEPEST_MESSAGE = 5
+_DEEPEST_QUOTE = 5
+_MOST_HEADER = 2000
+_SHOWN = ("From", "To", "Cc", "Date")
+# A shorter plain part only points to the HTML part.
+_STUB_WORDS = 30
+_STUB_SHARE = 0.2
+_QUOTED = re.compile(r"> ?")
+_KIBIBYTE = 1024
+
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     with deep_is_damaged():
@@ -44,18 +55,6 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     )
     quality = Quality.PARTIAL if reader.left_out else Quality.FULL
     return to_extracted(SourceType.EML, clean("\n\n".join(parts)), metadata, quality=quality, has_title=False)
-
-
-MOST_PARTS = 2000
-_DEEPEST_MESSAGE = 5
-_DEEPEST_QUOTE = 5
-_MOST_HEADER = 2000
-_SHOWN = ("From", "To", "Cc", "Date")
-# A shorter plain part only points to the HTML part.
-_STUB_WORDS = 30
-_STUB_SHARE = 0.2
-_QUOTED = re.compile(r"> ?")
-_KIBIBYTE = 1024
 
 
 @dataclass(slots=True)

@@ -35,15 +35,6 @@ from octavo.extract.office.xml import Element, attribute, child, children, desce
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, deep_is_damaged
 
-
-def extract(path: Path, _hints: Hints) -> Extracted:
-    with Archive(path) as archive, deep_is_damaged():
-        markdown, breaks = take_page_breaks(convert(archive))
-        metadata = read_metadata(archive)
-    pages = pages_between(breaks, len(markdown)) if breaks else ()
-    return to_extracted(SourceType.ODT, markdown, metadata, pages=pages)
-
-
 _LEFT_OUT = frozenset(
     {
         "office:annotation",
@@ -61,6 +52,14 @@ _MOST_SPACES = 100
 _MOST_REPEATED_CELLS = 100
 _MOST_ANCESTORS = 30
 _DEEPEST = 8
+
+
+def extract(path: Path, _hints: Hints) -> Extracted:
+    with Archive(path) as archive, deep_is_damaged():
+        markdown, breaks = take_page_breaks(convert(archive))
+        metadata = read_metadata(archive)
+    pages = pages_between(breaks, len(markdown)) if breaks else ()
+    return to_extracted(SourceType.ODT, markdown, metadata, pages=pages)
 
 
 @dataclass(frozen=True, slots=True)

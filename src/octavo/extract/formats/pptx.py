@@ -24,6 +24,12 @@ from octavo.extract.office.xml import Element, attribute, child, children, desce
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, deep_is_damaged
 
+MAIN = "ppt/presentation.xml"
+_TITLES = frozenset({"title", "ctrTitle"})
+_LISTS = frozenset({"", "body", "obj"})
+_LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
+_DEEPEST = 8
+
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     with Archive(path) as archive, deep_is_damaged():
@@ -32,13 +38,6 @@ def extract(path: Path, _hints: Hints) -> Extracted:
         metadata = package.metadata()
     markdown, pages = join_pages(slides)
     return to_extracted(SourceType.PPTX, markdown, metadata, pages=pages)
-
-
-MAIN = "ppt/presentation.xml"
-_TITLES = frozenset({"title", "ctrTitle"})
-_LISTS = frozenset({"", "body", "obj"})
-_LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
-_DEEPEST = 8
 
 
 def convert_slides(package: Package) -> list[str]:

@@ -1,4 +1,4 @@
-"""Excel workbooks: each sheet becomes a heading and its tables, with values as people write_blocks them."""
+"""Excel workbooks: each sheet becomes a heading and its tables, with values as people write them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,20 @@ from octavo.extract.office.ooxml import Package
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED, MEBIBYTE, Archive
 
+MOST_SHEETS = 200
+MOST_PART = 256 * MEBIBYTE
+# calamine allocates every cell between the first and the last one, including empty ones.
+MOST_PLACES = 20_000_000
+# Empty cells are self-closing tags and are not counted.
+_CELL = re.compile(
+    rb"""<(?:\w{1,10}:)?(?:c|row)\s(?:[^<>]{0,200}\s)?r\s{0,9}=\s{0,9}["']([A-Za-z]{0,3})([0-9]{1,7})["'][^<>/]{0,200}>"""
+)
+_SHEET = re.compile(r"xl/(?:worksheets|chartsheets|dialogsheets|macrosheets)/", re.IGNORECASE)
+_PARTS = (".xml", ".rels", ".bin")
+_OVERLAP = 512
+Value = int | float | str | bool | time | date | datetime | timedelta
+Range = tuple[tuple[int, int], tuple[int, int]]
+
 
 def extract(path: Path, _hints: Hints) -> Extracted:
     with Archive(path) as archive:
@@ -27,22 +41,6 @@ def extract(path: Path, _hints: Hints) -> Extracted:
     converted = convert(path.read_bytes())
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
     return to_extracted(SourceType.XLSX, converted.markdown, metadata, quality=quality, has_title=False)
-
-
-MOST_SHEETS = 200
-MOST_PART = 256 * MEBIBYTE
-# calamine allocates every cell between the first and the last one, including empty ones.
-MOST_PLACES = 20_000_000
-
-# Empty cells are self-closing tags and are not counted.
-_CELL = re.compile(
-    rb"""<(?:\w{1,10}:)?(?:c|row)\s(?:[^<>]{0,200}\s)?r\s{0,9}=\s{0,9}["']([A-Za-z]{0,3})([0-9]{1,7})["'][^<>/]{0,200}>"""
-)
-_SHEET = re.compile(r"xl/(?:worksheets|chartsheets|dialogsheets|macrosheets)/", re.IGNORECASE)
-_PARTS = (".xml", ".rels", ".bin")
-_OVERLAP = 512
-
-Value = int | float | str | bool | time | date | datetime | timedelta
 
 
 class WorkbookText(NamedTuple):
@@ -131,9 +129,6 @@ def _text(value: Value) -> str:
             return value.isoformat("seconds")
         case _:
             return str(value)
-
-
-Range = tuple[tuple[int, int], tuple[int, int]]
 
 
 def _merged(ranges: Iterable[Range], start: tuple[int, int]) -> dict[int, list[Range]]:

@@ -22,6 +22,10 @@ _NOT_SPACE = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
 _ENDS_PARAGRAPH = frozenset({"blank", "heading", "fence", "quote", "rule", "html"})
 _ENDS_TABLE = _ENDS_PARAGRAPH | {"list", "indented"}
+_QUOTE_MARK = re.compile(r" {0,3}> ?")
+_ITEM_MARK = re.compile(r"[ \t]*([-+*]|\d{1,9}[.)])")
+_MOST_SPACES_AFTER_MARK = 4
+_NEVER = 1 << 62
 
 
 class Span(NamedTuple):
@@ -160,15 +164,9 @@ _READERS: dict[str, Callable[[str, int], Span]] = {
 }
 
 
-_QUOTE_MARK = re.compile(r" {0,3}> ?")
-_ITEM_MARK = re.compile(r"[ \t]*([-+*]|\d{1,9}[.)])")
-_MOST_SPACES_AFTER_MARK = 4
-_NEVER = 1 << 62
-
-
 @dataclass(slots=True)
 class OpenContent:
-    """What is still open content a container: a fence or a paragraph."""
+    """The fence or paragraph that is still open inside a container."""
 
     fence: str | None = None
     paragraph: bool = False

@@ -34,6 +34,17 @@ _TRANSPARENT = frozenset(
 )
 _SIGNS_OF_CODE = frozenset("(){}[];=<>")
 _NOTES = {"footnote": "footnotes", "endnote": "endnotes"}
+MOST_COLUMNS = 200
+Cell = list[DocumentBlock]
+
+
+def extract(path: Path, _hints: Hints) -> Extracted:
+    with Archive(path) as archive, deep_is_damaged():
+        package = Package(archive)
+        markdown, breaks = take_page_breaks(convert(package))
+        metadata = package.metadata()
+    pages = pages_between(breaks, len(markdown)) if breaks else ()
+    return to_extracted(SourceType.DOCX, markdown, metadata, pages=pages)
 
 
 def convert(package: Package) -> str:
@@ -186,11 +197,6 @@ def _separate_formulas(text: str) -> str:
     return "\n\n".join(f"$${part}$$" for part in parts[1::2])
 
 
-MOST_COLUMNS = 200
-
-Cell = list[DocumentBlock]
-
-
 def read_table(element: Element, read: Callable[[Element], Cell]) -> list[list[Cell]]:
     """Rows of cells. Short texts of merged cells are repeated in every place they cover."""
     table = _TableReader(read)
@@ -238,18 +244,9 @@ def _inside(element: Element, name: str) -> Iterator[Element]:
             yield from _inside(one, name)
 
 
-def _count(element: Element | None, otherwise: int) -> int:
+def _count(element: Element | None, default: int) -> int:
     written = attribute(element, "w:val") or ""
-    return min(int(written), MOST_COLUMNS) if written.isdecimal() and len(written) < 7 else otherwise  # noqa: PLR2004
-
-
-def extract(path: Path, _hints: Hints) -> Extracted:
-    with Archive(path) as archive, deep_is_damaged():
-        package = Package(archive)
-        markdown, breaks = take_page_breaks(convert(package))
-        metadata = package.metadata()
-    pages = pages_between(breaks, len(markdown)) if breaks else ()
-    return to_extracted(SourceType.DOCX, markdown, metadata, pages=pages)
+    return min(int(written), MOST_COLUMNS) if written.isdecimal() and len(written) < 7 else default  # noqa: PLR2004
 
 
 PROCESSOR = Processor((SourceType.DOCX,), extract)

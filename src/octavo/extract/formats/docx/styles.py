@@ -27,6 +27,13 @@ _QUOTE = re.compile(r"(?:intense |block )?(?:quote|quotation|quotations|block te
 _MONOSPACED = re.compile(r"courier|consolas|mono|menlo|lucida console|fixedsys|cascadia", re.IGNORECASE)
 _BODY_LEVEL = 9
 _MOST_ANCESTORS = 30
+_FORMATTING_FIELDS = ("bold", "italic", "struck", "hidden", "code")
+_LEVELS = 9
+_PLACE = re.compile(r"%([1-9])")
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+          (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_MOST = 4000
+_ALPHABET = 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class Style:
 
 
 def is_on(properties: Element | None, name: str) -> bool | None:
-    """A toggle property: None if absent, default whether it is on."""
+    """A toggle property: None if absent, otherwise whether it is on."""
     found = child(properties, name)
     return (attribute(found, "w:val") or "on").lower() not in _OFF if found is not None else None
 
@@ -131,9 +138,6 @@ class Styles:
             style = found.based_on
 
 
-_FORMATTING_FIELDS = ("bold", "italic", "struck", "hidden", "code")
-
-
 def _read(element: Element) -> Style:
     name = attribute(child(element, "w:name"), "w:val") or ""
     properties = child(element, "w:pPr")
@@ -146,14 +150,6 @@ def _read(element: Element) -> Style:
         numbering=numbering_of(properties),
         formatting=read_formatting(child(element, "w:rPr")),
     )
-
-
-_LEVELS = 9
-_PLACE = re.compile(r"%([1-9])")
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
-          (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
-_MOST = 4000
-_ALPHABET = 26
 
 
 @dataclass(frozen=True, slots=True)

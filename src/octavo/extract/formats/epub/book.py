@@ -20,6 +20,14 @@ _PAGES = frozenset(
     {"application/xhtml+xml", "text/html", "image/svg+xml", "application/x-dtbook+xml", "text/x-oeb1-document"}
 )
 _NONCHARACTERS = re.compile("[\ufdd0-\ufddf]")
+# A number between two noncharacters, which Unicode reserves for internal use.
+_TARGET_MARK = re.compile("\ufdd0(\\d{1,7})\ufdd1")
+_LONE_MARKS = re.compile("^((?:[ \t>]*\ufdd0\\d{1,7}\ufdd1)+)[ \t]*\n+", re.MULTILINE)
+_HEADING = re.compile(r"h[1-6]")
+_TEXT_TAGS = re.compile(r"h[1-6]|p|li|td|th|dt|dd|a|span|em|strong|i|b|blockquote|figcaption|cite|small|sup|sub|code")
+_PARAGRAPH_TAGS = frozenset({"p", "li", "td"})
+_DEEPEST = 6
+_NOT_A_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,18 @@ class BookText:
     pages: list[Page]
     outline: tuple[OutlineEntry, ...] | None
     metadata: Metadata
+
+
+def extract(path: Path, _hints: Hints) -> Extracted:
+    with Archive(path) as archive, deep_is_damaged():
+        book = convert(archive)
+    return to_extracted(
+        SourceType.EPUB,
+        book.markdown,
+        book.metadata,
+        pages=book.pages,
+        outline=add_page_numbers(book.outline, book.pages),
+    )
 
 
 def convert(archive: Archive) -> BookText:
@@ -105,16 +125,6 @@ def _outline(contents: Contents, starts: dict[int, int], markdown: str) -> tuple
 
 def _line_start(markdown: str, place: int) -> int:
     return markdown.rfind("\n", 0, place) + 1
-
-
-# A number between two noncharacters, which Unicode reserves for internal use.
-_TARGET_MARK = re.compile("\ufdd0(\\d{1,7})\ufdd1")
-_LONE_MARKS = re.compile("^((?:[ \t>]*\ufdd0\\d{1,7}\ufdd1)+)[ \t]*\n+", re.MULTILINE)
-_HEADING = re.compile(r"h[1-6]")
-_TEXT_TAGS = re.compile(r"h[1-6]|p|li|td|th|dt|dd|a|span|em|strong|i|b|blockquote|figcaption|cite|small|sup|sub|code")
-_PARAGRAPH_TAGS = frozenset({"p", "li", "td"})
-_DEEPEST = 6
-_NOT_A_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,18 +218,6 @@ def _mark(element: Element, mark: str) -> None:
         before.tail = (before.tail or "") + mark
     else:
         parent.text = (parent.text or "") + mark
-
-
-def extract(path: Path, _hints: Hints) -> Extracted:
-    with Archive(path) as archive, deep_is_damaged():
-        book = convert(archive)
-    return to_extracted(
-        SourceType.EPUB,
-        book.markdown,
-        book.metadata,
-        pages=book.pages,
-        outline=add_page_numbers(book.outline, book.pages),
-    )
 
 
 PROCESSOR = Processor((SourceType.EPUB,), extract)

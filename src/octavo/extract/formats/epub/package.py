@@ -25,6 +25,9 @@ _OTHER_FIELDS = {
     "description": "description",
     "identifier": "identifier",
 }
+_NCX = "application/x-dtbncx+xml"
+_MOST_ENTRIES = 50_000
+_MOST_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +123,6 @@ def _authors(about: Element | None) -> list[str]:
 
 def _is_author(element: Element) -> bool:
     return local_name(element) == "creator" and (attribute(element, "opf:role") or "aut") == "aut"
-
-
-_NCX = "application/x-dtbncx+xml"
-_MOST_ENTRIES = 50_000
-_MOST_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
