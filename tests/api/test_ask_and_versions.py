@@ -16,7 +16,7 @@ import pytest
 
 from octavo.cli import main
 from octavo.client import Client, RemoteProblem
-from octavo.client.answers import AnswerSources, AnswerText
+from octavo.records.search import AnswerSources, Statement
 from tests.support.fake_ai import Asked, FakeOpenAI, Trouble
 from tests.support.fake_ai.server import SECRET
 from tests.support.passwords import PASSWORD
@@ -248,7 +248,7 @@ async def test_the_client_gives_statements_as_they_come_and_then_their_sources(p
     place.openai.answer = says(("Yes.", [(0, "monthly fee")]))
     async with Client(place.web.address, key=place.key) as client:
         events = [one async for one in client.ask("Is there a fee?")]
-        assert [type(one) for one in events] == [AnswerText, AnswerSources]
+        assert [type(one) for one in events] == [Statement, AnswerSources]
         place.openai.script.append(Trouble.BAD_KEY)
         with pytest.raises(RemoteProblem) as refused:
             _ = [one async for one in client.ask("Is there no fee at all?")]

@@ -17,7 +17,7 @@ from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Limits, Outcome
-    from octavo.client.records import Policy
+    from octavo.client.uploads import Policy
 
 # What is true for one file is true for all.
 FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}

@@ -23,7 +23,7 @@ from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.client.analysing import Analysis, Result
+    from octavo.records.analyses import Analysis, ResultView
 
 app = typer.Typer()
 
@@ -51,7 +51,7 @@ def analyse(
 ) -> None:
     """Ask prompts of a document of any length, and get one answer to each, with the pages that say so."""
 
-    async def run(client: Client) -> tuple[Analysis, Sequence[Result]]:
+    async def run(client: Client) -> tuple[Analysis, Sequence[ResultView]]:
         wanted = await find_document(client, document)
         prompts = await find_prompts(client, prompt) if prompt else None
         started = await client.analyses.start(wanted, prompts, mode=mode.value, at_once=at_once)
@@ -111,7 +111,7 @@ async def follow(client: Client, analysis: Analysis, *, silent: bool) -> Analysi
     return analysis
 
 
-def print_results(analysis: Analysis, results: Sequence[Result]) -> None:
+def print_results(analysis: Analysis, results: Sequence[ResultView]) -> None:
     for result in results:
         typer.secho(clean(result.title), bold=True)
         if result.content is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from octavo.client.analysing import Analysis, Item
+    from octavo.records.analyses import Analysis, ItemView
 
 # Beside the sign for those who see no colours, all in one cell.
 SIGNS = {
@@ -31,7 +31,7 @@ LINES_AROUND = 5
 
 
 class View(Protocol):
-    def show(self, analysis: Analysis, items: Sequence[Item]) -> None: ...
+    def show(self, analysis: Analysis, items: Sequence[ItemView]) -> None: ...
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def open_view(*, silent: bool) -> Generator[View]:
 
 
 class Nothing:
-    def show(self, analysis: Analysis, items: Sequence[Item]) -> None: ...
+    def show(self, analysis: Analysis, items: Sequence[ItemView]) -> None: ...
 
 
 class Lines:
@@ -58,7 +58,7 @@ class Lines:
     def __init__(self) -> None:
         self._said = ""
 
-    def show(self, analysis: Analysis, items: Sequence[Item]) -> None:
+    def show(self, analysis: Analysis, items: Sequence[ItemView]) -> None:
         del items
         if (said := summarise(analysis)) != self._said:
             self._said = said
@@ -69,11 +69,11 @@ class Grid:
     def __init__(self, live: Live) -> None:
         self._live = live
 
-    def show(self, analysis: Analysis, items: Sequence[Item]) -> None:
+    def show(self, analysis: Analysis, items: Sequence[ItemView]) -> None:
         self._live.update(draw(self._live.console, analysis, items), refresh=True)
 
 
-def draw(console: Console, analysis: Analysis, items: Sequence[Item]) -> RenderableType:
+def draw(console: Console, analysis: Analysis, items: Sequence[ItemView]) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
@@ -85,7 +85,7 @@ def draw(console: Console, analysis: Analysis, items: Sequence[Item]) -> Rendera
     return Group(Text(summarise(analysis)), *table, *more, Text(signs, style="dim"))
 
 
-def lay_out(analysis: Analysis, items: Sequence[Item]) -> tuple[list[str], list[list[str]]]:
+def lay_out(analysis: Analysis, items: Sequence[ItemView]) -> tuple[list[str], list[list[str]]]:
     """A row for each segment in the order of its pages, a column for each prompt in the order of asking."""
     prompts = {one.prompt_id: clean(one.prompt_title)[:TITLE_CHARACTERS] for one in items}
     segments = {one.segment_id: (one.first, -one.last) for one in items}

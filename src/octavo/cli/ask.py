@@ -15,7 +15,7 @@ from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.client.answers import AnswerSources, AnswerText, Citation
+    from octavo.records.search import AnswerSources, Citation, Statement
 
 UNVERIFIED = "(not verified)"
 
@@ -37,16 +37,16 @@ def ask(
 
     The exit code is 1 when the documents do not answer it.
     """
-    from octavo.client.answers import AnswerText
+    from octavo.records.search import Statement
 
     if not question.strip():
         raise BadInput("Ask something.")
 
-    async def run(client: Client) -> tuple[list[AnswerText], AnswerSources | None]:
-        said: list[AnswerText] = []
+    async def run(client: Client) -> tuple[list[Statement], AnswerSources | None]:
+        said: list[Statement] = []
         sources: AnswerSources | None = None
         async for one in client.ask(question, await find_ids(client, among or ())):
-            if isinstance(one, AnswerText):
+            if isinstance(one, Statement):
                 said.append(one)
                 if not as_json:
                     print_statement(one)
@@ -62,7 +62,7 @@ def ask(
     raise typer.Exit(0 if sources and sources.found else 1)
 
 
-def print_statement(one: AnswerText) -> None:
+def print_statement(one: Statement) -> None:
     mark = f" {UNVERIFIED}" if one.citations and not one.verified else ""
     open_console().print(f"{clean(one.text)}{mark}", soft_wrap=True)
 

@@ -18,7 +18,7 @@ from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.client.budgets import Budget, Budgets, DocumentBudget
+    from octavo.records.account import Budget, BudgetsInForce, DocumentBudget
 
 app = typer.Typer(help="Show and set what models may cost.", no_args_is_help=True)
 
@@ -37,11 +37,11 @@ def show(
 ) -> None:
     """Show what models may cost and what they did this month, or that of one document."""
 
-    async def run(client: Client) -> Budgets | DocumentBudget:
+    async def run(client: Client) -> BudgetsInForce | DocumentBudget:
         if document is None:
-            return await client.budgets.show()
+            return await client.read_budgets()
         (found,) = await find_ids(client, [document])
-        return await client.budgets.show_document(found)
+        return await client.read_document_budget(found)
 
     print_budgets(call(Target(server, key), run), as_json)
 
@@ -61,8 +61,8 @@ def set_all(
     if not changes:
         raise BadInput("Say which: --document, --owner or --month.")
 
-    async def run(client: Client) -> Budgets:
-        return await client.budgets.set(changes)
+    async def run(client: Client) -> BudgetsInForce:
+        return await client.set_budgets(changes)
 
     print_budgets(call(Target(server, key), run), as_json)
 
@@ -80,13 +80,13 @@ def raise_one(
 
     async def run(client: Client) -> DocumentBudget:
         (found,) = await find_ids(client, [document])
-        return await client.budgets.set_document(found, most)
+        return await client.set_document_budget(found, most)
 
     print_budgets(call(Target(server, key), run), as_json)
 
 
-def print_budgets(found: Budgets | DocumentBudget, as_json: bool) -> None:
-    from octavo.client.budgets import DocumentBudget
+def print_budgets(found: BudgetsInForce | DocumentBudget, as_json: bool) -> None:
+    from octavo.records.account import DocumentBudget
 
     if as_json:
         return print_json(found)
@@ -94,7 +94,7 @@ def print_budgets(found: Budgets | DocumentBudget, as_json: bool) -> None:
     return print_on(open_console(), make_facts(facts))
 
 
-def facts_of(found: Budgets) -> dict[str, str | None]:
+def facts_of(found: BudgetsInForce) -> dict[str, str | None]:
     everybody = found.everybody_usd
     return {
         "Document": said(found.document),

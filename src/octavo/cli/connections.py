@@ -20,8 +20,8 @@ from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.client.connections import ConnectedPlace, Connection
     from octavo.core.pagination import Page
+    from octavo.records.search import Connection, ConnectionSide
 
 app = typer.Typer()
 LOOK_SECONDS = 0.5
@@ -89,7 +89,7 @@ def show(items: Sequence[Connection]) -> None:
             typer.echo(f"  {place_of(side)}: “{clean(side.quote)}”")
 
 
-def place_of(side: ConnectedPlace) -> str:
+def place_of(side: ConnectionSide) -> str:
     page = f", p. {side.page}" if side.page is not None else ""
     return f"{clean(side.title)}{page}"
 

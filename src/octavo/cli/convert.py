@@ -21,7 +21,7 @@ from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.client.conversions import Conversion
+    from octavo.records.conversions import ConversionView
 
 AT_ONCE = 8
 FIRST_LOOK, LONGEST_LOOK = 0.1, 2.0
@@ -86,7 +86,7 @@ class Converting:
     form: str
     folder: Path
     names: dict[LocalFile, str]
-    done: list[tuple[str, Path, Conversion]] = field(default_factory=list["tuple[str, Path, Conversion]"])
+    done: list[tuple[str, Path, ConversionView]] = field(default_factory=list["tuple[str, Path, ConversionView]"])
     refused: list[tuple[str, OctavoError]] = field(default_factory=list[tuple[str, OctavoError]])
 
     async def run(self, client: Client, files: Sequence[LocalFile], advance: Callable[[], None]) -> None:
@@ -105,7 +105,7 @@ class Converting:
                 self.refused.append((file.shown, StorageFailed(error.strerror)))
             advance()
 
-    async def _convert(self, client: Client, file: LocalFile) -> tuple[Path, Conversion]:
+    async def _convert(self, client: Client, file: LocalFile) -> tuple[Path, ConversionView]:
         calls = client.conversions
         conversion = await calls.convert(file.path, file.name, self.mapping)
         pause = FIRST_LOOK
@@ -114,8 +114,8 @@ class Converting:
             pause = min(1.5 * pause, LONGEST_LOOK)
             conversion = await calls.show(conversion.id)
         if conversion.error or conversion.status != "complete":
-            problem = conversion.error
-            raise NotConverted(problem.code if problem else "CANCELLED", problem.message if problem else "Stopped.")
+            problem = conversion.error or {"code": "CANCELLED", "message": "Stopped."}
+            raise NotConverted(problem["code"], problem["message"])
         path = self.folder / self.names[file]
         body = await calls.download(conversion.id, self.form)  # pyright: ignore[reportArgumentType] - one of Form
         await asyncio.to_thread(path.write_bytes, body)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from octavo.client import Client
-    from octavo.client.versions import Comparison, Side, TextChange
+    from octavo.records.documents import Comparison, Side, TextChange
 
 # What is the same is shown as far as it is needed to see where one is.
 AROUND = 80

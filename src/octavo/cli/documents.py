@@ -28,7 +28,7 @@ from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Document, Filters, Job, Retried
-    from octavo.client.records import Action
+    from octavo.client.client import BulkAction
     from octavo.core.pagination import Page
 
 MOST_LISTED = 500
@@ -191,7 +191,7 @@ def cancel(documents: Documents, server: Server = None, key: Key = None, as_json
     return typer.echo(f"Cancelled: {len(cancelled)}.")
 
 
-def change(target: Target, action: Action, documents: list[str], trashed: tuple[bool, ...] = (False,)) -> int:
+def change(target: Target, action: BulkAction, documents: list[str], trashed: tuple[bool, ...] = (False,)) -> int:
     async def run(client: Client) -> int:
         return await client.change_documents(action, await find_ids(client, documents, trashed=trashed))
 

@@ -12,7 +12,7 @@ from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Outcome
-    from octavo.client.records import Policy
+    from octavo.client.uploads import Policy
 
 SHOWN_CHARACTERS = 60
 SCHEMES = ("http://", "https://")

@@ -16,8 +16,9 @@ from octavo.cli.remote import Target, call
 from octavo.cli.tables import local_time, make_table, open_console, print_on, short_id
 
 if TYPE_CHECKING:
-    from octavo.client import Client, NewKey, records
+    from octavo.client import Client, NewKey
     from octavo.core.pagination import Page
+    from octavo.records.account import KeyView
 
 app = typer.Typer(help="Make, list and revoke the keys by which programs act for you.", no_args_is_help=True)
 
@@ -54,7 +55,7 @@ def add(
 def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
     """List the keys that work, newest first."""
 
-    async def run(client: Client) -> Page[records.Key]:
+    async def run(client: Client) -> Page[KeyView]:
         return await client.list_keys()
 
     page = call(Target(server, key), run)
@@ -90,7 +91,7 @@ def rm(
     return typer.echo(f"Revoked: {revoked}.")
 
 
-def find_key(typed: str, known: Sequence[records.Key]) -> UUID:
+def find_key(typed: str, known: Sequence[KeyView]) -> UUID:
     """By its name where only one has it, else by its id."""
     named = [one.id for one in known if one.name == typed]
     if len(named) == 1:
@@ -99,7 +100,7 @@ def find_key(typed: str, known: Sequence[records.Key]) -> UUID:
     return part if isinstance(part, UUID) else match_parts([part], [one.id for one in known], "key")[part]
 
 
-def row_of(key: records.Key, *, whole_id: bool) -> list[str]:
+def row_of(key: KeyView, *, whole_id: bool) -> list[str]:
     return [
         str(key.id) if whole_id else short_id(key.id),
         key.name,

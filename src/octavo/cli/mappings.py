@@ -19,8 +19,8 @@ from octavo.core.settings import load_settings
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.client.conversions import MappingSummary
     from octavo.convert.values import Conversion
+    from octavo.records.conversions import MappingSummary, MappingView
 
 app = typer.Typer(help="Mappings: what a conversion looks for, and what that is called in XML.", no_args_is_help=True)
 MappingFile = Annotated[Path, typer.Argument(metavar="FILE", help="YAML, or a template of invoice2data.")]
@@ -50,7 +50,7 @@ def show(
 ) -> None:
     """Print a mapping's file."""
 
-    async def run(client: Client) -> MappingSummary:
+    async def run(client: Client) -> MappingView:
         return await client.conversions.show_mapping(name)
 
     found = call(Target(server, key), run)

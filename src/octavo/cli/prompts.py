@@ -17,7 +17,7 @@ from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.client.analysing import Prompt
+    from octavo.records.analyses import Prompt
 
 app = typer.Typer(help="Keep the prompts that `octavo analyse` asks.", no_args_is_help=True)
 

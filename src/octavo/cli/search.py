@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from octavo.client import Client
-    from octavo.client.searching import Found, Hit
+    from octavo.records.search import SearchHit, SearchPage
 
 MOST_HITS = 100
 INDENT = 4
@@ -54,13 +54,13 @@ def search(  # noqa: PLR0917 - each is an option of the command
     as_json: AsJson = False,
 ) -> None:
     """Find where something is written: passages with the found words, their page and their document."""
-    from octavo.client.searching import Narrowed
+    from octavo.client import SearchFilters
 
     days = [day.date() if day else None for day in (since, until)]
-    chosen = Narrowed((), tag or (), collection, kind or (), language, *days, versions=versions)
+    filters = SearchFilters((), tag or (), collection, kind or (), language, *days, versions=versions)
 
-    async def run(client: Client) -> Found:
-        return await client.search(" ".join(query), mode=mode.value, limit=limit, cursor=cursor, chosen=chosen)
+    async def run(client: Client) -> SearchPage:
+        return await client.search(" ".join(query), mode=mode.value, limit=limit, cursor=cursor, filters=filters)
 
     found = call(Target(server, key), run)
     if as_json:
@@ -68,7 +68,7 @@ def search(  # noqa: PLR0917 - each is an option of the command
     return print_found(found)
 
 
-def print_found(found: Found) -> None:
+def print_found(found: SearchPage) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -85,14 +85,14 @@ def print_found(found: Found) -> None:
         typer.echo(f"There is more: --cursor {found.next_cursor}", err=True)
 
 
-def place_of(hit: Hit) -> list[str]:
+def place_of(hit: SearchHit) -> list[str]:
     page = f"p. {hit.page}" if hit.page is not None else ""
     heading = clean(hit.heading_path[-1]) if hit.heading_path and hit.heading_path[-1] != hit.title else ""
     return [part for part in (page, heading, short_id(hit.document_id)) if part]
 
 
-def marked(hit: Hit) -> Text:
-    """Found words stand out; nothing of a document is obeyed by the screen."""
+def marked(hit: SearchHit) -> Text:
+    """SearchPage words stand out; nothing of a document is obeyed by the screen."""
     from rich.text import Text
 
     text = Text()

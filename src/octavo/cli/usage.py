@@ -14,7 +14,7 @@ from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.client.usage import Usage
+    from octavo.records.account import Usage
 
 app = typer.Typer()
 

@@ -1,8 +1,12 @@
-"""A typed client of the HTTP API, for programs and for the command line; it knows a server only by its address."""
+"""A typed client of the HTTP API, for programs and for the command line. It needs only a server's address."""
 
-from octavo.client.client import Client
+from octavo.client.client import Client, Filters, SearchFilters
 from octavo.client.errors import RemoteProblem, Unreachable
-from octavo.client.records import Chunk, Document, Event, Filters, Job, Key, Limits, NewKey, Outcome, Published, Retried
+from octavo.client.events import Event
+from octavo.records.account import KeyView as Key
+from octavo.records.account import Limits, NewKey, Published
+from octavo.records.documents import Chunk, Document, Outcome, Retried
+from octavo.records.jobs import JobView as Job
 
 __all__ = [
     "Chunk",
@@ -18,5 +22,6 @@ __all__ = [
     "Published",
     "RemoteProblem",
     "Retried",
+    "SearchFilters",
     "Unreachable",
 ]

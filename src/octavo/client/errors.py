@@ -1,4 +1,4 @@
-"""What can go wrong between here and a server, beside what the server itself says."""
+"""Errors between the client and a server, in addition to those that the server reports."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ class RemoteProblem(OctavoError):
     """The server refused this."""
 
     def __init__(self, status: int, code: str, title: str, detail: str | None = None) -> None:
-        # The server's own words; it repeats the title where it has no detail.
+        # The server repeats the title where it has no detail.
         super().__init__(detail if detail != title else None)
         self.title = title
         self.args = (self.line,)
         self.__dict__.update(status=status, code=code)  # of this one problem, not of the class
+
+
+class BadAddress(BadInput):
+    """A server address must look like https://docs.example.org or http://127.0.0.1:8400."""
+
+    code = "BAD_ADDRESS"
+
+
+class BadKey(BadInput):
+    """This is not an API key. Create one with `octavo keys add`."""
+
+    code = "BAD_KEY"
 
 
 class Unreachable(OctavoError):
@@ -25,7 +37,7 @@ class Unreachable(OctavoError):
 
 
 class NotOctavo(OctavoError):
-    """The answer is not one of Octavo's. Is the address right, and is the server of this version?"""
+    """This is not a response from Octavo. Check the address and the server's version."""
 
     code = "NOT_OCTAVO"
     status = 502
@@ -38,7 +50,7 @@ class FileChanged(BadInput):
 
 
 class Damaged(OctavoError):
-    """What the server received is not what was sent: its SHA-256 differs. Add it again."""
+    """The file was damaged on its way: the server's SHA-256 differs from ours. Add it again."""
 
     code = "DAMAGED"
     error_class = ErrorClass.TRANSIENT

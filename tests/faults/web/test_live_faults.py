@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from octavo.client import Client, Event
-from octavo.client.patience import Patience
+from octavo.client.retries import RetryPolicy
 from octavo.database import connect
 from tests.support.instance import fetch
 from tests.support.live import PATH, browser_at, process_of, streaming, tell
@@ -50,8 +50,8 @@ def address_of(site: Site) -> str:
     return f"http://127.0.0.1:{site.port}"
 
 
-def patient() -> Patience:
-    return Patience(pauses=[0.1] * 600)
+def patient() -> RetryPolicy:
+    return RetryPolicy(pauses=[0.1] * 600)
 
 
 # Late commits ------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ async def test_a_program_follows_over_killed_servers(site: Site) -> None:
     async with (
         browser_at(address_of(site)) as (browser, owner),
         await connect(site.database_url) as database,
-        Client(address_of(site), session=browser.cookies["octavo_session"], patience=patient()) as client,
+        Client(address_of(site), session=browser.cookies["octavo_session"], retry_policy=patient()) as client,
         following(client, await client.latest_event()) as events,
     ):
         told: list[UUID] = []

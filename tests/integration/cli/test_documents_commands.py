@@ -450,7 +450,7 @@ def test_a_server_that_is_away_is_one_line(console: Console, key: str) -> None:
     away = ("--server", f"http://127.0.0.1:{free_port()}", "--key", key)
     line = console.refuse("add", "folder", *away)
     assert "could not be reached" in line
-    assert "does not take connections" in line
+    assert "does not accept connections" in line
 
 
 # Broken connections and stops --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from octavo.client import Client, Filters, RemoteProblem
-from octavo.client.client import ONE_CALL_BYTES
+from octavo.client.uploads import ONE_CALL_BYTES
 from tests.integration.client.servers import cutting
 from tests.support.instance import Instance, instance_in
 from tests.support.postgres import open_folder

@@ -12,12 +12,13 @@ from rich.console import Console
 
 from octavo.cli.watching import Lines, Watch, picture, summarise
 from octavo.client import Document, Job
-from octavo.client.records import DocumentStatus, Eta, Problem, Progress, WaitingBecause
+from octavo.core.types import JobStatus
+from octavo.records.jobs import Eta, JobError, Progress, WaitingBecause
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
-def make_document(title: str, status: DocumentStatus = "pending", error: Problem | None = None) -> Document:
+def make_document(title: str, status: str = "pending", error: JobError | None = None) -> Document:
     return Document(
         id=uuid4(),
         title=title,
@@ -64,7 +65,7 @@ def make_job(document: Document, status: str, stage: str | None = None, waiting:
         id=document.process_id,
         kind="process_document",
         document_id=document.id,
-        status=status,
+        status=JobStatus(status),
         stage=stage,
         attempt=1,
         failures=0,
@@ -77,6 +78,7 @@ def make_job(document: Document, status: str, stage: str | None = None, waiting:
         created_at=NOW,
         queued_at=NOW,
         started_at=None,
+        progressed_at=None,
         completed_at=None,
         failed_at=None,
     )
@@ -100,7 +102,7 @@ def test_the_picture_fits_and_what_runs_comes_first(width: int) -> None:
     waits = make_document("A document with quite a long title that waits for something")
     runs = make_document("A document with quite a long title that is being read")
     unknown = make_document("Nobody knows")
-    because = WaitingBecause("backing_off", "next try 12:30 UTC (attempt 2 of 5) after NETWORK")
+    because = WaitingBecause("backing_off", "next try 12:30 UTC (attempt 2 of 5) after NETWORK", {})
     pairs = ((unknown, None), (waits, make_job(waits, "queued", None, because)), (runs, make_job(runs, "processing")))
     lines = drawn(watching(*pairs), width, 24)
     assert [line[:8] for line in lines[1:4]] == [str(one.id)[-8:] for one in (runs, waits, unknown)]
@@ -126,9 +128,9 @@ def test_lines_are_printed_on_change_and_moving_up_is_none(capsys: pytest.Captur
 
     name = f"{str(document.id)[-8:]}  Notes [2J: "
     assert said(None) == ""
-    assert said(make_job(document, "queued", None, WaitingBecause("behind", "9th in line"))) == f"{name}queued"
-    assert said(make_job(document, "queued", None, WaitingBecause("behind", "8th in line"))) == ""
-    paused = make_job(document, "paused", None, WaitingBecause("paused", "the budget is used up"))
+    assert said(make_job(document, "queued", None, WaitingBecause("behind", "9th in the queue", {}))) == f"{name}queued"
+    assert said(make_job(document, "queued", None, WaitingBecause("behind", "8th in the queue", {}))) == ""
+    paused = make_job(document, "paused", None, WaitingBecause("paused", "the budget is used up", {}))
     assert said(paused) == f"{name}waits: the budget is used up"
     running = make_job(document, "processing", "extracted")
     assert said(running) == f"{name}extracted 3/10 pages"
@@ -136,7 +138,7 @@ def test_lines_are_printed_on_change_and_moving_up_is_none(capsys: pytest.Captur
 
 
 def test_the_end_is_told_with_what_went_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    error = Problem("ENCRYPTED", "The file is protected by a password.")
+    error = JobError("ENCRYPTED", "The file is protected by a password.")
     good, bad = make_document("good", "completed"), make_document("bad", "failed", error)
     watch = Watch(ended={good.id: good, bad.id: bad})
     Lines().show(watch)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.client.address import BadAddress, BadKey, is_loopback, read_address, read_key
+from octavo.client.address import is_loopback, read_address, read_key
+from octavo.client.errors import BadAddress, BadKey
 
 
 @pytest.mark.parametrize(

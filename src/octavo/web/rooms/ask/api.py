@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from octavo.core.errors import OctavoError
 from octavo.core.http import EVENT_STREAM, write_event
+from octavo.records.search import AnswerSources
 from octavo.search.ask import Question as AskedQuestion
 from octavo.search.ask import answer, find_sources
 from octavo.search.citations import Answer, with_marks
@@ -65,8 +66,8 @@ async def tell(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes]:
     for said in answer.statements:
         text = f"{with_marks(said, answer.citations)}\n"
         yield frame("text", {"text": text, "citations": said.citations, "verified": said.verified})
-    rest = {"found": answer.found, "made_by": answer.made_by, "cost_usd": answer.cost_usd}
-    yield frame("citations", {"citations": [asdict(one) for one in answer.citations], **rest})
+    sources = AnswerSources(answer.citations, answer.found, answer.made_by, answer.cost_usd)
+    yield frame("citations", asdict(sources))
     yield frame("done", {})
 
 

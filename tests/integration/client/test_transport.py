@@ -9,13 +9,14 @@ import pytest
 
 from octavo.client import Client, Filters, RemoteProblem, Unreachable
 from octavo.client.errors import Damaged, FileChanged, NotOctavo
-from octavo.client.patience import Patience
+from octavo.client.retries import RetryPolicy
 from octavo.core.errors import StorageFailed
 from tests.integration.client.servers import HANG_UP, answer, serving
 from tests.support.instance import free_port
 
 EMPTY: dict[str, object] = {"items": [], "next_cursor": None}
 PROBLEM = {"type": "about:blank", "title": "Too much.", "status": 429, "code": "RATE_LIMIT", "detail": "Go away."}
+UNCHECKED = {"bytes": None, "sha256": None}
 IDS = {name: str(uuid4()) for name in ("upload_id", "document_id", "process_id")}
 
 
@@ -32,8 +33,8 @@ class Sleeps:
 def client_of(
     address: str, sleeps: Sleeps | None = None, *, key: str | None = None, session: str | None = None
 ) -> Client:
-    patience = Patience(pauses=(0.1, 0.2), sleep=sleeps or Sleeps())
-    return Client(address, key=key, session=session, patience=patience, hint="Start it.")
+    patience = RetryPolicy(pauses=(0.1, 0.2), sleep=sleeps or Sleeps())
+    return Client(address, key=key, session=session, retry_policy=patience, hint="Start it.")
 
 
 # Refusals ----------------------------------------------------------------------------------------------------------
@@ -61,10 +62,10 @@ async def test_a_title_that_is_repeated_as_detail_is_said_once() -> None:
     ("reply", "said"),
     [
         (answer(502, "<h1>Bad Gateway</h1>"), "502"),  # of a proxy before it
-        (answer(200, "<h1>Welcome to my router</h1>"), "no JSON"),
+        (answer(200, "<h1>Welcome to my router</h1>"), "did not return JSON"),
         (answer(200, {"hello": "world"}), "items"),  # another program's API
-        (answer(200, [1, 2]), "its form"),
-        (answer(302, None, location="https://elsewhere.example/login"), "leads to https://elsewhere.example/login"),
+        (answer(200, [1, 2]), "the whole body"),
+        (answer(302, None, location="https://elsewhere.example/login"), "redirects to https://elsewhere.example/login"),
     ],
 )
 async def test_what_is_not_octavo_is_said_to_be_not(reply: bytes, said: str) -> None:
@@ -76,7 +77,14 @@ async def test_what_is_not_octavo_is_said_to_be_not(reply: bytes, said: str) -> 
 
 async def test_fields_of_a_newer_server_do_no_harm() -> None:
     limits = {"upload_bytes": 1, "stored_bytes": None, "concurrent_uploads": 2, "pages": 3}
-    body = {"version": "9", "limits": limits, "trash_days": 30, "colour": "blue"}
+    body = {
+        "version": "9",
+        "limits": limits,
+        "trash_days": 30,
+        "sign_up": True,
+        "extraction": ["plain"],
+        "colour": "blue",
+    }
     async with serving(answer(200, body)) as server, client_of(server.address) as client:
         assert (await client.read_settings()).limits.upload_bytes == 1
 
@@ -153,7 +161,7 @@ async def test_nobody_there_is_tried_a_few_times_and_then_told_with_what_to_do()
         with pytest.raises(Unreachable) as failed:
             await client.make_key("laptop", "read")
     assert (failed.value.code, sleeps.slept) == ("NETWORK", [0.1, 0.2])
-    assert "does not take connections" in failed.value.line
+    assert "does not accept connections" in failed.value.line
     assert failed.value.line.endswith("Start it.")
 
 
@@ -188,7 +196,7 @@ async def test_bytes_are_never_sent_to_another_address_than_the_servers(tmp_path
         ticket = IDS | {"put_url": f"{elsewhere.address}/bucket/incoming?signature=1"}
         digest = "cd00e292c5970d3c5e2f0ffa5171e555bc46bfc4faddfb4a418b6840b86e79a3"  # of 100 zeros
         script = (answer(201, ticket), answer(200, {"bytes": 100, "sha256": digest}))
-        finalized = answer(200, {"state": "uploaded", **IDS})
+        finalized = answer(200, {"state": "uploaded", **IDS, **UNCHECKED})
         async with serving(*script, finalized) as server, client_of(server.address, key="k") as client:
             outcome = await client.add_file(file, duplicates="new")
     assert outcome.state == "uploaded"
@@ -205,7 +213,7 @@ async def test_bytes_are_never_sent_to_another_address_than_the_servers(tmp_path
 async def test_other_bytes_than_were_sent_are_noticed(tmp_path: Path, duplicates: str) -> None:
     file = tmp_path / "notes.md"
     file.write_text("something")
-    wrong = {"state": "uploaded", **IDS, "sha256": "00" * 32, "bytes": 9}
+    wrong = {"state": "uploaded", **IDS, "put_url": "/", "sha256": "00" * 32, "bytes": 9}
     async with serving(answer(201, wrong)) as server, client_of(server.address) as client:
         with pytest.raises(Damaged, match=r"notes\.md"):
             await client.add_file(file, duplicates="reuse" if duplicates == "reuse" else "reject")
@@ -214,7 +222,10 @@ async def test_other_bytes_than_were_sent_are_noticed(tmp_path: Path, duplicates
 async def test_a_name_of_any_bytes_arrives_percent_encoded(tmp_path: Path) -> None:
     file = tmp_path / "x"
     file.write_text("something")
-    async with serving(answer(202, {"state": "uploaded", **IDS})) as server, client_of(server.address) as client:
+    async with (
+        serving(answer(202, {"state": "uploaded", **IDS, **UNCHECKED})) as server,
+        client_of(server.address) as client,
+    ):
         for name in ("Ü & \n資.md", "caf\udce9.md", "%41.md"):
             await client.add_file(file, name=name)
     sent = [headers["x-upload-filename"] for headers in server.headers]
@@ -228,7 +239,10 @@ async def test_a_file_that_became_shorter_is_not_sent_as_if_it_were_whole(tmp_pa
     def shorten(sent: int) -> None:
         file.write_bytes(b"")
 
-    async with serving(answer(202, {"state": "uploaded", **IDS})) as server, client_of(server.address) as client:
+    async with (
+        serving(answer(202, {"state": "uploaded", **IDS, **UNCHECKED})) as server,
+        client_of(server.address) as client,
+    ):
         with pytest.raises(FileChanged, match=r"log\.txt"):
             await client.add_file(file, on_progress=shorten)
     assert server.requests == []

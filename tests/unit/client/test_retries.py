@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.client.patience import Patience
+from octavo.client.retries import RetryPolicy
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 
 async def test_pauses_grow_and_end() -> None:
     clock = Clock()
-    tries = Patience(pauses=(0.1, 1.0), sleep=clock.sleep).begin()
+    tries = RetryPolicy(pauses=(0.1, 1.0), sleep=clock.sleep).begin()
     assert [await tries.pause() for _ in range(3)] == [True, True, False]
     assert clock.slept == [0.1, 1.0]
     assert tries.repeated
@@ -25,7 +25,7 @@ async def test_pauses_grow_and_end() -> None:
 
 async def test_the_server_is_waited_for_but_not_for_ever() -> None:
     clock = Clock()
-    tries = Patience(longest_wait=60, all_waits=100, sleep=clock.sleep).begin()
+    tries = RetryPolicy(longest_wait=60, all_waits=100, sleep=clock.sleep).begin()
     assert not await tries.wait(61)
     assert not tries.repeated
     assert [await tries.wait(40) for _ in range(3)] == [True, True, False]

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from octavo.client import Client, RemoteProblem, Unreachable
-from octavo.client.following import read_data
-from octavo.client.patience import Patience
+from octavo.client.events import read_data
+from octavo.client.retries import RetryPolicy
 from octavo.core.http import ServerSentEvent, read_event, read_events
 from tests.integration.client.servers import HANG_UP, answer, serving
 
@@ -30,7 +30,7 @@ def hello(place: str) -> str:
 
 
 def client_of(address: str, pauses: int = 5) -> Client:
-    return Client(address, patience=Patience(pauses=[0.0] * pauses))
+    return Client(address, retry_policy=RetryPolicy(pauses=[0.0] * pauses))
 
 
 async def take(client: Client, count: int, after: str | None = None) -> list[int]:

@@ -1,0 +1,95 @@
+"""Streams of the server: an owner's events, followed across broken connections, and answers to questions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from octavo.client.errors import NotOctavo, RemoteProblem, Unreachable
+from octavo.client.retries import RetryPolicy
+from octavo.client.transport import Request, Transport, read_problem, seconds_to_wait
+from octavo.core.http import EVENT_STREAM, ServerSentEvent, read_events
+from octavo.records.jobs import LiveEvent
+from octavo.records.search import AnswerSources, Statement
+
+# The server sends a heartbeat every 15 seconds.
+SILENCE_SECONDS = 45.0
+# A stream that lasted this long counts as a success.
+LASTED_SECONDS = 5.0
+
+ANSWER_PARTS: dict[str, type[Statement | AnswerSources]] = {"text": Statement, "citations": AnswerSources}
+
+
+@dataclass(frozen=True, slots=True)
+class Event(LiveEvent):
+    """`cursor` is where to resume after it."""
+
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventCursor:
+    cursor: str
+
+
+def read_data(event: ServerSentEvent) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return event.json()
+    except ValueError:
+        raise NotOctavo(f"The event {event.id} is not JSON.") from None
+
+
+async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | None) -> AsyncGenerator[ServerSentEvent]:
+    """Every event after a cursor, once. A stream that ends is reopened where it was."""
+    cursor, retries = after, retry_policy.begin()
+    while True:
+        headers = {"accept": EVENT_STREAM} | ({"last-event-id": cursor} if cursor else {})
+        request = Request("GET", "/events", repeatable=True, headers=headers)
+        began = time.monotonic()
+        try:
+            async with transport.open(request, silence_seconds=SILENCE_SECONDS) as response:
+                if not response.is_success:
+                    await response.aread()
+                    wait = seconds_to_wait(request, response)
+                    if wait is None or not await retries.wait(wait):
+                        raise read_problem(response)
+                    continue
+                async with aclosing(read_events(response.aiter_bytes())) as events:
+                    async for event in events:
+                        cursor = event.id or cursor
+                        yield event
+            broken = Unreachable(f"{transport.address} ends every stream.")
+        except Unreachable as error:
+            broken = error
+        if time.monotonic() - began > LASTED_SECONDS:
+            retries = retry_policy.begin()
+        if not await retries.pause():
+            raise broken
+
+
+async def stream_answer(
+    transport: Transport, question: str, documents: Sequence[UUID]
+) -> AsyncGenerator[tuple[type[Statement | AnswerSources], Any]]:
+    """The parts of an answer with their record types. A broken stream is not retried, because calls cost money."""
+    body: dict[str, object] = {"question": question}
+    if documents:
+        body["document_ids"] = [str(one) for one in documents]
+    request = Request("POST", "/ask", headers={"accept": EVENT_STREAM}, json=body)
+    async with transport.open(request, silence_seconds=SILENCE_SECONDS) as response:
+        if not response.is_success:
+            await response.aread()
+            raise read_problem(response)
+        async with aclosing(read_events(response.aiter_bytes())) as events:
+            async for event in events:
+                if event.name == "done":
+                    return
+                data = read_data(event)
+                if event.name == "error":
+                    raise RemoteProblem(int(data["status"]), str(data["code"]), str(data["title"]), data["detail"])
+                if record := ANSWER_PARTS.get(event.name):
+                    yield record, data
+    raise Unreachable(f"{transport.address} ended the answer before it was complete.")

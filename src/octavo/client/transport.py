@@ -1,0 +1,194 @@
+"""Requests to one server: retried where that is safe, with every failure turned into an error that has a code."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from http import HTTPStatus
+from typing import Any, Self, TypeVar, cast
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from octavo.client.address import is_loopback, read_address
+from octavo.client.errors import NotOctavo, RemoteProblem, Unreachable
+from octavo.client.retries import Retries, RetryPolicy
+from octavo.core.http import read_http_date, read_retry_after
+from octavo.core.pagination import Page
+
+PREFIX = "/api/v1"
+SESSION_COOKIE = "octavo_session"
+CONNECT_SECONDS = 10.0
+# The server hashes, stores and flushes a large file to disk before it responds to the upload.
+RESPONSE_SECONDS = 120.0
+# Nothing was sent yet, so any call can be repeated.
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+RETRIED_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+
+# A parameter with several values is repeated.
+Query = Mapping[str, str | list[str]]
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. `repeatable`: sending it twice has the same effect as once. `body` is called for each attempt."""
+
+    method: str
+    path: str
+    repeatable: bool = False
+    query: Query = field(default_factory=dict[str, str | list[str]])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    json: object = None
+    body: Callable[[], AsyncIterable[bytes]] | None = None
+
+
+class Transport:
+    """Connections to one address, kept open between calls. Redirects to other servers are not followed."""
+
+    def __init__(
+        self, address: str, *, headers: Mapping[str, str], connections: int, retry_policy: RetryPolicy, hint: str
+    ) -> None:
+        self.address = read_address(address)
+        self._retry_policy = retry_policy
+        self._hint = hint
+        self._http = httpx.AsyncClient(
+            base_url=self.address + PREFIX,
+            headers={"accept": "application/json", **headers},
+            limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+            timeout=httpx.Timeout(RESPONSE_SECONDS, connect=CONNECT_SECONDS, pool=None),
+            trust_env=not is_loopback(self.address),
+            follow_redirects=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.aclose()
+
+    async def call(self, request: Request) -> Any:  # noqa: ANN401 - any JSON
+        """The response's JSON, None if it is empty; a refusal is raised."""
+        response = await self.send(request)
+        return read_json(response) if response else None
+
+    async def get(self, path: str, query: Query | None = None) -> Any:  # noqa: ANN401 - any JSON
+        return await self.call(Request("GET", path, repeatable=True, query=query or {}))
+
+    async def send(self, request: Request) -> httpx.Response | None:
+        """The raw response; None if the object to delete was already gone."""
+        retries = self._retry_policy.begin()
+        while True:
+            response = await self._try(request, retries)
+            if response is None:
+                continue
+            if response.is_success:
+                return response
+            if request.method == "DELETE" and retries.repeated and response.status_code == HTTPStatus.NOT_FOUND:
+                return None  # an earlier attempt deleted it, and only its response was lost
+            wait = seconds_to_wait(request, response)
+            if wait is None or not await retries.wait(wait):
+                raise read_problem(response)
+
+    @asynccontextmanager
+    async def open(self, request: Request, *, silence_seconds: float) -> AsyncGenerator[httpx.Response]:
+        """A response that is read while it arrives. It is not retried."""
+        timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
+        try:
+            async with self._http.stream(
+                request.method, request.path, headers=dict(request.headers), json=request.json, timeout=timeout
+            ) as response:
+                yield response
+        except httpx.RequestError as error:
+            raise Unreachable(self._explain(error)) from error
+
+    async def _try(self, request: Request, retries: Retries) -> httpx.Response | None:
+        """The response; None after a pause if the connection broke and the call can be repeated."""
+        sent = self._http.build_request(
+            request.method,
+            request.path,
+            params=dict(request.query) or None,
+            headers=dict(request.headers),
+            json=request.json,
+            content=request.body() if request.body else None,
+        )
+        try:
+            return await self._http.send(sent)
+        except httpx.RequestError as error:
+            if (request.repeatable or isinstance(error, NOT_SENT)) and await retries.pause():
+                return None
+            raise Unreachable(self._explain(error)) from error
+
+    def _explain(self, error: httpx.RequestError) -> str:
+        if isinstance(error, httpx.ConnectError):
+            reason = f"{self.address} does not accept connections ({error})."
+        elif isinstance(error, httpx.TimeoutException):
+            reason = f"{self.address} did not respond in time."
+        else:
+            reason = f"The connection to {self.address} broke ({error or type(error).__name__})."
+        return f"{reason} {self._hint}"
+
+
+def seconds_to_wait(request: Request, response: httpx.Response) -> float | None:
+    """How long to wait before a retry; None if a retry is not safe or not useful."""
+    rate_limited = response.status_code == HTTPStatus.TOO_MANY_REQUESTS  # so it was not executed
+    if response.status_code not in RETRIED_STATUSES or not (rate_limited or request.repeatable):
+        return None
+    clock = read_http_date(response.headers.get("date", ""))
+    wanted = read_retry_after(response.headers.get("retry-after"), clock)
+    return 1.0 if wanted is None else wanted
+
+
+def read_json(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
+    if not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError:
+        raise NotOctavo(f"{response.url} did not return JSON.") from None
+
+
+def read_problem(response: httpx.Response) -> RemoteProblem | NotOctavo:
+    """The server's error. A response in another form comes from something in front of Octavo."""
+    status = response.status_code
+    if response.is_redirect:
+        return NotOctavo(f"{response.url} redirects to {response.headers.get('location')}.")
+    try:
+        body: object = response.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict) or "code" not in body:
+        return NotOctavo(f"{response.url} returned {status} {response.reason_phrase}.")
+    problem = cast("dict[str, Any]", body)
+    return RemoteProblem(status, str(problem["code"]), str(problem.get("title", "")), problem.get("detail"))
+
+
+# Responses as records. Unknown fields of a newer server are ignored -------------------------------------------------
+
+
+def read_record(record: type[Record], body: object) -> Record:
+    return _validate(_reader(record), body)
+
+
+def read_page(record: type[Record], body: object) -> Page[Record]:
+    return _validate(_page_reader(record), body)
+
+
+def _validate(reader: TypeAdapter[Record], body: object) -> Record:
+    try:
+        return reader.validate_python(body)
+    except ValidationError as error:
+        wrong = ", ".join(sorted({".".join(map(str, one["loc"])) for one in error.errors()}))
+        raise NotOctavo(f"Missing or invalid: {wrong or 'the whole body'}.") from None
+
+
+@cache
+def _reader(record: type[Record]) -> TypeAdapter[Record]:
+    return TypeAdapter(record)
+
+
+@cache
+def _page_reader(record: type[Record]) -> TypeAdapter[Page[Record]]:
+    return TypeAdapter(Page[record])  # pyright: ignore[reportInvalidTypeForm] - known only when it runs

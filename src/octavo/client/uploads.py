@@ -1,0 +1,214 @@
+"""Adding files, links and text. Files are read and hashed in pieces, never held in memory as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from mimetypes import guess_type
+from os import fsencode
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+from urllib.parse import quote
+from uuid import UUID
+
+from octavo.client.errors import Damaged, FileChanged
+from octavo.client.transport import Request, Transport, read_record
+from octavo.core.errors import StorageFailed
+from octavo.core.types import Extraction
+from octavo.records.documents import Outcome, Received, Ticket
+
+PIECE_BYTES = 256 << 10
+# Up to this size a file is sent in one call; a larger one in three, each of which can be retried alone.
+ONE_CALL_BYTES = 8 << 20
+
+Policy = Literal["reuse", "new", "reject"]
+OnProgress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A local file, and the name it gets on the server."""
+
+    path: Path
+    name: str
+    size: int
+
+    @property
+    def content_type(self) -> str:
+        """A guess from the name; the server checks the content."""
+        return guess_type(self.name)[0] or "application/octet-stream"
+
+
+class FileBody:
+    """One transfer of the first `size` bytes; `on_progress` gets the bytes sent so far. A retry needs a new one."""
+
+    def __init__(self, file: Path, size: int, on_progress: OnProgress | None = None) -> None:
+        self._file = file
+        self._size = size
+        self._on_progress = on_progress
+        self._digest = sha256()
+
+    @property
+    def sha256(self) -> str:
+        """Of the bytes sent; complete at the end of the transfer."""
+        return self._digest.hexdigest()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        stream, piece = await asyncio.to_thread(self._open)
+        try:
+            sent = 0
+            while piece:
+                sent += len(piece)
+                yield piece
+                if self._on_progress:
+                    self._on_progress(sent)
+                # A file that fits into one piece is opened, read and hashed in a single thread call.
+                piece = await asyncio.to_thread(self._read, stream, sent) if sent < self._size else b""
+        finally:
+            stream.close()
+
+    def _open(self) -> tuple[BinaryIO, bytes]:
+        stream = self._file.open("rb", buffering=0)
+        try:
+            return stream, self._read(stream, 0)
+        except BaseException:
+            stream.close()
+            raise
+
+    def _read(self, stream: BinaryIO, sent: int) -> bytes:
+        piece = stream.read(min(PIECE_BYTES, self._size - sent))
+        if not piece and sent < self._size:
+            raise FileChanged(str(self._file))
+        self._digest.update(piece)
+        return piece
+
+
+class UploadCalls:
+    """The part of the client that adds documents."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def add_file(
+        self,
+        path: Path,
+        *,
+        name: str | None = None,
+        duplicates: Policy = "reuse",
+        extraction: Extraction = Extraction.PLAIN,
+        version_of: UUID | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Outcome:
+        """Add a file, optionally as a new version of a document.
+
+        `on_progress` gets the number of bytes sent; it starts again at zero when a transfer is retried.
+        """
+        try:
+            size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
+            file = File(path, path.name if name is None else name, size)
+            return await self._add(file, duplicates, extraction, version_of, on_progress)
+        except OSError as error:  # from reading the file; network errors have other types here
+            raise StorageFailed(f"{path}: {error.strerror}.") from error
+
+    async def _add(
+        self,
+        file: File,
+        duplicates: Policy,
+        extraction: Extraction,
+        version_of: UUID | None,
+        on_progress: OnProgress | None,
+    ) -> Outcome:
+        if duplicates == "reuse" and extraction is Extraction.PLAIN and file.size <= ONE_CALL_BYTES:
+            return await self._add_in_one_call(file, version_of, on_progress)
+        ticket = await self.begin_upload(file, duplicates, extraction, version_of)
+        await self.send_content(ticket.upload_id, file, on_progress)
+        return await self.finalize_upload(ticket.upload_id)
+
+    async def _add_in_one_call(self, file: File, version_of: UUID | None, on_progress: OnProgress | None) -> Outcome:
+        """Repeated after a broken connection, it finds the document of the first attempt."""
+        headers = {"x-upload-filename": quote(fsencode(file.name))}
+        path = f"/documents?version_of={version_of}" if version_of else "/documents"
+        body, digest = await self._send_file("POST", path, file, headers, on_progress)
+        outcome = read_record(Outcome, body)
+        if outcome.sha256 not in {None, digest}:
+            raise Damaged(file.name)
+        return outcome
+
+    async def add_link(
+        self, url: str, *, duplicates: Policy = "reuse", extraction: Extraction = Extraction.PLAIN
+    ) -> Outcome:
+        """Add a web page or a video by its URL."""
+        return await self._add_fields({"url": url}, duplicates, extraction)
+
+    async def add_text(
+        self,
+        text: str,
+        *,
+        title: str | None = None,
+        source: str | None = None,
+        duplicates: Policy = "reuse",
+        extraction: Extraction = Extraction.PLAIN,
+    ) -> Outcome:
+        """Add text; `source` is where it comes from."""
+        given = {"text": text, "title": title, "source": source}
+        fields = {name: value for name, value in given.items() if value is not None}
+        return await self._add_fields(fields, duplicates, extraction)
+
+    async def _add_fields(self, fields: Mapping[str, str], duplicates: Policy, extraction: Extraction) -> Outcome:
+        """Repeated after a broken connection, it finds the document of the first attempt if duplicates are reused."""
+        body = {**fields, "duplicates": duplicates, **unless_plain(extraction)}
+        request = Request("POST", "/documents", repeatable=duplicates == "reuse", json=body)
+        return read_record(Outcome, await self._transport.call(request))
+
+    async def begin_upload(
+        self,
+        file: File,
+        duplicates: Policy = "reuse",
+        extraction: Extraction = Extraction.PLAIN,
+        version_of: UUID | None = None,
+    ) -> Ticket:
+        """Announce a file. If this is repeated, the server deletes the unused announcement after a day."""
+        announced = {
+            "filename": fsencode(file.name).decode(errors="replace"),
+            "content_type": file.content_type,
+            "bytes": file.size,
+            "duplicates": duplicates,
+            **unless_plain(extraction),
+            **({"version_of": str(version_of)} if version_of else {}),
+        }
+        request = Request("POST", "/uploads", repeatable=True, json=announced)
+        return read_record(Ticket, await self._transport.call(request))
+
+    async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> Received:
+        """Send the bytes through the server: a signed storage link would lead to another address."""
+        body, digest = await self._send_file("PUT", f"/uploads/{upload}/content", file, {}, on_progress)
+        received = read_record(Received, body)
+        if received.sha256 != digest:
+            raise Damaged(file.name)
+        return received
+
+    async def finalize_upload(self, upload: UUID) -> Outcome:
+        request = Request("POST", f"/uploads/{upload}/finalize", repeatable=True)
+        return read_record(Outcome, await self._transport.call(request))
+
+    async def _send_file(
+        self, method: str, path: str, file: File, headers: Mapping[str, str], on_progress: OnProgress | None
+    ) -> tuple[Any, str]:
+        """The response, and the SHA-256 of the bytes sent for it."""
+        body = FileBody(file.path, file.size, on_progress)
+
+        def new_body() -> FileBody:
+            nonlocal body
+            body = FileBody(file.path, file.size, on_progress)
+            return body
+
+        about = {"content-type": file.content_type, "content-length": str(file.size)}
+        request = Request(method, path, repeatable=True, headers={**about, **headers}, body=new_body)
+        return await self._transport.call(request), body.sha256
+
+
+def unless_plain(extraction: Extraction) -> dict[str, str]:
+    """The default is left out, for servers that do not know the field yet."""
+    return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}
