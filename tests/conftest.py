@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,9 @@ settings.register_profile("long", deadline=None, suppress_health_check=[HealthCh
 
 def pytest_configure(config: pytest.Config) -> None:
     """The same examples in every run, so that chance makes no test red; the long forms look for new ones."""
+    # A shell ignores Ctrl-C for what it starts in the background, and every process under test would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
 
 
@@ -62,8 +67,6 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests say what they set; the shell they are started from does not."""
-    import os
-
     for name in list(os.environ):
         if name.startswith("OCTAVO_"):
             monkeypatch.delenv(name)

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -46,20 +46,21 @@ class Server:
 
     def __init__(self, connection_info: str) -> None:
         self.template = connection_info
+        self._connection = psycopg.connect(make_conninfo(connection_info, dbname="postgres"), autocommit=True)
 
     @contextmanager
     def database(self, *, migrated: bool = True) -> Generator[str]:
         name = f"test_{next(_numbers)}"
         template = "octavo" if migrated else "template0"
-        self._administer(f"CREATE DATABASE {name} TEMPLATE {template}")
+        # Copying files in memory takes two thirds of the time of writing them through the log.
+        self._connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY".encode())
         try:
             yield make_conninfo(self.template, dbname=name)
         finally:
-            self._administer(f"DROP DATABASE {name} WITH (FORCE)")
+            self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
-    def _administer(self, statement: str) -> None:
-        with psycopg.connect(make_conninfo(self.template, dbname="postgres"), autocommit=True) as connection:
-            connection.execute(statement.encode())
+    def close(self) -> None:
+        self._connection.close()
 
 
 @contextmanager
@@ -68,6 +69,7 @@ def run_server(major: int) -> Generator[Server]:
         server = EmbeddedPostgres(DataFolder(root / "data"), major=major)
         try:
             connection_info = server.start()
+            trust_everybody(connection_info)
             with psycopg.connect(connection_info, autocommit=True) as connection:
                 # No test cuts the power, so nothing has to wait for the disk.
                 connection.execute("ALTER SYSTEM SET fsync = off")
@@ -76,9 +78,18 @@ def run_server(major: int) -> Generator[Server]:
                 connection.execute("ALTER SYSTEM SET autovacuum = off")
                 connection.execute("SELECT pg_reload_conf()")
             asyncio.run(migrate(connection_info))
-            yield Server(connection_info)
+            with closing(Server(connection_info)) as running:
+                yield running
         finally:
             server.stop()
+
+
+def trust_everybody(connection_info: str) -> None:
+    """Proving a password takes half of the time of opening a connection, and tests open tens of thousands."""
+    with psycopg.connect(connection_info, autocommit=True) as connection:
+        row = connection.execute("SHOW hba_file").fetchone()
+        assert row
+        Path(row[0]).write_text("local all all trust\n")
 
 
 def as_url(connection_info: str) -> str:

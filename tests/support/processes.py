@@ -69,6 +69,18 @@ def run_octavo(
 
 
 @contextmanager
+def running_octavo(arguments: Sequence[str], environment: Mapping[str, str]) -> Generator[Running]:
+    """A command whose output does not matter, gone when the test is."""
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device
+        process = start_octavo(arguments, environment, nowhere.fileno())
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
 def running(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Generator[subprocess.Popen[str]]:
     """A process that is gone when the test is."""
     process = subprocess.Popen(

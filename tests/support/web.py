@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from octavo.owners.sign_in import local_owner
 from tests.support import preloaded
 from tests.support.instance import fetch, free_port
 from tests.support.postgres import Server, as_url, open_folder
-from tests.support.processes import octavo_environment, running, wait_until
+from tests.support.processes import octavo_environment, running_octavo, wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class WebProcess:
 
     def process_documents(self) -> None:
         """A worker does all that there is to do, and goes."""
-        with running([sys.executable, "-m", "octavo", "worker"], self.environment):
+        with running_octavo(["worker"], self.environment):
             wait_until(self._is_idle, 60, "every document is processed")
 
     def _is_idle(self) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from octavo.database import connect
 from octavo.owners import make_sign_in_link
 from tests.api.conftest import answers
+from tests.support import preloaded
 from tests.support.instance import free_port
 from tests.support.passwords import PASSWORD
 from tests.support.postgres import Server, as_url, open_folder
@@ -51,8 +50,7 @@ def wiretap(newest_server: Server) -> Iterator[Wiretap]:
     with open_folder() as folder, newest_server.database() as info, (folder / "log").open("wb") as log:
         port = free_port()
         environment = octavo_environment(folder / "data", port=port, database_url=as_url(info), log_level="debug")
-        command = [sys.executable, "-m", "octavo", "web"]
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        process = preloaded.start(["web"], environment, log.fileno())
         address = f"http://127.0.0.1:{port}"
         try:
             wait_until(lambda: answers(address), 60, "the web server answers")

@@ -23,7 +23,7 @@ from tests.integration.client.servers import cutting
 from tests.support.instance import Instance, free_port, instance_in
 from tests.support.pdf import Pdf, Words
 from tests.support.postgres import open_folder
-from tests.support.processes import running
+from tests.support.processes import running, running_octavo
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def write(name: str, size: int = 40) -> Path:
 @contextmanager
 def working(instance: Instance) -> Generator[None]:
     """A worker for a while; asked to end, it says that it is gone."""
-    with running([sys.executable, "-m", "octavo", "worker"], instance.environment) as worker:
+    with running_octavo(["worker"], instance.environment) as worker:
         yield
         worker.terminate()
         worker.wait(60)
@@ -479,15 +479,15 @@ def test_stopping_ends_cleanly_and_tells_what_was_done(console: Console, key: st
             write(f"folder/large{number}.bin", 8_900_000)
         environment = {**console.instance.environment, "OCTAVO_SERVER": through.address, "OCTAVO_KEY": key}
         command = [sys.executable, "-m", "octavo", "add", "folder", "--jobs", "1", "--wait"]
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout
-            assert process.stdout.readline().startswith("added")
-            process.send_signal(signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=60)
-        finally:
-            process.kill()
-            process.wait()
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+            try:
+                assert process.stdout
+                assert process.stdout.readline().startswith("added")
+                process.send_signal(signal.SIGINT)
+                stdout, stderr = process.communicate(timeout=60)
+            finally:
+                process.kill()
     assert process.returncode == 130
     assert "Traceback" not in stdout + stderr
     assert stderr.splitlines()[-1].startswith("Stopped. ")
