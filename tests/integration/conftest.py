@@ -1,14 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
+from octavo.ops.instance import LATER, PRELOAD
+from octavo.sandbox import Sandbox
 from octavo.storage import open_bucket
 from tests.support.library import Desk, open_desk
+from tests.support.processing import SharedSandbox
 
 
 @pytest.fixture
@@ -21,3 +24,11 @@ async def desk(database_info: str, folder: Path) -> AsyncIterator[Desk]:
 @pytest.fixture
 async def owner(desk: Desk) -> UUID:
     return await desk.new_owner()
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """As a worker has it when it has read a document of each format."""
+    shared = SharedSandbox([*PRELOAD, *LATER])
+    yield shared
+    shared.end()

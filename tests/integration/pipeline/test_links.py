@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,6 @@ from octavo.intake.links.sources import GivenSource, link_source, paste_source
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.library.files import File, find_file
-from octavo.ops.instance import PRELOAD
 from octavo.records.documents import Chunk
 from octavo.sandbox import Sandbox
 from tests.support.library import LIMITS, Desk
@@ -29,12 +28,6 @@ from tests.support.youtube import WATCH, player, stand_in, timed_text, track
 SENTENCE = "The river rises in the hills and goes down to the sea in many turns. "
 HTML = f"<!doctype html><html lang=en><head><title>The River</title></head><body><article>{{}}<p>{SENTENCE * 5}</p>"
 SPEECH = [(second * 4.0, 4.0, f"Sentence number {second} of this speech is said now.") for second in range(120)]
-
-
-@pytest.fixture
-async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox(preload=(*PRELOAD, "trafilatura")) as box:
-        yield box
 
 
 @pytest.fixture

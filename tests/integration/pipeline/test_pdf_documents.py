@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from uuid import UUID
 
-import pytest
-
-from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
-from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
-from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.sandbox import Sandbox
@@ -31,12 +25,6 @@ def book(pages: int) -> bytes:
         for n in range(1, pages + 1)
     ]
     return Pdf(made).write()
-
-
-@pytest.fixture
-async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=(*EXTRACT_PRELOAD, *PDF_PRELOAD, *CHUNKS_PRELOAD)) as box:
-        yield box
 
 
 async def parts_of(desk: Desk) -> list[tuple[str, int]]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
-from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.sandbox import Sandbox
@@ -20,12 +17,6 @@ STAGES = """
     SELECT stage FROM job_stages
     WHERE job_id IN (SELECT id FROM jobs WHERE kind = 'process_document') ORDER BY finished_at"""
 MARKDOWN = "# Alpha\n\nThe quick brown fox — naïve, 東京.\n\n## Beta\n\n" + "Größere Wörter for the body, ça va. " * 300
-
-
-@pytest.fixture
-async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=(*EXTRACT_PRELOAD, *CHUNKS_PRELOAD)) as box:
-        yield box
 
 
 async def test_markdown_is_kept_as_it_is_and_cut_into_chunks(

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from uuid import UUID
 
-import pytest
 from PIL import Image
 
-from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
-from octavo.extract.ocr.recognition import PRELOAD
-from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
-from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.library.files import find_file
@@ -24,37 +18,25 @@ from tests.support.scans import lines, saved, scanned_pdf, sheet
 from tests.support.working import add, finished, text_of, working
 
 
-@pytest.fixture
-async def sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=(*PICTURE_PRELOAD, *CHUNKS_PRELOAD)) as box:
-        yield box
-
-
-@pytest.fixture
-async def warm_sandbox() -> AsyncGenerator[Sandbox]:
-    async with Sandbox(preload=(*PRELOAD, *PDF_PRELOAD, *CHUNKS_PRELOAD)) as box:
-        yield box
-
-
 async def parts_of(desk: Desk) -> list[tuple[str, int]]:
     rows = await desk.rows("SELECT part, attempt FROM job_stages WHERE stage = 'recognising' ORDER BY part")
     return [(row["part"], row["attempt"]) for row in rows]
 
 
 async def test_a_scan_is_recognised_page_by_page_and_goes_on_where_it_was_stopped(
-    desk: Desk, owner: UUID, warm_sandbox: Sandbox, folder: Path
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
 ) -> None:
     blank = Image.new("RGB", (918, 240), "white")
     title = Words("Wetlands", top=60, size=24)
     first = sheet([title, *lines(["Water stays in the moss."], top=110)], folder, height=160)
     second = sheet(lines(["The second sheet has words too."], top=80), folder, height=160)
     document = await add(desk, owner, "scan.pdf", scanned_pdf([first, blank, second]))
-    async with working(desk, warm_sandbox, folder):
+    async with working(desk, sandbox, folder):
         async with asyncio.timeout(60):
             while not await parts_of(desk):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     before = await parts_of(desk)
-    async with working(desk, warm_sandbox, folder):
+    async with working(desk, sandbox, folder):
         shown = await finished(desk, owner, document)
     after = await parts_of(desk)
     assert [part for part, _ in after] == ["1", "2", "3"]
@@ -66,7 +48,8 @@ async def test_a_scan_is_recognised_page_by_page_and_goes_on_where_it_was_stoppe
     async with desk.database.connection() as connection:
         chunks = (await list_chunks(connection, owner, document)).items
     assert (chunks[0].page_from, chunks[-1].page_to) == (1, 3)
-    told = await desk.rows("SELECT detail FROM events WHERE kind = 'progress' ORDER BY id")
+    recognised = "SELECT detail FROM events WHERE kind = 'progress' AND detail ->> 'stage' = 'recognising' ORDER BY id"
+    told = await desk.rows(recognised)
     assert (told[-1]["detail"]["done"], told[-1]["detail"]["total"]) == (3, 3)
     await desk.check_books()
 
