@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.extraction import peers
 from benchmarks.extraction.judging import bookmarks_of, headings_in, recall, without_bookmarks, word_recall, words_of
-from octavo.extract.pdf import reader as pdf
+from octavo.extract.pdf.facts import open_pdf
 
 PATIENCE_SECONDS = 1800
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
@@ -88,7 +88,7 @@ def note(score: Score, version: str, costs: Sequence[dict[str, Any]]) -> None:
 
 
 def print_scores(scores: Sequence[Score], files: Sequence[Path], bare: Sequence[Path]) -> None:
-    pages = sum(pdf.open_pdf(path).page_count for path in files)
+    pages = sum(open_pdf(path).page_count for path in files)
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     print(f"{len(files)} PDFs, {pages} pages; {os.cpu_count()} cores, load of the machine {load}\n")
     print("| | pages/s | times as fast as it ours is | MiB | headings | words |")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pypdfium2
 
-from octavo.extract.pdf import reader as pdf
+from octavo.extract.pdf.facts import open_pdf
 
 _pdfium: Any = pypdfium2
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
@@ -34,7 +34,7 @@ def without_bookmarks(path: Path, folder: Path) -> Path:
 
 
 def bookmarks_of(path: Path) -> list[Heading]:
-    return [Heading(plain(one.title), one.page, one.level) for one in pdf.open_pdf(path).bookmarks]
+    return [Heading(plain(one.title), one.page, one.level) for one in open_pdf(path).bookmarks]
 
 
 def headings_in(markdown: str) -> list[Heading]:

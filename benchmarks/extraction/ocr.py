@@ -24,11 +24,11 @@ from typing import NamedTuple
 from PIL import Image, ImageDraw
 
 from octavo.core.errors import OctavoError
-from octavo.extract.contract import SourceType
+from octavo.extract.extracted import SourceType
 from octavo.extract.ocr.recognition import PRELOAD, SECONDS, Recognition, recognise_page_of_file
 from octavo.extract.pdf.document import open_document
 from octavo.extract.pdf.letters import clean_letters
-from octavo.extract.pdf.pages import PageText, batch_from_json
+from octavo.extract.pdf.page_batches import PageText, batch_from_json
 from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
 from octavo.extract.pictures.picture_file import PictureInSandbox
 from octavo.sandbox import Limits, Sandbox

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from octavo.core.errors import OctavoError
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.formats import docx, epub
 from octavo.extract.registry import Hints
 

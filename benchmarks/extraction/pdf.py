@@ -24,11 +24,14 @@ import liteparse
 from benchmarks.extraction.counting import Counting
 from benchmarks.extraction.judging import Heading, bookmarks_of, is_same, plain, without_bookmarks
 from octavo.core.errors import OctavoError
-from octavo.extract.contract import BlockKind, Extracted, Quality
+from octavo.extract.extracted import BlockKind, Extracted, Quality
 from octavo.extract.file_reader import PRELOAD
-from octavo.extract.pdf import reader as pdf
+from octavo.extract.pdf.facts import open_pdf
+from octavo.extract.pdf.page_batches import batch_ranges
+from octavo.extract.pdf.page_text import read_batch
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.sandbox import Outcome, Sandbox
+from tests.support.pdf import assemble
 
 ROUNDS = 2
 GOAL_RECALL, GOAL_LEVELS = 0.88, 0.90
@@ -81,8 +84,8 @@ def measure(paths: Sequence[Path]) -> int:
 
 
 def read(path: Path) -> Extracted:
-    facts = pdf.open_pdf(path)
-    return pdf.assemble(facts, [pdf.read_batch(path, *pages) for pages in pdf.batch_ranges(facts.page_count)])
+    facts = open_pdf(path)
+    return assemble(facts, [read_batch(path, *pages) for pages in batch_ranges(facts.page_count)])
 
 
 def judge(wanted: Sequence[Heading], extracted: Extracted) -> Judgement:
@@ -99,7 +102,7 @@ def _order(one: Heading, other: Heading) -> int:
 
 
 def speeds(path: Path) -> Speed:
-    pages = pdf.open_pdf(path).page_count
+    pages = open_pdf(path).page_count
     bare = max(pages / _processor_seconds(lambda: _parse_bare(path)) for _ in range(ROUNDS))
     outcomes = [asyncio.run(_read_in_sandbox(path)) for _ in range(ROUNDS)]
     inside = max(pages / sum(one.cpu_seconds for one in round_) for round_ in outcomes)

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.registry import Hints, Processor
 
 OOXML = "http://schemas.openxmlformats.org"

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from octavo.extract.contract import Extracted
-from octavo.extract.pdf import reader as pdf
+from octavo.extract.extracted import Extracted, SourceType
+from octavo.extract.pdf.assemble import assemble_pages, merge_pages
+from octavo.extract.pdf.facts import open_pdf
+from octavo.extract.pdf.page_batches import BATCH_PAGES, Batch, PdfFacts, batch_ranges
+from octavo.extract.pdf.page_text import read_batch
 
 WIDTH, HEIGHT = 612.0, 792.0
 _FONTS = {"regular": "Helvetica", "bold": "Helvetica-Bold", "italic": "Helvetica-Oblique", "code": "Courier"}
@@ -300,8 +303,13 @@ def paragraph(text: Iterable[str], top: float, *, left: float = 72.0, size: floa
     return [Words(line, left, top + number * size * 1.25, size) for number, line in enumerate(text)]
 
 
-def read_pdf(path: Path, password: str | None = None, *, size: int = pdf.BATCH_PAGES) -> Extracted:
+def assemble(facts: PdfFacts, batches: Iterable[Batch], source_type: SourceType = SourceType.PDF) -> Extracted:
+    """One document of all batches, as the sandbox makes it."""
+    return assemble_pages(facts, merge_pages(facts, batches), source_type)
+
+
+def read_pdf(path: Path, password: str | None = None, *, size: int = BATCH_PAGES) -> Extracted:
     """All steps in this process."""
-    facts = pdf.open_pdf(path, password)
-    ranges = pdf.batch_ranges(facts.page_count, size=size)
-    return pdf.assemble(facts, [pdf.read_batch(path, *pages, password) for pages in ranges])
+    facts = open_pdf(path, password)
+    ranges = batch_ranges(facts.page_count, size=size)
+    return assemble(facts, [read_batch(path, *pages, password) for pages in ranges])

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from octavo.extract.pdf.document import open_document
-from octavo.extract.pdf.pictures import render
+from octavo.extract.pdf.document import open_document, render
 from tests.support.pdf import Part, Pdf, Words
 
 

@@ -22,7 +22,7 @@ from octavo.core.errors import BadInput, OctavoError, StorageFailed
 from octavo.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from octavo.extract.contract import Extracted
+    from octavo.extract.extracted import Extracted
 
 STDIN = "-"
 
@@ -119,7 +119,7 @@ class Output:
 
 
 def as_line(shown: str, extracted: Extracted) -> str:
-    from octavo.extract.contract import to_document
+    from octavo.extract.extracted import to_document
 
     return json.dumps({"path": shown, **to_document(extracted)}, ensure_ascii=False, separators=(",", ":")) + "\n"
 
@@ -133,7 +133,7 @@ def as_markdown(shown: str | None, extracted: Extracted) -> str:
 
 def say_lack(extracted: Extracted) -> str | None:
     """No text is never silent."""
-    from octavo.extract.contract import Quality
+    from octavo.extract.extracted import Quality
 
     match extracted.quality:
         case Quality.EMPTY:

@@ -13,8 +13,8 @@ from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.core.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.core.ids import new_id
 from octavo.database import Database, load_queries
-from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.extracted import SourceType
 from octavo.intake.names import clean_filename
 from octavo.intake.quotas import check_quota, hold_usage
 from octavo.library.changes import SourceGone

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from octavo.extract.contract import Extracted
+    from octavo.extract.extracted import Extracted
 
 
 def extract(path: str | PathLike[str], *, password: str | None = None) -> Extracted:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from octavo.extract.contract import SourceType
+from octavo.extract.extracted import SourceType
 
 _SIGNATURE = b"PK\x03\x04"
 _HEADER = struct.Struct("<4s2xH10xIIHH")  # signature, flags, packed size, size, length of name, length of extra

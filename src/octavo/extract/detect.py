@@ -10,8 +10,8 @@ from typing import cast
 import filetype
 
 from octavo.extract.archives import locked_type, zipped_type
-from octavo.extract.contract import SourceType
 from octavo.extract.decode import encoding_of
+from octavo.extract.extracted import SourceType
 from octavo.extract.text_kinds import text_kind
 
 HEAD_BYTES = 64 * 1024

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from octavo.core.errors import Empty
 from octavo.core.languages import ANY_LANGUAGE
-from octavo.extract.contract import Extracted, SourceType, from_json, to_json
 from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.extracted import Extracted, SourceType, from_json, to_json
 from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
 from octavo.extract.ocr.recognition import SECONDS, Recognition
 from octavo.extract.paged_file import OnProgress

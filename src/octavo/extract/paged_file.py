@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from octavo.core.types import JSON
-from octavo.extract.contract import Extracted, SourceType, from_json, to_json
+from octavo.extract.extracted import Extracted, SourceType, from_json, to_json
 from octavo.extract.ocr.recognition import Recognition
-from octavo.extract.pdf.pages import PdfFacts, batch_from_json, facts_from_json, facts_to_json
+from octavo.extract.pdf.page_batches import PdfFacts, batch_from_json, facts_from_json, facts_to_json
 from octavo.sandbox import Call, Limits, Progress, Task, sandboxed
 
 if TYPE_CHECKING:

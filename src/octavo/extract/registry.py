@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from octavo.core.errors import NotSupported
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,21 @@ class Processor:
 
 
 class Processors:
-    """Refuses two processors for one type, and lists the known types when one is missing."""
+    """Refuses two processors for one type, and lists the known types when one is missing.
 
-    def __init__(self) -> None:
+    `paged` are types that are read page by page, without a processor.
+    """
+
+    def __init__(self, paged: Iterable[SourceType] = ()) -> None:
         self._processors: dict[SourceType, Processor] = {}
+        self._paged = tuple(paged)
 
     def __getitem__(self, source_type: SourceType) -> Processor:
         try:
             return self._processors[source_type]
         except KeyError:
-            raise NotSupported(f"It is of type {source_type}; Octavo reads {', '.join(self.source_types)}.") from None
+            readable = ", ".join(sorted({*self._processors, *self._paged}))
+            raise NotSupported(f"It is of type {source_type}; Octavo reads {readable}.") from None
 
     def add(self, processor: Processor) -> None:
         for source_type in processor.source_types:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from octavo.extract.contract import SourceType
+from octavo.extract.extracted import SourceType
 
 _BY_SUFFIX = {
     ".csv": SourceType.CSV,

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from octavo.extract.contract import Moment
+from octavo.core.languages import count_words
+from octavo.extract.extracted import Moment
 from octavo.extract.markdown.escape import escape
-from octavo.extract.words import count_words
 
 # Names of sounds in the most common languages of generated transcripts. Other words in brackets are kept.
 _SOUNDS = (

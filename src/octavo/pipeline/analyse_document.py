@@ -18,7 +18,7 @@ from octavo.analyse.reading import Analysed, load_analysis, measure
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.extract.contract import SourceType
+from octavo.extract.extracted import SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run

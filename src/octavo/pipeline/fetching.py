@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from octavo.core.types import JSON
-from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.extracted import SourceType
 from octavo.extract.transcript import write_raw_transcript
 from octavo.fetch import FetchLimits
 from octavo.intake.links import fetch_page, fetch_transcript, video_id

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from octavo.extract.contract import Extracted
-from octavo.extract.pdf.pages import PdfFacts
+from octavo.extract.extracted import Extracted
+from octavo.extract.pdf.page_batches import PdfFacts, batch_ranges
 from octavo.extract.pdf.pdf_file import PdfInSandbox
-from octavo.extract.pdf.ranges import batch_ranges
 from octavo.jobs.run import Run
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.recognising import recognise_pages

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from octavo.core.errors import BadInput
 from octavo.core.types import JSON
-from octavo.extract.contract import Extracted, Metadata, Quality, SourceType
+from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.pictures.picture_file import PictureInSandbox, unread_sheets
 from octavo.jobs.run import Run
 from octavo.pipeline.page_parts import PageParts

@@ -31,10 +31,18 @@ from octavo.core.types import JSON, Extraction
 from octavo.database import Connection, load_queries
 from octavo.describe.saving import whole_date
 from octavo.describe.stages import STAGES, DocumentDescriber, DocumentText
-from octavo.extract.bookmarks import bookmarks_by_page
 from octavo.extract.chunks.chunking import Chunk
 from octavo.extract.chunks.from_document import chunk_in_sandbox
-from octavo.extract.contract import READABLE, Extracted, Metadata, Quality, SourceType, from_json, to_json
+from octavo.extract.extracted import (
+    READABLE,
+    Extracted,
+    Metadata,
+    Quality,
+    SourceType,
+    bookmarks_by_page,
+    from_json,
+    to_json,
+)
 from octavo.extract.file_reader import extract_in_sandbox
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE

@@ -7,9 +7,9 @@ from collections.abc import Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from octavo.extract.contract import Extracted
+from octavo.extract.extracted import Extracted
 from octavo.extract.paged_file import PagesInSandbox
-from octavo.extract.pdf.pages import PdfFacts
+from octavo.extract.pdf.page_batches import PdfFacts
 from octavo.jobs.run import Run
 from octavo.jobs.slots import end
 from octavo.pipeline.page_parts import PageParts

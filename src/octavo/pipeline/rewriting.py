@@ -23,7 +23,7 @@ from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_toke
 from octavo.extract.by_model.page_calls import PAGE_TOKENS
 from octavo.extract.by_model.rewriting import rewrite_in_sandbox
 from octavo.extract.by_model.sections import Section, group_into_calls, sections_of, split_answer, write_sections
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pictures.page_images import show_in_sandbox
 from octavo.jobs.run import Run

@@ -63,7 +63,7 @@ def _redirect_standard_files(log: int) -> None:
 
 def _call(name: str, task: Task, arguments: Mapping[str, JSON]) -> bytes:
     try:
-        value = _find(name)(task, **arguments)
+        value = find_function(name)(task, **arguments)
         if not task.output.closed:
             task.output.flush()
         return _value_frame(value)
@@ -75,7 +75,7 @@ def _call(name: str, task: Task, arguments: Mapping[str, JSON]) -> bytes:
         return protocol.frame(protocol.ERROR, _failure(error))
 
 
-def _find(name: str) -> SandboxedFunction[...]:
+def find_function(name: str) -> SandboxedFunction[...]:
     module, _, attribute = name.partition(":")
     found: Any = getattr(importlib.import_module(module), attribute)
     if not isinstance(found, SandboxedFunction):

@@ -13,7 +13,7 @@ import pytest
 
 from octavo.core.errors import Encrypted
 from octavo.extract import extract
-from octavo.extract.contract import Quality, SourceType
+from octavo.extract.extracted import Quality, SourceType
 from tests.support.pdf import Bookmark, Pdf, Words
 from tests.support.processes import octavo_environment
 

@@ -54,7 +54,7 @@ def test_python(files: Path) -> None:
 
 def test_every_field_is_explained(files: Path) -> None:
     from octavo.extract import extract
-    from octavo.extract.contract import to_document
+    from octavo.extract.extracted import to_document
 
     names = {"path", *to_document(extract(files / "report.pdf"))}
     explained = {

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from octavo.core.errors import BadInput, OctavoError, TooLarge
-from octavo.extract.contract import SourceType
+from octavo.extract.extracted import SourceType
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
 from octavo.extract.file_reader import extract_in_sandbox
 from octavo.extract.formats import known_processors

@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 
 from octavo.core.errors import BadInput, Empty, Encrypted, OctavoError
-from octavo.extract.contract import SourceType
+from octavo.extract.extracted import SourceType
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
-from octavo.extract.file_reader import extract_in_sandbox
-from octavo.extract.pdf import reader as pdf
-from octavo.extract.pdf.pages import batch_from_json, batch_to_json
+from octavo.extract.file_reader import FileReader
+from octavo.extract.pdf.page_batches import batch_from_json, batch_to_json
+from octavo.extract.pdf.page_text import read_batch
 from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.sandbox import ChildCrashed, Progress, Sandbox
@@ -62,19 +62,19 @@ async def test_the_layout_is_the_same_as_outside(sandbox: Sandbox, tmp_path: Pat
 
 
 async def test_a_pdf_is_found_by_its_content(sandbox: Sandbox, tmp_path: Path) -> None:
-    extracted = await extract_in_sandbox(sandbox, write(tmp_path, Pdf([page(1)])), "no name")
+    extracted = await FileReader(sandbox).read(write(tmp_path, Pdf([page(1)])), filename="no name")
     assert extracted.source_type is SourceType.PDF
     assert "words of its own" in extracted.markdown
 
 
 async def test_a_password_opens_it(sandbox: Sandbox, tmp_path: Path) -> None:
     path = write(tmp_path, Pdf([page(1)]), "secret")
-    opened = await extract_in_sandbox(sandbox, path, "x.pdf", password="secret")
+    opened = await FileReader(sandbox).read(path, password="secret")
     assert "words of its own" in opened.markdown
     assert "words of its own" in (await PdfInSandbox(sandbox, path, "secret").extract()).markdown
     for password in (None, "wrong"):
         with pytest.raises(Encrypted):
-            await extract_in_sandbox(sandbox, path, "x.pdf", password=password)
+            await FileReader(sandbox).read(path, password=password)
         with pytest.raises(Encrypted):
             await PdfInSandbox(sandbox, path, password).extract()
 
@@ -91,7 +91,7 @@ async def test_what_cannot_be_read_says_why(
     with pytest.raises(error):
         await PdfInSandbox(sandbox, path).extract()
     with pytest.raises(error):
-        await extract_in_sandbox(sandbox, path, "x.pdf")
+        await FileReader(sandbox).read(path)
 
 
 class Fragile(PdfInSandbox):
@@ -103,7 +103,7 @@ class Fragile(PdfInSandbox):
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
         if not (self.bad if layout else self.worse).isdisjoint(range(first, last + 1)):
             raise ChildCrashed
-        return batch_to_json(pdf.read_batch(self.path, first, last, layout=layout)) + b"\n"
+        return batch_to_json(read_batch(self.path, first, last, layout=layout)) + b"\n"
 
 
 async def test_a_page_that_ends_its_process_costs_no_other(sandbox: Sandbox, tmp_path: Path) -> None:

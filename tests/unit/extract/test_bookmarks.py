@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.extract.bookmarks import bookmarks_by_page
-from octavo.extract.contract import Block, BlockKind, Extracted, OutlineEntry, Page, SourceType
+from octavo.extract.extracted import Block, BlockKind, Extracted, OutlineEntry, Page, SourceType, bookmarks_by_page
 
 HEADING = Block(BlockKind.HEADING, 0, 8, "1. Rain as income", 1, 1)
 TEXT = Block(BlockKind.PARAGRAPH, 10, 20, "Rain falls", None, 2)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.extracted import SourceType
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

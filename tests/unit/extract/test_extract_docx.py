@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import BadInput, Empty
-from octavo.extract.contract import BlockKind
+from octavo.extract.extracted import BlockKind
 from octavo.extract.formats.docx import PROCESSOR
 from tests.support.office import OOXML, W, archive, core, docx, markdown, numbered, paragraph, read, relations
 

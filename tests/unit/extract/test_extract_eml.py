@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.core.errors import OctavoError
-from octavo.extract.contract import Quality
+from octavo.extract.extracted import Quality
 from octavo.extract.formats.eml import PROCESSOR
 from tests.support.office import markdown, read
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import BlockKind, Metadata, SourceType
 from octavo.extract.decode import clean
+from octavo.extract.extracted import BlockKind, Metadata, SourceType
 from octavo.extract.formats.markdown import extract, from_text
 from octavo.extract.registry import Hints
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.core.errors import BadInput, Empty, OctavoError, TooLarge
-from octavo.extract.contract import BlockKind, Quality
 from octavo.extract.decode import clean
+from octavo.extract.extracted import BlockKind, Quality
 from octavo.extract.formats import csv, xlsx
 from octavo.extract.markdown import table_grid
 from tests.support.office import cell, core, markdown, read, rows

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from octavo.extract.contract import Extracted
+from octavo.core.languages import count_words
 from octavo.extract.decode import decode
+from octavo.extract.extracted import Extracted
 from octavo.extract.formats import markdown, text
-from octavo.extract.words import count_words
 
 SIZE = 10_000
 # Linear is 4, quadratic 16; the machine may be busy, so the best of several runs counts.

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from octavo.extract.contract import Block, BlockKind
+from octavo.extract.extracted import Block, BlockKind
 from octavo.extract.markdown import blocks as blocks_module
 from octavo.extract.markdown import plain_title, read_blocks
 

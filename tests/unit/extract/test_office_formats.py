@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import Encrypted, OctavoError
-from octavo.extract.contract import BlockKind, SourceType, from_json, to_json
+from octavo.core.languages import count_words
 from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.extracted import BlockKind, SourceType, from_json, to_json
 from octavo.extract.formats import known_processors
 from octavo.extract.markdown import read_blocks
-from octavo.extract.words import count_words
 from tests.support.office import archive, read, samples
 
 SAMPLES = samples()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import BlockKind
+from octavo.extract.extracted import BlockKind
 from octavo.extract.formats import paste
 from octavo.extract.transcript import read_timestamps
 

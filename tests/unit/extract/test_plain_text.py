@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import BlockKind, Extracted
 from octavo.extract.decode import clean
+from octavo.extract.extracted import BlockKind, Extracted
 from octavo.extract.formats.text import from_text
 from octavo.extract.plain_text import groups
 

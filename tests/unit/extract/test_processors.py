@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import NotSupported
-from octavo.extract.contract import READABLE, Extracted, SourceType
+from octavo.extract.extracted import PAGED, READABLE, Extracted, SourceType
 from octavo.extract.formats import known_processors
 from octavo.extract.registry import Hints, Processor, Processors
 
@@ -38,4 +38,4 @@ def test_each_known_type_has_its_processor() -> None:
 
 
 def test_what_is_called_readable_is_what_processors_are_known_for() -> None:
-    assert set(known_processors().source_types) == READABLE
+    assert {*known_processors().source_types, *PAGED} == READABLE

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import Metadata, SourceType
+from octavo.core.languages import count_words
+from octavo.extract.extracted import Metadata, SourceType
 from octavo.extract.formats import youtube
 from octavo.extract.registry import Hints
 from octavo.extract.transcript import (
@@ -26,7 +27,6 @@ from octavo.extract.transcript import (
     write_raw_transcript,
     write_transcript,
 )
-from octavo.extract.words import count_words
 
 SPOKEN = ("so", "well.", "the", "river,", "Rome", "why?", "1999", "don\u2019t", "end!", "a_b", "x*y")
 MARKS = (">>", "#", "-", "*", "1.", ">", "`", "_", "---", "[x]", "\\")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import Empty, Paywalled
-from octavo.extract.contract import BlockKind, SourceType
+from octavo.extract.extracted import BlockKind, SourceType
 from octavo.extract.formats import web
 from octavo.extract.registry import Hints
 

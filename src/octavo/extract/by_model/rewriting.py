@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from octavo.core.languages import count_words
 from octavo.extract.by_model.seams import common_places
 from octavo.extract.by_model.sections import Section, sections_of
 from octavo.extract.by_model.word_index import index_words
-from octavo.extract.contract import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality, from_json, to_json
+from octavo.extract.extracted import Block, Box, Extracted, Moment, OutlineEntry, Page, Quality, from_json, to_json
 from octavo.extract.markdown import outline_of, read_blocks
-from octavo.extract.pdf.ranges import read_ranges, write_ranges
-from octavo.extract.words import count_words
+from octavo.extract.pdf.page_batches import read_ranges, write_ranges
 from octavo.sandbox import Task, sandboxed
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from octavo.extract.by_model.page_calls import find_page_markers, page_marker
-from octavo.extract.contract import Block, BlockKind, Extracted
+from octavo.extract.extracted import Block, BlockKind, Extracted
 
 # Per call: enough context, and little is lost if an answer is unusable.
 MOST_CHARACTERS = 12_000

@@ -11,7 +11,7 @@ _MOST_BETWEEN = 18.0  # points: a line of text and the room above it
 
 
 class BoxedLike(Protocol):
-    """What is read of a block. `octavo.extract.contract.Block` is one."""
+    """What is read of a block. `octavo.extract.extracted.Block` is one."""
 
     @property
     def start(self) -> int: ...

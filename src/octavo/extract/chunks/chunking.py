@@ -23,7 +23,7 @@ class BlockOnPage(BlockLike, BoxedLike, Protocol):
 
 
 class PageLike(Protocol):
-    """What is read of a page. `octavo.extract.contract.Page` is one."""
+    """What is read of a page. `octavo.extract.extracted.Page` is one."""
 
     @property
     def number(self) -> int: ...
@@ -34,7 +34,7 @@ class PageLike(Protocol):
 
 
 class MomentLike(Protocol):
-    """What is read of a moment. `octavo.extract.contract.Moment` is one."""
+    """What is read of a moment. `octavo.extract.extracted.Moment` is one."""
 
     @property
     def start(self) -> int: ...

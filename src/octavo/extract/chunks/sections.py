@@ -17,7 +17,7 @@ _MOST_TITLE = 200
 
 
 class BlockLike(Protocol):
-    """What is read of a block. `octavo.extract.contract.Block` is one."""
+    """What is read of a block. `octavo.extract.extracted.Block` is one."""
 
     @property
     def kind(self) -> str: ...

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from octavo.extract.extracted import PAGED
 from octavo.extract.formats import (
     csv,
     docx,
     eml,
     epub,
-    image,
     markdown,
     odt,
     paste,
-    pdf,
     pptx,
     rtf,
     text,
@@ -23,7 +22,7 @@ from octavo.extract.registry import Processors
 
 
 def known_processors() -> Processors:
-    processors = Processors()
-    for processor in (csv, docx, eml, epub, image, markdown, odt, paste, pdf, pptx, rtf, text, web, xlsx, youtube):
+    processors = Processors(paged=PAGED)
+    for processor in (csv, docx, eml, epub, markdown, odt, paste, pptx, rtf, text, web, xlsx, youtube):
         processors.add(processor.PROCESSOR)
     return processors

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from octavo.extract.contract import Extracted, Metadata, Quality, SourceType
 from octavo.extract.decode import decode
+from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import write_blocks
 from octavo.extract.markdown.table_grid import Grid
 from octavo.extract.office.assemble import to_extracted

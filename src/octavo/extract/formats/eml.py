@@ -14,15 +14,15 @@ from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 from typing import Any, cast
 
-from octavo.extract.contract import Extracted, Metadata, Quality, SourceType
+from octavo.core.languages import count_words
 from octavo.extract.decode import clean, decode
+from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import quoted, write_heading
 from octavo.extract.markdown.escape import escape
 from octavo.extract.office.assemble import clean_language, clean_line, non_empty, to_extracted
 from octavo.extract.office.html import body_of, read_html, to_markdown
 from octavo.extract.plain_text import convert
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.words import count_words
 from octavo.extract.zips import deep_is_damaged
 
 MOST_PARTS = 2000

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, SourceType
+from octavo.core.languages import count_words
 from octavo.extract.decode import decode
+from octavo.extract.extracted import Block, BlockKind, Extracted, Metadata, SourceType
 from octavo.extract.markdown import FrontMatter, outline_of, read_blocks, read_front_matter
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.words import count_words
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:

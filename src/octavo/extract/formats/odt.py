@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from octavo.core.errors import Encrypted
-from octavo.extract.contract import Extracted, Metadata, SourceType
+from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
     Code,

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import decode
+from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.formats import markdown, text, web, youtube
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.text_kinds import text_kind

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
     DocumentBlock,

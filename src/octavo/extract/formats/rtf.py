@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from octavo.core.errors import BadInput
-from octavo.extract.contract import Extracted, Metadata, SourceType
 from octavo.extract.decode import clean
+from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown.block_writer import write_table
 from octavo.extract.markdown.escape import escape_inline
 from octavo.extract.office.assemble import clean_date, clean_line, clean_title, non_empty, to_extracted

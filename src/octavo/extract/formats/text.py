@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import Block, Extracted, Metadata, Page, SourceType
+from octavo.core.languages import count_words
 from octavo.extract.decode import decode
+from octavo.extract.extracted import Block, Extracted, Metadata, Page, SourceType
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.markdown.escape import fence
 from octavo.extract.plain_text import ConvertedText, convert
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.words import count_words
 
 # The name only decides how a text is shown, never whether the file is text.
 _LANGUAGES = {

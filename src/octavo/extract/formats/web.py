@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from octavo.core.errors import Empty, NotSupported, Paywalled
-from octavo.extract.contract import Extracted, Metadata, SourceType
+from octavo.core.languages import count_words
 from octavo.extract.decode import clean, decode
+from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.words import count_words
 
 # A paywalled page shows a teaser, rarely longer than this.
 TEASER_WORDS = 250

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from octavo.core.errors import BadInput, Encrypted, TooLarge
-from octavo.extract.contract import Extracted, Quality, SourceType
 from octavo.extract.decode import clean
+from octavo.extract.extracted import Extracted, Quality, SourceType
 from octavo.extract.markdown.block_writer import MOST_REPEATED, DocumentBlock, Heading, Paragraph, write_blocks
 from octavo.extract.markdown.table_grid import CellBudget, Grid
 from octavo.extract.office.assemble import to_extracted

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import Extracted, Metadata, SourceType
+from octavo.core.languages import count_words
 from octavo.extract.decode import clean
+from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown import read_blocks
 from octavo.extract.registry import Hints, Processor
 from octavo.extract.transcript import Snippet, clean_snippets, read_raw_transcript, write_transcript
-from octavo.extract.words import count_words
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:

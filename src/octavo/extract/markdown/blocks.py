@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from octavo.extract.contract import Block, BlockKind
+from octavo.extract.extracted import Block, BlockKind
 from octavo.extract.markdown import line_syntax
 from octavo.extract.markdown.headings import plain_title
 

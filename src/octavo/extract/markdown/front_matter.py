@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from octavo.extract.contract import Metadata
+from octavo.extract.extracted import Metadata
 from octavo.extract.markdown.headings import shorten
 
 _MOST_CHARACTERS = 16 * 1024

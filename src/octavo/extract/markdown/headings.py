@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable
 
-from octavo.extract.contract import Block, BlockKind, OutlineEntry
+from octavo.extract.extracted import Block, BlockKind, OutlineEntry
 
 # A heading is repeated in the outline and in every chunk below it, so very long ones are cut.
 MOST_CHARACTERS = 200

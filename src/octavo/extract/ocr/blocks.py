@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from statistics import median
 
-from octavo.extract.contract import BlockKind, Box
+from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.markdown.escape import escape_start
 from octavo.extract.ocr.lines import Line
 from octavo.extract.ocr.order import reading_order
 from octavo.extract.ocr.paragraphs import Paragraph, join_lines
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.letters import one_line
-from octavo.extract.pdf.pages import PageBlock
+from octavo.extract.pdf.page_batches import PageBlock
 
 # A short paragraph that is set this much larger than most of the page is a heading.
 HEADING = 1.3

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from octavo.core.languages import ANY_LANGUAGE
-from octavo.extract.contract import Box
-from octavo.extract.ocr.languages import has_letter
+from octavo.core.languages import ANY_LANGUAGE, CHINESE, IN_LATIN_LETTERS
+from octavo.extract.extracted import Box
 from octavo.extract.ocr.lines import Line
 
 if TYPE_CHECKING:
@@ -117,3 +117,18 @@ def _box(corners: object, scale: float) -> Box:
     points = cast("Sequence[Sequence[float]]", corners)
     across, down = [float(x) / scale for x, _ in points], [float(y) / scale for _, y in points]
     return Box(min(across), min(down), max(across), max(down))
+
+
+_EAST_ASIAN = re.compile(
+    "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
+)
+_KANA = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff65-\uff9f]")
+
+
+def has_letter(language: str, letter: str) -> bool:
+    """Whether a text in this language may hold it. Digits and signs are in all of them."""
+    if language == ANY_LANGUAGE:
+        return True
+    if language in IN_LATIN_LETTERS:
+        return not _EAST_ASIAN.match(letter)
+    return language != CHINESE or not _KANA.match(letter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 
 _SOME_LETTERS = 2
 _UPRIGHT = 1.5

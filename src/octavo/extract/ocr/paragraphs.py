@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 from octavo.extract.ocr.lines import Line, around
 
 # A paragraph ends where the gap to the next line is this much larger than usual, or that line is set this much larger.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.languages import ANY_LANGUAGE
-from octavo.extract.contract import SourceType
-from octavo.extract.pdf.pages import Batch, batch_to_json
+from octavo.extract.extracted import SourceType
+from octavo.extract.pdf.page_batches import Batch, batch_to_json
 from octavo.sandbox import ENDED, Task, sandboxed
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 PRELOAD = (
     "octavo.extract.ocr.warm",
     "octavo.extract.ocr.recognition",
-    "octavo.extract.pdf.recognise",
+    "octavo.extract.ocr.page_recognition",
+    "octavo.extract.pdf.page_text",
     "octavo.extract.pictures.sheets",
 )
 SECONDS = 120
@@ -68,7 +69,7 @@ def _log_failure(page: int, error: OctavoError) -> None:
 @sandboxed
 def recognise_page_of_file(task: Task, *, source_type: str, number: int, language: str, password: str | None) -> None:
     """One page per child, so that its memory is freed and a page that goes wrong does not affect the others."""
-    from octavo.extract.pdf.recognise import read_drawn
+    from octavo.extract.pdf.page_text import read_drawn
     from octavo.extract.pictures.sheets import read_sheet
 
     path = Path(task.input_path)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 from octavo.extract.ocr.engine import recognise
 from octavo.extract.ocr.lines import Line
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from octavo.core.errors import Empty
-from octavo.extract.contract import Block, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
+from octavo.core.languages import count_words
 from octavo.extract.decode import clean
+from octavo.extract.extracted import Block, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.markdown.inline import PAGE_BREAK
-from octavo.extract.words import count_words
 
 _MOST_CHARACTERS = 500
 _DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?=\Z|[T\s])")

@@ -13,11 +13,11 @@ from html.parser import HTMLParser
 from typing import Any
 
 from octavo.core.errors import BadInput
+from octavo.core.languages import count_words
 from octavo.extract.decode import clean, decode
 from octavo.extract.markdown.escape import escape, escape_inline
 from octavo.extract.markdown.inline import safe_link
 from octavo.extract.office.xml import Element, attribute, etree, local_name, secure_parser
-from octavo.extract.words import count_words
 from octavo.extract.zips import DAMAGED
 
 # Placeholder for a backslash, which html-to-markdown would double.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from octavo.core.errors import BadInput
-from octavo.extract.contract import Metadata
+from octavo.extract.extracted import Metadata
 from octavo.extract.office.assemble import clean_date, clean_language, clean_line, clean_title, non_empty
 from octavo.extract.office.xml import Element, children, descendants, local_name, name_of, parse, text_of
 from octavo.extract.zips import DAMAGED, Archive

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from octavo.core.errors import BadInput
-from octavo.extract.contract import Block, BlockKind, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
+from octavo.core.languages import count_words
+from octavo.extract.extracted import Block, BlockKind, Extracted, Metadata, OutlineEntry, Page, Quality, SourceType
 from octavo.extract.markdown import outline_of, plain_title
 from octavo.extract.markdown.blocks import MOST_BLOCKS
 from octavo.extract.markdown.escape import escape_start
 from octavo.extract.pdf.bookmarks import match_bookmarks
 from octavo.extract.pdf.headings import body_size, heading_levels
-from octavo.extract.pdf.pages import Batch, PageBlock, PageText, PdfFacts
-from octavo.extract.pdf.ranges import write_ranges
-from octavo.extract.pdf.running import Place, running_blocks
-from octavo.extract.words import count_words
+from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText, PdfFacts, write_ranges
+from octavo.extract.pdf.running_headers import Place, running_blocks
 
 _BETWEEN = "\n\n"
 _LINE_END = "\n"
@@ -25,13 +24,8 @@ _MEANT_LINE_END = "  \n"
 _CLOSING_MARKS = re.compile(r"(?<![^\s])#+\Z")
 
 
-def assemble(facts: PdfFacts, batches: Iterable[Batch], source_type: SourceType = SourceType.PDF) -> Extracted:
-    """Raises `BadInput` if not one page could be read."""
-    return assemble_pages(facts, merge_pages(facts, batches), source_type)
-
-
 def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: SourceType) -> Extracted:
-    """The same of pages that are all there."""
+    """Raises `BadInput` if not a single page could be read."""
     if all(page.failed for page in pages):
         raise BadInput("The file is damaged: none of its pages can be read.")
     body = body_size(pages)

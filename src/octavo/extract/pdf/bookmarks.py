@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from octavo.extract.contract import BlockKind
+from octavo.extract.extracted import BlockKind
 from octavo.extract.markdown import plain_title
-from octavo.extract.pdf.pages import Bookmark, PageBlock, PageText
-from octavo.extract.pdf.running import Place
+from octavo.extract.pdf.page_batches import Bookmark, PageBlock, PageText
+from octavo.extract.pdf.running_headers import Place
 
 _ALIKE = 0.85
 # A number before the title, or a part of a title that goes on in the next block.

@@ -13,7 +13,7 @@ import pypdfium2
 from pypdfium2 import raw as pypdfium2_raw
 
 from octavo.core.errors import BadInput, Empty, Encrypted, TooLarge
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -249,3 +249,24 @@ class OpenPage:
             yield text_page
         finally:
             text_page.close()
+
+
+# A page may say that it is as large as a house.
+MOST_PIXELS = 20_000_000
+MOST_SIDE = 8000
+
+
+def render(document: Document, number: int, scale: float) -> Image:
+    """A page as it is seen, on white; `scale` is pixels for each point, less where the picture would be too large.
+
+    Raises `PageError` for a page that cannot be drawn.
+    """
+    with document.page(number) as page:
+        return page.drawn(fitting_scale(*page.size, scale))
+
+
+def fitting_scale(width: float, height: float, scale: float) -> float:
+    """The largest scale up to this at which a page of so many points is a picture of bearable size."""
+    by_side = MOST_SIDE / max(width, height, 1.0)
+    by_area = (MOST_PIXELS / max(width * height, 1.0)) ** 0.5
+    return min(scale, by_side, by_area)

@@ -6,11 +6,11 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from octavo.extract.contract import Metadata
+from octavo.extract.extracted import Metadata
 from octavo.extract.markdown.headings import shorten
 from octavo.extract.pdf.document import Document, open_document
 from octavo.extract.pdf.letters import clean_letters
-from octavo.extract.pdf.pages import Bookmark, PdfFacts
+from octavo.extract.pdf.page_batches import Bookmark, PdfFacts
 
 MOST_BOOKMARKS = 20_000
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from octavo.extract.contract import BlockKind
-from octavo.extract.pdf.pages import PageBlock, PageText
-from octavo.extract.pdf.running import Place
+from octavo.extract.extracted import BlockKind
+from octavo.extract.pdf.page_batches import PageBlock, PageText
+from octavo.extract.pdf.running_headers import Place
 
 MOST_LEVEL = 6
 _MOST_CHARACTERS = 150

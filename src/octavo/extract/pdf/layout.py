@@ -13,11 +13,11 @@ from typing import Any
 
 from liteparse import _liteparse as liteparse
 
-from octavo.extract.contract import BlockKind, Box
+from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.letters import clean_letters, one_line
 from octavo.extract.pdf.lines import Look, Run, indented, look_at, meant_lines, runs_in
-from octavo.extract.pdf.pages import PageBlock
+from octavo.extract.pdf.page_batches import PageBlock
 
 _native: Any = liteparse  # has no types
 _BOLD_NAMES = ("bold", "black", "heavy", "demi")

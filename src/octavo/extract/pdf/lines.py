@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 
 _SLACK = 1.5
 _SAME_LEFT = 12.0  # points; lines of one column begin that near to each other

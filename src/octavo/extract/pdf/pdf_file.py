@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from octavo.core.errors import PageNotDrawn
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.paged_file import OnProgress, PagesInSandbox
-from octavo.extract.pdf.pages import PdfFacts, batch_to_json, facts_from_json, facts_to_json
-from octavo.extract.pdf.ranges import batch_ranges, unreadable
+from octavo.extract.pdf.page_batches import (
+    PdfFacts,
+    batch_ranges,
+    batch_to_json,
+    facts_from_json,
+    facts_to_json,
+    unreadable,
+)
 from octavo.sandbox import ENDED, Limits, OutOfTime, Progress, Task, sandboxed
 
 if TYPE_CHECKING:
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 PRELOAD = (
     "octavo.extract.pdf.pdf_file",
     "octavo.extract.pdf.facts",
-    "octavo.extract.pdf.read",
+    "octavo.extract.pdf.page_text",
     "octavo.extract.pdf.assemble",
 )
 UNLOCK_PRELOAD = ("octavo.extract.pdf.pdf_file", "octavo.extract.pdf.document")
@@ -112,7 +118,7 @@ def open_file(task: Task, *, password: str | None) -> None:
 
 @sandboxed
 def read_pages(task: Task, *, first: int, last: int, layout: bool, password: str | None) -> None:
-    from octavo.extract.pdf.read import read_batch
+    from octavo.extract.pdf.page_text import read_batch
 
     batch = read_batch(Path(task.input_path), first, last, password, layout=layout)
     task.output.write(batch_to_json(batch) + b"\n")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 from octavo.extract.pdf.letters import clean_letters
-from octavo.extract.pdf.pages import PageBlock, batch_from_json
+from octavo.extract.pdf.page_batches import PageBlock, batch_from_json
 from octavo.sandbox import Task, sandboxed
 
 if TYPE_CHECKING:

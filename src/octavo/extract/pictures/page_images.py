@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from octavo.core.errors import PageNotDrawn
-from octavo.extract.contract import Box, SourceType
+from octavo.extract.extracted import Box, SourceType
 from octavo.sandbox import ENDED, Call, Limits, Task, sandboxed
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # For the warm parent of a sandbox, so that its children do not have to import these for every page.
 PRELOAD = (
     "octavo.extract.pictures.page_images",
-    "octavo.extract.pictures.pages",
-    "octavo.extract.pictures.fitting",
+    "octavo.extract.pictures.drawing",
+    "octavo.extract.pictures.image_files",
 )
 # Somebody waits for it.
 SECONDS = 15
@@ -92,34 +92,34 @@ def _limits(sandbox: Sandbox) -> Limits:
 
 @sandboxed
 def draw_file_page(task: Task, *, source_type: str, number: int, width: int) -> None:
-    from octavo.extract.pictures.pages import draw_page
+    from octavo.extract.pictures.drawing import draw_page
 
     task.output.write(draw_page(Path(task.input_path), SourceType(source_type), number, width))
 
 
 @sandboxed
 def show_file_page(task: Task, *, source_type: str, number: int, side: int) -> None:
-    from octavo.extract.pictures.pages import show_page
+    from octavo.extract.pictures.drawing import show_page
 
     task.output.write(show_page(Path(task.input_path), SourceType(source_type), number, side))
 
 
 @sandboxed
 def shrink_image(task: Task, *, side: int) -> None:
-    from octavo.extract.pictures.fitting import shrink_jpeg
+    from octavo.extract.pictures.image_files import shrink_jpeg
 
     task.output.write(shrink_jpeg(Path(task.input_path), side))
 
 
 @sandboxed
 def measure_pages(task: Task, *, most: int) -> None:
-    from octavo.extract.pictures.pages import page_sizes
+    from octavo.extract.pictures.drawing import page_sizes
 
     task.output.write(json.dumps(page_sizes(Path(task.input_path), most)).encode())
 
 
 @sandboxed
 def mark_image(task: Task, *, boxes: list[list[float]], page_width: float) -> None:
-    from octavo.extract.pictures.pages import mark_boxes
+    from octavo.extract.pictures.drawing import mark_boxes
 
     task.output.write(mark_boxes(task.input.read(), [Box(*sides) for sides in boxes], page_width))

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import ClassVar
 
 from octavo.core.errors import BadInput
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.paged_file import OnProgress, PagesInSandbox
-from octavo.extract.pdf.pages import Batch, PageText, PdfFacts, batch_to_json, facts_from_json, facts_to_json
+from octavo.extract.pdf.page_batches import Batch, PageText, PdfFacts, batch_to_json, facts_from_json, facts_to_json
 from octavo.extract.pictures.page_images import JPEG
 from octavo.sandbox import ENDED, Task, sandboxed
 
 # For the warm parent of a sandbox, so that its children do not have to import these for every file.
 PRELOAD = (
     "octavo.extract.pictures.picture_file",
-    "octavo.extract.pictures.fitting",
+    "octavo.extract.pictures.image_files",
     "octavo.extract.pictures.sheets",
 )
 
@@ -61,6 +61,6 @@ def open_file(task: Task) -> None:
 
 @sandboxed
 def fit_file(task: Task) -> None:
-    from octavo.extract.pictures.fitting import make_jpeg
+    from octavo.extract.pictures.image_files import make_jpeg
 
     task.output.write(make_jpeg(Path(task.input_path)))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.core.errors import PageNotDrawn
-from octavo.extract.contract import Box, FoundQuote
+from octavo.extract.extracted import Box, FoundQuote
 from octavo.extract.pdf.placed_words import PlacedWord, join_letters
 from octavo.sandbox import ENDED, Limits, Task, sandboxed
 

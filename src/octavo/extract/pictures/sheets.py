@@ -9,12 +9,11 @@ from PIL import Image
 
 from octavo.core.errors import TooLarge
 from octavo.core.languages import ANY_LANGUAGE
-from octavo.extract.contract import Metadata
+from octavo.extract.extracted import Metadata
 from octavo.extract.ocr.engine import reading_scale
 from octavo.extract.pdf.letters import one_line
-from octavo.extract.pdf.pages import PageText, PdfFacts
-from octavo.extract.pictures.fitting import fitted
-from octavo.extract.pictures.opening import count_sheets, open_picture, turn_to
+from octavo.extract.pdf.page_batches import PageText, PdfFacts
+from octavo.extract.pictures.image_files import count_sheets, fitted, open_picture, turn_to
 
 MOST_SHEETS = 2000
 _TAKEN, _CAMERA = 0x9003, 0x0110
@@ -35,7 +34,7 @@ def open_sheets(path: Path) -> PdfFacts:
 def read_sheet(path: Path, number: int, language: str = ANY_LANGUAGE) -> PageText:
     """The sheet of this number as it is seen; places are in pixels of the picture after it was turned."""
     # Imported late: it is a second until the engine is there, and others only look into this file.
-    from octavo.extract.ocr.pages import recognise_page
+    from octavo.extract.ocr.page_recognition import recognise_page
 
     with open_picture(path) as picture:
         turn_to(picture, number)

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from octavo.core.errors import PageNotDrawn
 from octavo.core.ids import new_id
 from octavo.database import Database
-from octavo.extract.contract import Box, FoundQuote, SourceType
+from octavo.extract.extracted import Box, FoundQuote, SourceType
 from octavo.extract.pictures.page_images import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
 from octavo.extract.pictures.quotes import quote_in_sandbox
 from octavo.library.files import NotReady

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from octavo.core.languages import count_words
 from octavo.extract.by_model.rewriting import is_faithful, rewrite
 from octavo.extract.by_model.sections import (
     MOST_CHARACTERS,
@@ -10,7 +11,7 @@ from octavo.extract.by_model.sections import (
     split_answer,
     write_sections,
 )
-from octavo.extract.contract import (
+from octavo.extract.extracted import (
     Block,
     BlockKind,
     Box,
@@ -23,7 +24,6 @@ from octavo.extract.contract import (
     SourceType,
 )
 from octavo.extract.formats import markdown
-from octavo.extract.words import count_words
 
 PAGES = [
     "THE WATER TABLE fell by three centi- metres in the summer of that year. Nobody had measured it before the war.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octavo.extract.chunks.boxes import BoxFinder
 from octavo.extract.chunks.chunking import chunk
-from octavo.extract.contract import Block, BlockKind, Box
+from octavo.extract.extracted import Block, BlockKind, Box
 
 UPPER, LOWER, NEXT = Box(72, 90.04, 540, 120), Box(72, 400, 540, 600), Box(72, 80, 300, 96)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.extract import words
+from octavo.core.languages import count_words
 from octavo.extract.chunks.chunking import Chunk, chunk
-from octavo.extract.contract import Block, BlockKind, Page
+from octavo.extract.extracted import Block, BlockKind, Page
 from octavo.extract.markdown import read_blocks
 
 patient = settings(deadline=None)  # machines that run tests are busy
@@ -226,7 +226,7 @@ def test_nothing_makes_no_chunk(markdown: str) -> None:
 @given(st.text() | st.text(st.sampled_from("a日ส _-.1é\n")))
 def test_words_are_those_of_the_document(text: str) -> None:
     """Two packages that may not import each other count words; they count the same."""
-    assert sum(one.word_count for one in chunk(text)) == words.count_words(text)
+    assert sum(one.word_count for one in chunk(text)) == count_words(text)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 from octavo.extract.ocr.lines import Line
 from octavo.extract.ocr.order import reading_order
 from octavo.extract.ocr.paragraphs import join_lines

@@ -6,14 +6,13 @@ import pytest
 from PIL import Image, ImageDraw
 
 from octavo.core.languages import RECOGNISED_LANGUAGES
-from octavo.extract.contract import BlockKind, Box
+from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.ocr.blocks import blocks_of
-from octavo.extract.ocr.engine import MOST_PIXELS, SEARCH_PIXELS, reading_scale, search_side
-from octavo.extract.ocr.ink import has_ink
-from octavo.extract.ocr.languages import has_letter
+from octavo.extract.ocr.engine import MOST_PIXELS, SEARCH_PIXELS, has_letter, reading_scale, search_side
 from octavo.extract.ocr.lines import Line
+from octavo.extract.ocr.page_recognition import has_ink
 from octavo.extract.ocr.turning import Upright, turned_left
-from octavo.extract.pdf.pages import PageBlock
+from octavo.extract.pdf.page_batches import PageBlock
 
 PROSE = [
     "The marsh keeps its water for a long and dry summer, and gives it",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from octavo.extract.contract import BlockKind, Box
-from octavo.extract.ocr.pages import recognise_page
-from octavo.extract.pdf.pages import PageText
+from octavo.extract.extracted import BlockKind, Box
+from octavo.extract.ocr.page_recognition import recognise_page
+from octavo.extract.pdf.page_batches import PageText
 from tests.support.pdf import Words
 from tests.support.scans import lines, sheet
 

@@ -8,10 +8,18 @@ import pypdfium2
 import pytest
 
 from octavo.core.errors import BadInput, Defect, Empty, Encrypted
-from octavo.extract.contract import BlockKind, Extracted
-from octavo.extract.pdf import reader as pdf
-from octavo.extract.pdf.pages import batch_from_json, batch_to_json, facts_from_json, facts_to_json
-from tests.support.pdf import Bookmark, Part, Pdf, Picture, Words, paragraph, read_pdf
+from octavo.extract.extracted import BlockKind, Extracted
+from octavo.extract.pdf.facts import open_pdf
+from octavo.extract.pdf.page_batches import (
+    batch_from_json,
+    batch_ranges,
+    batch_to_json,
+    facts_from_json,
+    facts_to_json,
+    unreadable,
+)
+from octavo.extract.pdf.page_text import read_batch
+from tests.support.pdf import Bookmark, Part, Pdf, Picture, Words, assemble, paragraph, read_pdf
 
 PROSE = [
     "The library keeps every page where a reader can find it again, and it says",
@@ -135,16 +143,16 @@ def test_borders_of_batches_change_nothing(long_document: Path, size: int) -> No
 
 
 def test_batches_cover_every_page_once_and_have_the_same_borders_wherever_one_starts() -> None:
-    assert list(pdf.batch_ranges(250, size=100)) == [(1, 100), (101, 200), (201, 250)]
-    assert list(pdf.batch_ranges(250, 101, size=100)) == [(101, 200), (201, 250)]
-    assert list(pdf.batch_ranges(250, 150, size=100)) == [(101, 200), (201, 250)]
-    assert list(pdf.batch_ranges(1, size=100)) == [(1, 1)]
+    assert list(batch_ranges(250, size=100)) == [(1, 100), (101, 200), (201, 250)]
+    assert list(batch_ranges(250, 101, size=100)) == [(101, 200), (201, 250)]
+    assert list(batch_ranges(250, 150, size=100)) == [(101, 200), (201, 250)]
+    assert list(batch_ranges(1, size=100)) == [(1, 1)]
 
 
 def test_records_survive_json(long_document: Path) -> None:
-    facts = pdf.open_pdf(write(long_document.parent, Pdf([[*paragraph(PROSE, 99)]], [Bookmark(1, "Ä\u2028", 1)])))
+    facts = open_pdf(write(long_document.parent, Pdf([[*paragraph(PROSE, 99)]], [Bookmark(1, "Ä\u2028", 1)])))
     assert facts_from_json(facts_to_json(facts)) == facts
-    batch = pdf.read_batch(write(long_document.parent, Pdf([[*paragraph(PROSE, 99)], [Picture()]])), 1, 2)
+    batch = read_batch(write(long_document.parent, Pdf([[*paragraph(PROSE, 99)], [Picture()]])), 1, 2)
     assert batch_from_json(batch_to_json(batch)) == batch
     assert b"\n" not in batch_to_json(batch)
 
@@ -155,9 +163,9 @@ def test_records_survive_json(long_document: Path) -> None:
         b"",
         b"[{}]",
         b"[" * 100_000,
-        batch_to_json(pdf.unreadable(1, 1, "")).replace(b'"width":null', b'"width":1e999'),
-        batch_to_json(pdf.unreadable(1, 1, "")).replace(b'"number":1', b'"number":"1"'),
-        batch_to_json(pdf.unreadable(1, 1, "")).replace(b'"blocks":[]', b'"blocks":[7]'),
+        batch_to_json(unreadable(1, 1, "")).replace(b'"width":null', b'"width":1e999'),
+        batch_to_json(unreadable(1, 1, "")).replace(b'"number":1', b'"number":"1"'),
+        batch_to_json(unreadable(1, 1, "")).replace(b'"blocks":[]', b'"blocks":[7]'),
     ],
     ids=["nothing", "no page", "too deep", "no number", "wrong type", "no block"],
 )
@@ -169,8 +177,8 @@ def test_a_batch_that_is_none_is_refused(document: bytes) -> None:
 def test_without_layout_the_text_is_there_all_the_same(tmp_path: Path) -> None:
     pages = [running_page(number) for number in range(1, 4)]
     path = write(tmp_path, Pdf(pages, bookmarks=[Bookmark(1, "Page 2 has words of its own", 2)]))
-    facts = pdf.open_pdf(path)
-    extracted = pdf.assemble(facts, [pdf.read_batch(path, 1, 3, layout=False)])
+    facts = open_pdf(path)
+    extracted = assemble(facts, [read_batch(path, 1, 3, layout=False)])
     assert [page.width for page in extracted.pages] == [612.0] * 3
     assert all(f"Page {number} has words of its own" in extracted.markdown for number in (1, 2, 3))
     assert extracted.metadata.extra["pages_without_layout"] == "1-3"
@@ -179,16 +187,16 @@ def test_without_layout_the_text_is_there_all_the_same(tmp_path: Path) -> None:
 
 def test_pages_that_cannot_be_read_are_counted_and_the_others_are_there(tmp_path: Path) -> None:
     path = write(tmp_path, Pdf([running_page(number) for number in range(1, 5)]))
-    batches = [pdf.read_batch(path, 1, 2), pdf.unreadable(3, 3, "It crashed."), pdf.read_batch(path, 4, 4)]
-    extracted = pdf.assemble(pdf.open_pdf(path), batches)
+    batches = [read_batch(path, 1, 2), unreadable(3, 3, "It crashed."), read_batch(path, 4, 4)]
+    extracted = assemble(open_pdf(path), batches)
     assert extracted.quality == "partial"
     assert (extracted.pages_with_text, extracted.metadata.extra["pages_failed"]) == (3, "3")
 
 
 def test_a_document_of_which_no_page_can_be_read_is_damaged(tmp_path: Path) -> None:
-    facts = pdf.open_pdf(write(tmp_path, Pdf([running_page(1), running_page(2)])))
+    facts = open_pdf(write(tmp_path, Pdf([running_page(1), running_page(2)])))
     with pytest.raises(BadInput, match="none of its pages can be read"):
-        pdf.assemble(facts, [pdf.unreadable(1, 2, "It crashed.")])
+        assemble(facts, [unreadable(1, 2, "It crashed.")])
 
 
 @pytest.mark.parametrize("degrees", [90, 180, 270])
@@ -204,9 +212,9 @@ def test_a_page_that_lies_on_its_side_keeps_its_text(tmp_path: Path, degrees: in
 def test_a_protected_file_asks_for_its_password(tmp_path: Path, given: str | None, said: str) -> None:
     path = write(tmp_path, Pdf([running_page(1)]), "secret")
     with pytest.raises(Encrypted, match=said):
-        pdf.open_pdf(path, given)
+        open_pdf(path, given)
     with pytest.raises(Encrypted, match=said):
-        pdf.read_batch(path, 1, 1, given)
+        read_batch(path, 1, 1, given)
 
 
 def test_a_password_opens_a_protected_file(tmp_path: Path) -> None:
@@ -218,13 +226,13 @@ def test_a_password_opens_a_protected_file(tmp_path: Path) -> None:
 
 def test_what_only_its_owner_may_change_can_be_read_by_everybody(tmp_path: Path) -> None:
     path = write(tmp_path, Pdf([running_page(1)]), "")
-    assert pdf.open_pdf(path).encrypted
+    assert open_pdf(path).encrypted
     assert "words of its own" in read_pdf(path).markdown
 
 
 def test_a_damaged_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="damaged"):
-        pdf.open_pdf(write(tmp_path, b"%PDF-1.7\n nothing of a PDF behind it"))
+        open_pdf(write(tmp_path, b"%PDF-1.7\n nothing of a PDF behind it"))
 
 
 def test_a_file_that_lost_its_table_is_repaired(tmp_path: Path) -> None:
@@ -239,13 +247,13 @@ def test_bytes_before_the_beginning_do_no_harm(tmp_path: Path) -> None:
 
 def test_a_file_without_pages_is_empty(tmp_path: Path) -> None:
     with pytest.raises(Empty, match="no pages"):
-        pdf.open_pdf(write(tmp_path, Pdf([])))
+        open_pdf(write(tmp_path, Pdf([])))
 
 
 def test_bookmarks_in_a_circle_end(tmp_path: Path) -> None:
     bookmarks = [Bookmark(1, "First", 1), Bookmark(1, "Second", 1)]
     document = Pdf([running_page(1)], bookmarks=bookmarks).write()
     circle = document.replace(b"/Prev ", b"/Next ")
-    facts = pdf.open_pdf(write(tmp_path, circle))
+    facts = open_pdf(write(tmp_path, circle))
     assert [bookmark.title for bookmark in facts.bookmarks] == ["First", "Second"]
     assert "words of its own" in read_pdf(write(tmp_path, circle)).markdown

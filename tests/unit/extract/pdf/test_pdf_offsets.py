@@ -7,12 +7,20 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.extract.contract import BlockKind, Box, from_json, to_json
+from octavo.extract.extracted import BlockKind, Box, from_json, to_json
 from octavo.extract.markdown import plain_title, read_blocks
 from octavo.extract.pdf import markup
-from octavo.extract.pdf import reader as pdf
 from octavo.extract.pdf.letters import clean_letters, one_line
-from octavo.extract.pdf.pages import Batch, Bookmark, PageBlock, PageText, PdfFacts, batch_from_json, batch_to_json
+from octavo.extract.pdf.page_batches import (
+    Batch,
+    Bookmark,
+    PageBlock,
+    PageText,
+    PdfFacts,
+    batch_from_json,
+    batch_to_json,
+)
+from tests.support.pdf import assemble
 
 patient = settings(deadline=None, max_examples=60)  # machines that run tests are busy
 
@@ -77,7 +85,7 @@ def test_offsets_are_exact_and_markdown_has_these_blocks(
 ) -> None:
     batch = Batch(tuple(PageText(number, str(number), 612.0, 792.0, found) for number, found in enumerate(pages, 1)))
     bookmarks = tuple(Bookmark(level, one_line(title), page) for level, title, page in marked)
-    extracted = pdf.assemble(PdfFacts(len(pages), bookmarks), [batch_from_json(batch_to_json(batch))])
+    extracted = assemble(PdfFacts(len(pages), bookmarks), [batch_from_json(batch_to_json(batch))])
     assert from_json(to_json(extracted)) == extracted
     assert [page.number for page in extracted.pages] == list(range(1, len(pages) + 1))
     for page in extracted.pages:

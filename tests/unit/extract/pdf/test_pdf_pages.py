@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.extract.contract import BlockKind, Extracted, Quality
+from octavo.extract.extracted import BlockKind, Extracted, Quality
 from octavo.extract.markdown import read_blocks
 from tests.support.pdf import Bookmark, Line, Part, Pdf, Picture, Words, paragraph, read_pdf
 

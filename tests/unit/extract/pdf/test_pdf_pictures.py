@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.extract.pdf.document import PageError, open_document
-from octavo.extract.pdf.pictures import MOST_PIXELS, MOST_SIDE, fitting_scale, render
+from octavo.extract.pdf.document import MOST_PIXELS, MOST_SIDE, PageError, fitting_scale, open_document, render
 from tests.support.pdf import Pdf, Picture, Words
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.extract.contract import BlockKind, Quality, SourceType
-from octavo.extract.pdf.reader import Batch, PageBlock, PageText, PdfFacts, assemble
+from octavo.extract.extracted import BlockKind, Quality, SourceType
+from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText, PdfFacts
+from tests.support.pdf import assemble
 
 TEXT = "Water stays in the moss for many weeks after the rain."
 

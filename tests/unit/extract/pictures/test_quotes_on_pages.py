@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 from octavo.extract.pdf.placed_words import PlacedWord
 from octavo.extract.pictures.quotes import find_quote, locate
 from tests.support.analyses import sentence, write_book

@@ -9,13 +9,12 @@ import pytest
 from PIL import Image
 
 from octavo.core.errors import TooLarge
-from octavo.extract.contract import Quality, SourceType
-from octavo.extract.formats import known_processors
+from octavo.extract.extracted import Quality, SourceType
+from octavo.extract.pdf.page_batches import Batch
 from octavo.extract.pictures import sheets
-from octavo.extract.pictures.fitting import make_jpeg
-from octavo.extract.pictures.opening import MOST_HEIF_BYTES, open_picture, turn_to
-from octavo.extract.pictures.sheets import open_sheets
-from octavo.extract.registry import Hints
+from octavo.extract.pictures.image_files import MOST_HEIF_BYTES, make_jpeg, open_picture, turn_to
+from octavo.extract.pictures.sheets import open_sheets, read_sheet
+from tests.support.pdf import assemble
 
 # 29 by 100 grey pixels, from the tests of pillow-heif (BSD-3-Clause): nothing here can write this format.
 HEIC = b64decode(
@@ -55,7 +54,8 @@ def test_a_fax_has_as_many_pages_as_sheets_and_a_moving_picture_one(tmp_path: Pa
 
 def test_a_blank_fax_is_empty_and_has_its_pages(tmp_path: Path) -> None:
     path = tiff(tmp_path, [sheet_of(20, 30), sheet_of(40, 30)])
-    found = known_processors()[SourceType.IMAGE].extract(path, Hints(SourceType.IMAGE))
+    facts = open_sheets(path)
+    found = assemble(facts, [Batch((read_sheet(path, number),)) for number in (1, 2)], SourceType.IMAGE)
     assert (found.quality, found.markdown, found.source_type) == (Quality.EMPTY, "", SourceType.IMAGE)
     assert [(page.width, page.height) for page in found.pages] == [(20, 30), (40, 30)]
 

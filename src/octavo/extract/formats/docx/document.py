@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from octavo.extract.contract import Extracted, SourceType
+from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.formats.docx.paragraphs import ParagraphReader
 from octavo.extract.formats.docx.styles import Numbering, Styles, numbering_of, outline_level
 from octavo.extract.markdown.block_writer import (

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from octavo.extract.contract import Extracted, Metadata, OutlineEntry, Page, SourceType
 from octavo.extract.decode import clean
+from octavo.extract.extracted import Extracted, Metadata, OutlineEntry, Page, SourceType
 from octavo.extract.formats.epub.package import Chapter, Contents, Entry, read_contents, read_package
 from octavo.extract.office.assemble import add_page_numbers, to_extracted
 from octavo.extract.office.html import body_of, read_page, to_markdown

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from octavo.core.errors import BadInput, Encrypted
-from octavo.extract.contract import Metadata
+from octavo.extract.extracted import Metadata
 from octavo.extract.markdown.headings import shorten
 from octavo.extract.office.assemble import clean_date, clean_language, clean_line, clean_title, non_empty
 from octavo.extract.office.html import read_page

@@ -16,7 +16,7 @@ from octavo.analyse.views import Cell, SegmentView
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.formatting import format_eta
 from octavo.database import Connection
-from octavo.extract.contract import FoundQuote
+from octavo.extract.extracted import FoundQuote
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.pictures import is_pictured
 from octavo.records.analyses import Analysis, CitationView, ItemView, ResultView

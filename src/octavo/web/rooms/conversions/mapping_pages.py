@@ -21,8 +21,8 @@ from octavo.convert.mappings.shipped_mappings import mapping_from_text
 from octavo.convert.mappings.stored_mappings import StoredMapping, add_mapping, find_mapping, list_mappings
 from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, TooLarge
-from octavo.extract.contract import SourceType
 from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.extracted import SourceType
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.storage import copy_to_file

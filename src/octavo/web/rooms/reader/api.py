@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from octavo.extract.contract import Box
+from octavo.extract.extracted import Box
 from octavo.library.pictures import find_boxes
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, Wanted, Width

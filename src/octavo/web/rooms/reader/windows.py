@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from octavo.extract.contract import Block, BlockKind
+from octavo.extract.extracted import Block, BlockKind
 from octavo.extract.markdown import read_blocks, read_front_matter
 from octavo.web.markdown.render import References, read_references
 

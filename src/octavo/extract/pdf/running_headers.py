@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from octavo.extract.contract import BlockKind
-from octavo.extract.pdf.pages import PageBlock, PageText
+from octavo.extract.extracted import BlockKind
+from octavo.extract.pdf.page_batches import PageBlock, PageText
 
 _EDGE = 0.12  # of the page's height
 _LEAST_PAGES = 3

@@ -10,11 +10,9 @@ from pathlib import Path
 from PIL import Image, ImageChops, ImageDraw
 
 from octavo.core.errors import PageMissing, PageNotDrawn
-from octavo.extract.contract import Box, SourceType
-from octavo.extract.pdf.document import OpenPage, PageError, open_document
-from octavo.extract.pdf.pictures import MOST_SIDE, fitting_scale
-from octavo.extract.pictures.fitting import fitted, to_jpeg
-from octavo.extract.pictures.opening import count_sheets, open_picture, turn_to
+from octavo.extract.extracted import Box, SourceType
+from octavo.extract.pdf.document import MOST_SIDE, OpenPage, PageError, fitting_scale, open_document
+from octavo.extract.pictures.image_files import count_sheets, fitted, open_picture, to_jpeg, turn_to
 
 # Measured on pages of books and bills: above it people wait half as long again, and files are not smaller.
 COMPRESSION = 3

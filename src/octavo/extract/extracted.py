@@ -1,9 +1,10 @@
-"""What every processor returns, whatever it read, and how that crosses the border of the sandbox."""
+"""The record that every processor returns, and its JSON, which is stored and crosses the sandbox boundary."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,7 +42,9 @@ class SourceType(StrEnum):
     PASTE = "paste"
 
 
-# All that a processor is known for; whoever only asks need not load them.
+# Read page by page, without a processor.
+PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
+# Everything that can be read; listed here so that asking does not load the processors.
 READABLE = frozenset[str](set(SourceType) - {SourceType.OTHER})
 
 
@@ -246,3 +249,22 @@ def _adapter() -> TypeAdapter[Extracted]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Extracted)
+
+
+_WORD = re.compile(r"\w+")
+
+
+def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
+    """Level and title of each entry that no heading of the text stands for, in order."""
+    headings = {block.start: block.text for block in extracted.blocks if block.kind is BlockKind.HEADING}
+    found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+    for entry in extracted.outline:
+        heading = headings.get(entry.start, "") if entry.start is not None else ""
+        # An entry without a heading begins where its page does, and another one's heading may stand there.
+        if entry.page is not None and not _words(entry.title) & _words(heading):
+            found[entry.page].append((entry.level, entry.title))
+    return dict(found)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))

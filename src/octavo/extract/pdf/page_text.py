@@ -1,15 +1,27 @@
-"""Reads some pages of a PDF: their layout by liteparse, and by PDFium what liteparse cannot do."""
+"""The text of PDF pages: layout by liteparse, PDFium where liteparse fails, and OCR for pages that are only images."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from octavo.extract.pdf.document import Document, PageError, open_document
+from octavo.core.languages import ANY_LANGUAGE
+from octavo.extract.extracted import BlockKind
+from octavo.extract.markdown import read_blocks
+from octavo.extract.pdf import markup
+from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
 from octavo.extract.pdf.layout import Laid, LayoutError, lay_out
-from octavo.extract.pdf.letters import clean_letters, count_letters, has_right_to_left, is_meaningless, is_right_to_left
-from octavo.extract.pdf.pages import Batch, PageText
-from octavo.extract.pdf.plain import read_plain, turn_around
+from octavo.extract.pdf.letters import (
+    clean_letters,
+    count_letters,
+    has_right_to_left,
+    is_meaningless,
+    is_right_to_left,
+    one_line,
+)
+from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText
+from octavo.extract.plain_text import convert
 
 _MOST_LABEL = 40
 _FEW_LETTERS = 80
@@ -114,3 +126,57 @@ def _turned(document: Document, page: PageText) -> PageText:
             return replace(page, blocks=tuple(turn_around(opened, page.blocks)))
     except PageError:
         return page
+
+
+_TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+
+
+def read_plain(page: OpenPage) -> Iterator[PageBlock]:
+    """The text without places; what is obvious in plain text, such as lists, is recognised."""
+    markdown = convert(clean_letters(page.text()).replace("\f", "\n")).markdown
+    for block in read_blocks(markdown):
+        content = markdown[block.start : block.end]
+        match block.kind:
+            case BlockKind.HEADING:
+                yield PageBlock(BlockKind.HEADING, one_line(content.lstrip("# ")))
+            case BlockKind.PARAGRAPH:
+                yield PageBlock(BlockKind.PARAGRAPH, "\n".join(map(one_line, content.split("\n"))))
+            case BlockKind.RULE:
+                pass
+            case _:
+                yield PageBlock(block.kind, content)
+
+
+def turn_around(page: OpenPage, blocks: Sequence[PageBlock]) -> Iterator[PageBlock]:
+    """Blocks in scripts from right to left get the letters that PDFium finds in their place."""
+    backwards = {index: block.box for index, block in enumerate(blocks) if block.box and _is_backwards(block)}
+    found = dict(zip(backwards, page.texts_in(list(backwards.values())), strict=True))
+    for index, block in enumerate(blocks):
+        text = markup.plain(one_line(found.get(index, "")))
+        yield replace(block, text=text) if text else block
+
+
+def _is_backwards(block: PageBlock) -> bool:
+    return block.kind in _TEXTS and has_right_to_left(block.text)
+
+
+# Pixels for each point, which makes 200 for each inch: letters of the usual size gain nothing by more.
+SCALE = 200 / 72
+
+
+def read_drawn(path: Path, number: int, password: str | None = None, language: str = ANY_LANGUAGE) -> PageText:
+    """The page of this number, with places in points as it is seen."""
+    # Imported late: the engine takes a second to load, and most files do not need it.
+    from octavo.extract.ocr.page_recognition import recognise_page
+
+    with open_document(path, password) as document:
+        label = label_of(document, number)
+        try:
+            with document.page(number) as page:
+                width, height = page.size
+            picture = render(document, number, SCALE)
+        except PageError:
+            return PageText(number, label, None, None, failed=DAMAGED)
+    scale = fitting_scale(width, height, SCALE)
+    found = recognise_page(picture, number, label, scale=scale, language=language)
+    return replace(found, width=width, height=height)

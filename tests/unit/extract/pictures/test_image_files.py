@@ -11,8 +11,7 @@ import pytest
 from PIL import Image
 
 from octavo.core.errors import TooLarge
-from octavo.extract.pictures.fitting import make_jpeg, shrink_jpeg
-from octavo.extract.pictures.opening import PictureDamaged, open_picture
+from octavo.extract.pictures.image_files import PictureDamaged, make_jpeg, open_picture, shrink_jpeg
 
 
 def saved(folder: Path, picture: Image.Image, kind: str, **more: object) -> Path:

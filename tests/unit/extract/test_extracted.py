@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.core.errors import Defect
-from octavo.extract.contract import (
+from octavo.extract.extracted import (
     Block,
     BlockKind,
     Box,

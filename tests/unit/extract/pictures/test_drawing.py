@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from octavo.core.errors import Encrypted, PageMissing
-from octavo.extract.contract import Box, SourceType
-from octavo.extract.pictures.pages import draw_page, mark_boxes, to_png
+from octavo.extract.extracted import Box, SourceType
+from octavo.extract.pictures.drawing import draw_page, mark_boxes, to_png
 from tests.support.pdf import Pdf, Words
 
 EXIF_ORIENTATION, TURNED_RIGHT = 0x0112, 6
