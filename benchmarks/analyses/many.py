@@ -19,7 +19,7 @@ import psutil
 import psycopg
 
 from benchmarks.analyses.house import SAMPLE_SECONDS, House, open_house
-from octavo.analyse.views import show_analysis
+from octavo.analyse.details import show_analysis
 from octavo.database import connect, load_queries
 from tests.support.engine import FROM_THE_BEGINNING
 

@@ -19,9 +19,9 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.ai.gateway import Gateway
-from octavo.analyse import analyses, prompts, views
-from octavo.analyse.coverage import prove
-from octavo.analyse.prompts import PromptWords
+from octavo.analyse import analyses, details, prompts
+from octavo.analyse.prompts import PromptFields
+from octavo.analyse.segments import check_coverage
 from octavo.core.errors import StorageFailed
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
@@ -86,7 +86,7 @@ class Study:
 
     async def prompt(self, content: str = "What is the harbour fee?", order: int = 1) -> UUID:
         async with self.desk.database.transaction() as connection:
-            words = PromptWords(title=content[:40], content=content, execution_order=order)
+            words = PromptFields(title=content[:40], content=content, execution_order=order)
             return (await prompts.add_prompt(connection, self.owner, words)).id
 
     async def start(self, asked: Sequence[UUID], **more: Any) -> UUID:  # noqa: ANN401
@@ -95,15 +95,15 @@ class Study:
 
     async def show(self, analysis: UUID) -> Analysis:
         async with self.desk.database.connection() as connection:
-            return await views.show_analysis(connection, self.owner, analysis)
+            return await details.show_analysis(connection, self.owner, analysis)
 
     async def results(self, analysis: UUID) -> list[ResultView]:
         async with self.desk.database.connection() as connection:
-            return await views.list_results(connection, self.owner, analysis)
+            return await details.list_results(connection, self.owner, analysis)
 
     async def items(self, analysis: UUID) -> list[ItemView]:
         async with self.desk.database.connection() as connection:
-            return (await views.list_items(connection, self.owner, analysis, limit=500)).items
+            return (await details.list_items(connection, self.owner, analysis, limit=500)).items
 
     async def ended(self, analysis: UUID, seconds: float = 40) -> Analysis:
         async with asyncio.timeout(seconds):
@@ -184,7 +184,9 @@ def check_answers(engine: Engine, pages: int, prompts: int) -> None:
     asked = {row["prompt_id"] for row in rows}
     assert len(asked) == prompts
     for prompt in asked:
-        assert prove([(row["first"], row["last"]) for row in rows if row["prompt_id"] == prompt], pages).holds
+        assert check_coverage(
+            [(row["first"], row["last"]) for row in rows if row["prompt_id"] == prompt], pages
+        ).is_complete
     assert all(row["count"] == 1 for row in rows)
     results = engine.rows("SELECT status, citations FROM analysis_results")
     assert [row["status"] for row in results] == ["completed"] * prompts

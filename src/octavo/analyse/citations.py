@@ -1,4 +1,4 @@
-"""Citations are believed only where the quoted words stand on the page that they name. Pure."""
+"""Verifies citations: the quoted words must be on the page that the citation names. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QUOTE_MARKS = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`page` is the number of a page, or of a passage where a document has no pages; both count from 1."""
+    """`page` is the number of a page, or of a chunk if the document has no pages; both count from 1."""
 
     page: int
     quote: str
@@ -25,15 +25,15 @@ class Citation:
     relevance: float = 1.0
 
 
-class Texts:
-    """What stands on each page, made plain once for many quotes."""
+class PageTexts:
+    """The text of each page, normalised once for many quotes."""
 
     def __init__(self, texts: Mapping[int, str]) -> None:
         self._texts = texts
         self._plain: dict[int, str] = {}
 
-    def have(self, quote: str, page: int) -> bool:
-        """Whether the words stand there in this order; only what `…` stands for may be missing."""
+    def contain(self, quote: str, page: int) -> bool:
+        """Whether the page has these words in this order; only `…` may skip text."""
         parts = [part for part in map(plain, _LEFT_OUT.split(quote)) if part]
         if sum(map(len, parts)) < LEAST_CHARACTERS:
             return False
@@ -46,7 +46,7 @@ class Texts:
         return True
 
     def pages_with(self, quote: str) -> list[int]:
-        return [page for page in self._texts if self.have(quote, page)]
+        return [page for page in self._texts if self.contain(quote, page)]
 
     def _of(self, page: int) -> str:
         if page not in self._plain:
@@ -54,17 +54,17 @@ class Texts:
         return self._plain[page]
 
 
-def verify(cited: Iterable[tuple[int, str, float]], texts: Texts) -> list[Citation]:
-    """Page, quote and relevance of each, checked. A quote that stands on one other page is cited from there."""
+def verify(cited: Iterable[tuple[int, str, float]], texts: PageTexts) -> list[Citation]:
+    """Verifies page, quote and relevance of each. A quote that is on exactly one other page is cited from there."""
     found: dict[tuple[int, str], Citation] = {}
     for page, quote, relevance in cited:
-        verified = texts.have(quote, page)
+        verified = texts.contain(quote, page)
         if not verified and len(others := texts.pages_with(quote)) == 1:
-            page, verified = others[0], True  # noqa: PLW2901 - the model counted wrongly
+            page, verified = others[0], True  # noqa: PLW2901 - the model miscounted
         found.setdefault((page, plain(quote)), Citation(page, quote, verified, relevance))
     return list(found.values())
 
 
 def plain(text: str) -> str:
-    """Words as they are read: without Markdown, with one kind of space and of quotation marks."""
+    """Without Markdown, with one kind of space and of quotation marks."""
     return " ".join(_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_QUOTE_MARKS).split())

@@ -1,4 +1,4 @@
-"""What can be wrong with an analysis, in words for people."""
+"""Errors of analyses and prompts."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from octavo.core.errors import BadInput, ErrorClass, OctavoError
 
 
 class NotReadable(BadInput):
-    """This document has no text yet that could be asked about."""
+    """This document has no text yet. Wait until it has been processed."""
 
     code = "NOT_READABLE"
     status = 409
 
 
 class NoPrompts(BadInput):
-    """There is no prompt to ask. Name some, or make one active."""
+    """No prompt selected. Name at least one, or activate one."""
 
     code = "NO_PROMPTS"
 
 
 class BuiltInPrompt(BadInput):
-    """This prompt came with Octavo and is everybody's. Make your own from it."""
+    """Built-in prompts cannot be changed. Copy it to a new prompt."""
 
     code = "PROMPT_BUILT_IN"
     status = 409
 
 
 class TooManyPrompts(BadInput):
-    """There may be 500 prompts. Delete some that you do not need."""
+    """The limit of 500 prompts is reached. Delete some first."""
 
     code = "TOO_MANY_PROMPTS"
     status = 409
 
 
 class NotReopened(BadInput):
-    """That cannot be done while the analysis is being prepared, or as long as nothing of it was asked."""
+    """Not possible until the analysis has been planned. Try again when it is running."""
 
     code = "ANALYSIS_NOT_PLANNED"
     status = 409
 
 
 class DocumentChanged(OctavoError):
-    """The document was read anew since this analysis began. Start a new one."""
+    """The document was processed again after this analysis started. Start a new analysis."""
 
     code = "ANALYSIS_OUTDATED"
     error_class = ErrorClass.PERMANENT
@@ -48,7 +48,7 @@ class DocumentChanged(OctavoError):
 
 
 class Incomplete(OctavoError):
-    """The answers do not cover the document, so they are not put together."""
+    """The answers do not cover the whole document, so they were not combined."""
 
     code = "ANALYSIS_INCOMPLETE"
     error_class = ErrorClass.PERMANENT

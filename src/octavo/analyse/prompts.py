@@ -1,4 +1,4 @@
-"""The library of prompts: an owner's own, with all their versions, and some that came with the installation."""
+"""The library of prompts: an owner's prompts with all their versions, and the built-in ones."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class PromptVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptWords:
-    """What is given for a prompt; None is left as it is."""
+class PromptFields:
+    """The fields of a new or changed prompt; None keeps the current value."""
 
     title: str | None = None
     content: str | None = None
@@ -38,7 +38,7 @@ class PromptWords:
 
 
 async def list_prompts(connection: Connection, owner: UUID) -> list[Prompt]:
-    """In the order in which they are asked."""
+    """In the order in which they run."""
     values = {"owner": owner, "id": None, "most": 2 * MOST_PROMPTS}
     return [Prompt(**row) for row in await fetch_rows(connection, QUERIES.prompts, values)]
 
@@ -58,28 +58,28 @@ async def list_versions(connection: Connection, owner: UUID, prompt: UUID) -> li
     return [PromptVersion(**row) for row in rows]
 
 
-async def add_prompt(connection: Connection, owner: UUID, words: PromptWords) -> Prompt:
+async def add_prompt(connection: Connection, owner: UUID, fields: PromptFields) -> Prompt:
     row = await (await connection.execute(QUERIES.count_prompts, {"owner": owner})).fetchone()
     if row and row[0] >= MOST_PROMPTS:
         raise TooManyPrompts
-    prompt, order = new_id(), words.execution_order
+    prompt, order = new_id(), fields.execution_order
     values = {
         "id": prompt,
         "owner": owner,
-        "title": words.title,
-        "content": words.content,
-        "system": words.system or "",
+        "title": fields.title,
+        "content": fields.content,
+        "system": fields.system or "",
         "execution_order": DEFAULT_ORDER if order is None else order,
-        "active": words.active is not False,
+        "active": fields.active is not False,
     }
     await connection.execute(QUERIES.add_prompt, values)
     return await show_prompt(connection, owner, prompt)
 
 
-async def change_prompt(connection: Connection, owner: UUID, prompt: UUID, words: PromptWords) -> Prompt:
-    """New words are a new version; analyses keep those that they ran with."""
+async def change_prompt(connection: Connection, owner: UUID, prompt: UUID, fields: PromptFields) -> Prompt:
+    """A new text makes a new version; analyses keep the text that they ran with."""
     await _check_own(connection, owner, prompt)
-    await connection.execute(QUERIES.change_prompt, asdict(words) | {"id": prompt, "owner": owner})
+    await connection.execute(QUERIES.change_prompt, asdict(fields) | {"id": prompt, "owner": owner})
     return await show_prompt(connection, owner, prompt)
 
 

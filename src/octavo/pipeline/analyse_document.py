@@ -13,8 +13,8 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from octavo.ai.tasks import ANSWER_SEGMENT
-from octavo.analyse.plan import Segment, plan_segments, shape_of_pages, shape_of_passages
-from octavo.analyse.reading import Analysed, load_analysis, measure
+from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure
+from octavo.analyse.segments import Segment, limits_for_chunks, limits_for_pages, plan_segments
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
@@ -39,7 +39,7 @@ async def analyse_document(run: Run[Tools]) -> JSON:
     return await run.stage("lined_up", work.count, save=work.line_up)
 
 
-def sends_files(tools: Tools, analysed: Analysed) -> bool:
+def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
     """Whether pages are shown as they look: only PDFs are, to models that read them."""
     sight = tools.gateway.sight(ANSWER_SEGMENT.name)
     return analysed.source_type == SourceType.PDF and sight is not None and sight.pdfs
@@ -65,7 +65,7 @@ class SegmentFiles(RevisionFiles):
 
 
 class Preparing:
-    def __init__(self, run: Run[Tools], analysed: Analysed) -> None:
+    def __init__(self, run: Run[Tools], analysed: AnalysedDocument) -> None:
         self._run = run
         self._tools = run.tools
         self._analysed = analysed
@@ -79,9 +79,9 @@ class Preparing:
         as_files = lengths.unit == "pages" and sends_files(self._tools, analysed)
         tokens = lengths.tokens(as_files=as_files)
         if lengths.unit == "passages":
-            shape = shape_of_passages(tokens, room)
+            shape = limits_for_chunks(tokens, room)
         else:
-            shape = shape_of_pages(len(tokens), analysed.bytes, room)
+            shape = limits_for_pages(len(tokens), analysed.bytes, room)
         segments = [as_row(one, tokens, ready=not as_files) for one in plan_segments(tokens, shape)]
         return {"unit": lengths.unit, "units": len(tokens), "segments": segments}
 

@@ -12,9 +12,9 @@ from psycopg.types.json import Jsonb
 from octavo.ai.calls import Answered, Caller, FileReference
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.ai.tasks.answer_segment import SegmentAnswer, SegmentToAnswer
-from octavo.analyse.citations import Citation, Texts, verify
-from octavo.analyse.plan import Segment, subdivide
-from octavo.analyse.reading import Analysed, load_analysis, measure, read_texts
+from octavo.analyse.citations import Citation, PageTexts, verify
+from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure, read_texts
+from octavo.analyse.segments import Segment, subdivide
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
@@ -85,7 +85,7 @@ async def load_item(run: Run[Tools]) -> Item:
 
 
 class Asking:
-    def __init__(self, run: Run[Tools], item: Item, analysed: Analysed) -> None:
+    def __init__(self, run: Run[Tools], item: Item, analysed: AnalysedDocument) -> None:
         self._run = run
         self._tools = run.tools
         self._item = item
@@ -104,7 +104,7 @@ class Asking:
             answered = await self._tools.gateway.ask(ANSWER_SEGMENT, given, caller)
             cited = [(one.page, one.quote, one.relevance) for one in answered.output.citations]
             own = [one for one in cited if self._item.first <= one[0] <= self._item.last]
-            made.append((answered, verify(own, Texts(dict(given.texts)))))
+            made.append((answered, verify(own, PageTexts(dict(given.texts)))))
             return answered.made_by
 
         async def save(connection: Connection, _made: JSON) -> None:

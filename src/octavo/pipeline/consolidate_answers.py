@@ -12,10 +12,10 @@ from octavo.ai.calls import Caller
 from octavo.ai.tasks import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.answer_segment import CitedWords
 from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentSaid
-from octavo.analyse.citations import Citation, Texts, verify
-from octavo.analyse.coverage import prove
+from octavo.analyse.citations import Citation, PageTexts, verify
+from octavo.analyse.document_text import AnalysedDocument, load_analysis, read_texts
 from octavo.analyse.errors import Incomplete
-from octavo.analyse.reading import Analysed, load_analysis, read_texts
+from octavo.analyse.segments import check_coverage
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, Row, fetch_rows, load_queries
@@ -64,7 +64,7 @@ async def load_result(run: Run[Tools]) -> Result:
 
 
 class Consolidating:
-    def __init__(self, run: Run[Tools], result: Result, analysed: Analysed) -> None:
+    def __init__(self, run: Run[Tools], result: Result, analysed: AnalysedDocument) -> None:
         job = run.job
         self._run = run
         self._result = result
@@ -105,7 +105,7 @@ class Consolidating:
             citations = [Citation(**one) for one in row["answer"]["citations"]]
             return Said(row["answer"]["answer"], citations, row["made_by"], row["failed_models"])
         whole = await self._join([as_said(row) for row in rows])
-        texts = Texts(dict(await self._texts(whole)))
+        texts = PageTexts(dict(await self._texts(whole)))
         cited = [(one.page, one.quote, one.relevance) for one in whole.citations]
         return Said(whole.answer, verify(cited, texts), self._made_by, self._failed)
 
@@ -114,8 +114,8 @@ class Consolidating:
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.answers, values)
-        proof = prove([(row["first"], row["last"]) for row in rows], self._analysed.units or 0)
-        if not proof.holds:
+        proof = check_coverage([(row["first"], row["last"]) for row in rows], self._analysed.units or 0)
+        if not proof.is_complete:
             raise Incomplete(f"Of the answers, {proof.explain(self._analysed.unit or 'pages')}.")
         return rows
 

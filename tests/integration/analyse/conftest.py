@@ -22,8 +22,8 @@ PAGES = 25
 @pytest.fixture
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten pages each, with three before them, so that a short book is a long one."""
-    monkeypatch.setattr("octavo.analyse.plan.MOST_OWN", 10)
-    monkeypatch.setattr("octavo.analyse.plan.MOST_CONTEXT", 3)
+    monkeypatch.setattr("octavo.analyse.segments.MOST_OWN", 10)
+    monkeypatch.setattr("octavo.analyse.segments.MOST_CONTEXT", 3)
 
 
 @pytest.fixture

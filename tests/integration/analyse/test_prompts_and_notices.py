@@ -8,7 +8,7 @@ import pytest
 
 from octavo.analyse import analyses, prompts
 from octavo.analyse.errors import BuiltInPrompt, NoPrompts, NotReadable
-from octavo.analyse.prompts import PromptWords
+from octavo.analyse.prompts import PromptFields
 from octavo.core.errors import NotFound
 from octavo.database import load_queries
 from octavo.deliver.notifications import list_notifications
@@ -25,10 +25,10 @@ DOCTOR = load_queries("doctor")
 
 async def test_new_words_are_a_new_version_and_the_old_ones_are_kept(desk: Desk, owner: UUID) -> None:
     async with desk.database.transaction() as connection:
-        made = await prompts.add_prompt(connection, owner, PromptWords(title="Money", content="How much?"))
-        same = await prompts.change_prompt(connection, owner, made.id, PromptWords(title="Sums", active=False))
+        made = await prompts.add_prompt(connection, owner, PromptFields(title="Money", content="How much?"))
+        same = await prompts.change_prompt(connection, owner, made.id, PromptFields(title="Sums", active=False))
         assert (same.version, same.title, same.active) == (1, "Sums", False)
-        other = await prompts.change_prompt(connection, owner, made.id, PromptWords(content="How many crowns?"))
+        other = await prompts.change_prompt(connection, owner, made.id, PromptFields(content="How many crowns?"))
         assert other.version == 2
         versions = await prompts.list_versions(connection, owner, made.id)
         assert [(one.version, one.content) for one in versions] == [(2, "How many crowns?"), (1, "How much?")]
@@ -42,7 +42,7 @@ async def test_what_came_along_is_everybodys_and_changed_by_nobody(desk: Desk, o
         first = (await prompts.list_prompts(connection, owner))[0]
         assert (first.title, first.built_in, first.active) == ("Summary", True, True)
         with pytest.raises(BuiltInPrompt):
-            await prompts.change_prompt(connection, owner, first.id, PromptWords(title="Mine"))
+            await prompts.change_prompt(connection, owner, first.id, PromptFields(title="Mine"))
         with pytest.raises(BuiltInPrompt):
             await prompts.delete_prompt(connection, owner, first.id)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.analyse.citations import Texts, verify
+from octavo.analyse.citations import PageTexts, verify
 
-TEXTS = Texts(
+TEXTS = PageTexts(
     {
         1: "# Terms\n\nThe **penalty** for late delivery is 4,250 euros\nper day.\n\n| a | b |",
         2: "Disputes are decided by the court of Ravenna alone. “So be it,” she said.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.ai.tasks.answer_segment import SegmentToAnswer, answer_here
-from octavo.analyse.citations import Texts, verify
+from octavo.analyse.citations import PageTexts, verify
 from octavo.language import asks_summary
 
 BUILT_IN = "Summarise what these pages say: their subject, the main points in their order, and what they conclude."
@@ -25,7 +25,7 @@ PAGES = list(TEXTS.items())
 
 def test_the_built_in_summary_prompt_is_answered_with_the_main_sentences_in_order_and_all_are_found() -> None:
     answer = answer_here(SegmentToAnswer(BUILT_IN, "", PAGES))
-    cited = verify([(one.page, one.quote, one.relevance) for one in answer.citations], Texts(TEXTS))
+    cited = verify([(one.page, one.quote, one.relevance) for one in answer.citations], PageTexts(TEXTS))
     assert answer.found
     assert {one.page for one in cited} == {7, 8, 9}
     assert all(one.verified and 0 < one.relevance <= 1 for one in cited)

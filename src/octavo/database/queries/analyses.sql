@@ -224,11 +224,11 @@ WHERE document_id = :document AND revision = :revision ORDER BY number;
 SELECT number, char_start, char_end FROM pages
 WHERE document_id = :document AND revision = :revision AND number BETWEEN :first AND :last ORDER BY number;
 
--- name: passage_lengths(document, revision)
+-- name: chunk_lengths(document, revision)
 SELECT index + 1 AS number, length(content) AS characters FROM chunks
 WHERE document_id = :document AND revision = :revision ORDER BY index;
 
--- name: passages(document, revision, first, last)
+-- name: chunk_texts(document, revision, first, last)
 SELECT index + 1 AS number, content FROM chunks
 WHERE document_id = :document AND revision = :revision AND index + 1 BETWEEN :first AND :last ORDER BY index;
 

@@ -8,10 +8,10 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from octavo.analyse import analyses, prompts, views
+from octavo.analyse import analyses, details, prompts
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
-from octavo.analyse.prompts import PromptVersion, PromptWords
-from octavo.analyse.views import SegmentView
+from octavo.analyse.details import SegmentView
+from octavo.analyse.prompts import PromptFields, PromptVersion
 from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.analyses import Analysis, ItemView, Prompt, ResultView
@@ -64,7 +64,9 @@ async def list_analyses(
 ) -> Page[Analysis]:
     """Your analyses, newest first."""
     async with services.database.connection() as connection:
-        return await views.list_analyses(connection, caller.owner_id, document=document_id, cursor=cursor, limit=limit)
+        return await details.list_analyses(
+            connection, caller.owner_id, document=document_id, cursor=cursor, limit=limit
+        )
 
 
 @router.post("", status_code=202, responses=problems(400, 401, 403, 404, 409, 422))
@@ -79,14 +81,14 @@ async def start_analysis(services: ServicesOf, caller: WriteCaller, wanted: NewA
             mode=wanted.mode,
             at_once=wanted.at_once,
         )
-        return await views.show_analysis(connection, caller.owner_id, analysis)
+        return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
 @router.get("/{analysis}", responses=problems(401, 404, 422))
 async def show_analysis(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Analysis:
     """How far it is and how well it goes."""
     async with services.database.connection() as connection:
-        return await views.show_analysis(connection, caller.owner_id, analysis)
+        return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
 @router.delete("/{analysis}", status_code=204, responses=problems(401, 403, 404, 422))
@@ -100,7 +102,7 @@ async def delete_analysis(services: ServicesOf, caller: WriteCaller, analysis: U
 async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[SegmentView]:
     """Which pages were asked together."""
     async with services.database.connection() as connection:
-        return Page(await views.list_segments(connection, caller.owner_id, analysis), None)
+        return Page(await details.list_segments(connection, caller.owner_id, analysis), None)
 
 
 @router.get("/{analysis}/items", responses=problems(401, 404, 422))
@@ -109,14 +111,14 @@ async def list_items(
 ) -> Page[ItemView]:
     """What each segment said to each prompt, in the order in which they are asked."""
     async with services.database.connection() as connection:
-        return await views.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
+        return await details.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
 
 
 @router.get("/{analysis}/results", responses=problems(401, 404, 422))
 async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[ResultView]:
     """One answer for each prompt, with citations; those that are not `verified` were not found on their page."""
     async with services.database.connection() as connection:
-        return Page(await views.list_results(connection, caller.owner_id, analysis), None)
+        return Page(await details.list_results(connection, caller.owner_id, analysis), None)
 
 
 @router.put("/{analysis}/prompts", responses=problems(400, 401, 403, 404, 409, 422))
@@ -124,7 +126,7 @@ async def change_prompts(services: ServicesOf, caller: WriteCaller, analysis: UU
     """Ask these prompts from now on: only what is new, or says something else by now, is asked."""
     async with services.database.transaction() as connection:
         await analyses.change_prompts(connection, caller.owner_id, analysis, wanted.prompt_ids)
-        return await views.show_analysis(connection, caller.owner_id, analysis)
+        return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
 @router.post("/{analysis}/rerun", responses=problems(400, 401, 403, 404, 409, 422))
@@ -135,7 +137,7 @@ async def ask_anew(
     chosen = wanted or AskAnew()
     async with services.database.transaction() as connection:
         await analyses.ask_anew(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
-        return await views.show_analysis(connection, caller.owner_id, analysis)
+        return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
 @router.post("/{analysis}/cancel", responses=problems(401, 403, 404, 422))
@@ -143,7 +145,7 @@ async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUI
     """Stop at once; what is answered stays."""
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)
-        return await views.show_analysis(connection, caller.owner_id, analysis)
+        return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
 @router.post("/{analysis}/retry", responses=problems(401, 403, 404, 422))
@@ -151,7 +153,7 @@ async def restart_analysis(services: ServicesOf, caller: WriteCaller, analysis: 
     """Go on with what failed, was stopped or abandoned."""
     async with services.database.transaction() as connection:
         await analyses.restart_analysis(connection, caller.owner_id, analysis)
-        return await views.show_analysis(connection, caller.owner_id, analysis)
+        return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
 prompts_router = APIRouter(prefix="/api/v1/prompts", tags=["analyses"])
@@ -196,7 +198,7 @@ async def list_prompts(services: ServicesOf, caller: ReadCaller) -> Page[Prompt]
 @prompts_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
 async def add_prompt(services: ServicesOf, caller: WriteCaller, wanted: NewPrompt) -> Prompt:
     async with services.database.transaction() as connection:
-        return await prompts.add_prompt(connection, caller.owner_id, PromptWords(**wanted.model_dump()))
+        return await prompts.add_prompt(connection, caller.owner_id, PromptFields(**wanted.model_dump()))
 
 
 @prompts_router.get("/{prompt}", responses=problems(401, 404, 422))
@@ -216,7 +218,7 @@ async def list_versions(services: ServicesOf, caller: ReadCaller, prompt: UUID) 
 async def change_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID, wanted: PromptChange) -> Prompt:
     """New words are a new version; analyses keep those that they ran with."""
     async with services.database.transaction() as connection:
-        words = PromptWords(**wanted.model_dump())
+        words = PromptFields(**wanted.model_dump())
         return await prompts.change_prompt(connection, caller.owner_id, prompt, words)
 
 

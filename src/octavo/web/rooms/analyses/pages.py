@@ -9,10 +9,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
-from octavo.analyse import analyses, views
+from octavo.analyse import analyses, details
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
-from octavo.analyse.prompts import PromptWords, add_prompt, list_prompts
-from octavo.analyse.views import Cell, SegmentView
+from octavo.analyse.details import Cell, SegmentView
+from octavo.analyse.prompts import PromptFields, add_prompt, list_prompts
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.formatting import format_eta
 from octavo.database import Connection
@@ -96,7 +96,7 @@ async def list_page(
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
     async with services.database.connection() as connection:
-        page = await views.list_analyses(connection, frame.caller.owner_id, cursor=cursor, limit=ROWS)
+        page = await details.list_analyses(connection, frame.caller.owner_id, cursor=cursor, limit=ROWS)
     more = f"/analyses?cursor={page.next_cursor}" if page.next_cursor else None
     return render(request, "analyses.html", frame, page=page, more=more, statuses=STATUS)
 
@@ -138,7 +138,7 @@ async def start(
     async with services.database.transaction() as connection:
         if asked := question.replace("\0", "").strip():
             title = " ".join(asked.split())[:TITLE_CHARACTERS]
-            words = PromptWords(title=title, content=asked, active=False)
+            words = PromptFields(title=title, content=asked, active=False)
             chosen.append((await add_prompt(connection, owner, words)).id)
         if not chosen:
             return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt%2C+or+ask+something.")
@@ -192,7 +192,7 @@ async def retry(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Re
 @router.get("/{analysis}/rerun")
 async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
     async with services.database.connection() as connection:
-        shown = await views.show_analysis(connection, frame.caller.owner_id, analysis)
+        shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
     question = Sure(
         title=f"Ask all {shown.items.total:,} again?",
         text="What was answered is forgotten, and every part is asked anew. What models take for it is paid again.",
@@ -223,10 +223,10 @@ async def rerun(
 
 
 async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Shown:
-    shown = await views.show_analysis(connection, owner, analysis)
-    results = await views.list_results(connection, owner, analysis)
-    segments = await views.list_segments(connection, owner, analysis)
-    cells = await views.list_cells(connection, owner, analysis)
+    shown = await details.show_analysis(connection, owner, analysis)
+    results = await details.list_results(connection, owner, analysis)
+    segments = await details.list_segments(connection, owner, analysis)
+    cells = await details.list_cells(connection, owner, analysis)
     rows = [GridRow(one, [cells.get((one.id, r.prompt_id)) for r in results]) for one in segments[:MOST_SEGMENTS]]
     return Shown(shown, results, rows, len(segments) - len(rows))
 
@@ -291,7 +291,7 @@ async def open_side(
 
 async def _item(connection: Connection, owner: UUID, analysis: UUID, item: UUID) -> ItemView | None:
     try:
-        return await views.show_item(connection, owner, analysis, item)
+        return await details.show_item(connection, owner, analysis, item)
     except NotFound:
         return None
 

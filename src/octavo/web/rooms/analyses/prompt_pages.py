@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from octavo.analyse import prompts
 from octavo.analyse.errors import BuiltInPrompt
-from octavo.analyse.prompts import DEFAULT_ORDER, PromptVersion, PromptWords
+from octavo.analyse.prompts import DEFAULT_ORDER, PromptFields, PromptVersion
 from octavo.core.errors import BadInput, NotFound
 from octavo.records.analyses import Prompt
 from octavo.web.context.callers import WriteCaller
@@ -111,7 +111,7 @@ async def use_version(
         chosen = next((one for one in versions if one.version == version), None)
         if chosen is None:
             raise NotFound
-        words = PromptWords(title=chosen.title, content=chosen.content, system=chosen.system)
+        words = PromptFields(title=chosen.title, content=chosen.content, system=chosen.system)
         await prompts.change_prompt(connection, caller.owner_id, prompt, words)
     return back_to(f"/settings/prompts/{prompt}?said=prompt")
 
@@ -128,7 +128,7 @@ async def resume(services: ServicesOf, caller: WriteCaller, prompt: UUID) -> Res
 
 async def _switch(services: ServicesOf, caller: WriteCaller, prompt: UUID, *, active: bool) -> Response:
     async with services.database.transaction() as connection:
-        await prompts.change_prompt(connection, caller.owner_id, prompt, PromptWords(active=active))
+        await prompts.change_prompt(connection, caller.owner_id, prompt, PromptFields(active=active))
     return back_to(f"/settings/prompts?said={'used' if active else 'retired'}")
 
 
@@ -178,7 +178,7 @@ def _as_given(prompt: Prompt) -> Given:
     return Given(title=prompt.title, content=prompt.content, system=prompt.system, execution_order=order)
 
 
-def _read(given: Given) -> tuple[PromptWords | None, dict[str, str]]:
+def _read(given: Given) -> tuple[PromptFields | None, dict[str, str]]:
     """Checked by what the API checks with. Lines end as the database keeps them, so that nothing counts as changed."""
     words: dict[str, Any] = {name: text.replace("\r\n", "\n").strip() for name, text in given.model_dump().items()}
     order = words["execution_order"] or str(DEFAULT_ORDER)
@@ -186,4 +186,4 @@ def _read(given: Given) -> tuple[PromptWords | None, dict[str, str]]:
     wanted, wrong = read_form(NewPrompt, words, WRONG)
     if wanted is None:
         return None, wrong
-    return PromptWords(wanted.title, wanted.content, wanted.system, wanted.execution_order), {}
+    return PromptFields(wanted.title, wanted.content, wanted.system, wanted.execution_order), {}

@@ -1,4 +1,4 @@
-"""Analyses as people see them. The records here are the public form: the API answers them as they are."""
+"""Analyses with their segments, items and results. The API returns these records as they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
-from octavo.analyse.figures import Counts, eta_of, health_of, percent_of
+from octavo.analyse.estimates import Counts, eta_of, health_of, percent_of
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
@@ -24,13 +24,13 @@ from octavo.records.jobs import JobError
 
 QUERIES = load_queries("analyses")
 MOST_ERRORS = 20
-_NO_CURSOR = "The cursor is none that a list answered as next_cursor."
+_INVALID_CURSOR = "Invalid cursor. Use the next_cursor of the previous page."
 _COUNTED = [one.name for one in fields(Counts)]
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """Owns `first` to `last`; `context` so many are shown before. `split`: its parts stand for it."""
+    """Owns the units `first` to `last`, after `context` units of context. `split`: its parts replace it."""
 
     id: UUID
     parent_id: UUID | None
@@ -44,7 +44,7 @@ class SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An item as a grid shows it."""
+    """An item in the grid of segments and prompts."""
 
     id: UUID
     status: str
@@ -59,7 +59,7 @@ async def list_analyses(
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[Analysis]:
-    """Newest first, without what went wrong on the way."""
+    """Newest first, without the log of errors."""
     after_at, after_id = read_cursor(cursor) if cursor else (None, None)
     rows = await _read(connection, owner, document=document, after_at=after_at, after_id=after_id, most=limit + 1)
     items = [_as_analysis(row, []) for row in rows[:limit]]
@@ -76,14 +76,14 @@ async def show_analysis(connection: Connection, owner: UUID, analysis: UUID) -> 
 
 
 async def list_segments(connection: Connection, owner: UUID, analysis: UUID) -> list[SegmentView]:
-    """In the order of their pages; what was cut stands before its parts."""
-    await _check(connection, owner, analysis)
+    """In page order; a segment that was split comes before its parts."""
+    await _check_owner(connection, owner, analysis)
     return [SegmentView(**row) for row in await fetch_rows(connection, QUERIES.segments, {"analysis": analysis})]
 
 
 async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dict[tuple[UUID, UUID], Cell]:
     """By segment and prompt."""
-    await _check(connection, owner, analysis)
+    await _check_owner(connection, owner, analysis)
     rows = await fetch_rows(connection, QUERIES.cells, {"analysis": analysis})
     return {(row["segment_id"], row["prompt_id"]): Cell(row["id"], row["status"], _error(row)) for row in rows}
 
@@ -91,15 +91,15 @@ async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dic
 async def list_items(
     connection: Connection, owner: UUID, analysis: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """In the order in which they are asked."""
-    await _check(connection, owner, analysis)
+    """In the order in which they run."""
+    await _check_owner(connection, owner, analysis)
     rows = await _items(connection, analysis, limit + 1, **(_read_place(cursor) if cursor else {}))
     more = _make_place(rows[limit - 1]) if len(rows) > limit else None
     return Page([_as_item(row) for row in rows[:limit]], more)
 
 
 async def show_item(connection: Connection, owner: UUID, analysis: UUID, item: UUID) -> ItemView:
-    await _check(connection, owner, analysis)
+    await _check_owner(connection, owner, analysis)
     rows = await _items(connection, analysis, 1, id=item)
     if not rows:
         raise NotFound
@@ -107,12 +107,12 @@ async def show_item(connection: Connection, owner: UUID, analysis: UUID, item: U
 
 
 async def list_results(connection: Connection, owner: UUID, analysis: UUID) -> list[ResultView]:
-    """One for each prompt, in the order in which they are asked."""
-    await _check(connection, owner, analysis)
+    """One for each prompt, in the order in which they run."""
+    await _check_owner(connection, owner, analysis)
     return [_as_result(row) for row in await fetch_rows(connection, QUERIES.results, {"analysis": analysis})]
 
 
-async def _check(connection: Connection, owner: UUID, analysis: UUID) -> None:
+async def _check_owner(connection: Connection, owner: UUID, analysis: UUID) -> None:
     row = await (await connection.execute(QUERIES.is_owned, {"owner": owner, "analysis": analysis})).fetchone()
     if row is None:
         raise NotFound
@@ -138,9 +138,9 @@ def _read_place(cursor: str) -> dict[str, Any]:
         place = {"after_order": int(order), "after_first": int(first)}
         ids = {"after_prompt": UUID(prompt), "after_id": UUID(item)}
     except ValueError:
-        raise BadInput(_NO_CURSOR) from None
-    if any(abs(number) >= 1 << 31 for number in place.values()):  # more than a column holds
-        raise BadInput(_NO_CURSOR)
+        raise BadInput(_INVALID_CURSOR) from None
+    if any(abs(number) >= 1 << 31 for number in place.values()):  # beyond the range of the column
+        raise BadInput(_INVALID_CURSOR)
     return place | ids
 
 

@@ -1,4 +1,4 @@
-"""What an analysis is about, and the texts of its pages or passages."""
+"""The document of an analysis, and the texts of its pages or chunks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Unit = Literal["pages", "passages"]
 
 
 @dataclass(frozen=True, slots=True)
-class Analysed:
-    """`unit` and `units` are known when it is planned."""
+class AnalysedDocument:
+    """`unit` and `units` are None until the analysis is planned."""
 
     id: UUID
     owner_id: UUID
@@ -43,22 +43,25 @@ class Analysed:
 
 
 @dataclass(frozen=True, slots=True)
-class Lengths:
-    """How long the text of each unit is, in order."""
+class UnitLengths:
+    """The text length of each unit, in order."""
 
     unit: Unit
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """Rather too many than too few; a page that is sent as it looks costs what pictures do."""
+        """An estimate that is rather too high; a page sent as a file costs as much as a picture."""
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
         return [count // CHARACTERS_A_TOKEN + 1 for count in self.characters]
 
 
-async def load_analysis(database: Database, analysis: UUID) -> Analysed:
-    """Raises `Cancelled` where it, or its document, is not there any more."""
-    async with database.connection() as connection, connection.cursor(row_factory=class_row(Analysed)) as cursor:
+async def load_analysis(database: Database, analysis: UUID) -> AnalysedDocument:
+    """Raises `Cancelled` if the analysis or its document was deleted."""
+    async with (
+        database.connection() as connection,
+        connection.cursor(row_factory=class_row(AnalysedDocument)) as cursor,
+    ):
         await cursor.execute(QUERIES.analysis, {"analysis": analysis})
         found = await cursor.fetchone()
     if found is None or found.deleted:
@@ -66,27 +69,27 @@ async def load_analysis(database: Database, analysis: UUID) -> Analysed:
     return found
 
 
-async def measure(database: Database, analysed: Analysed) -> Lengths:
-    """By pages where there are any. Raises `DocumentChanged` where this revision is gone."""
+async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths:
+    """By pages if there are any. Raises `DocumentChanged` if this revision no longer exists."""
     place = {"document": analysed.document_id, "revision": analysed.revision}
     async with database.connection() as connection:
         pages = await fetch_rows(connection, QUERIES.page_lengths, place)
         if pages:
-            return Lengths("pages", [row["characters"] for row in pages])
-        passages = await fetch_rows(connection, QUERIES.passage_lengths, place)
-    if not passages:
+            return UnitLengths("pages", [row["characters"] for row in pages])
+        chunks = await fetch_rows(connection, QUERIES.chunk_lengths, place)
+    if not chunks:
         raise DocumentChanged
-    return Lengths("passages", [row["characters"] for row in passages])
+    return UnitLengths("passages", [row["characters"] for row in chunks])
 
 
 async def read_texts(
-    database: Database, bucket: Bucket, analysed: Analysed, first: int, last: int
+    database: Database, bucket: Bucket, analysed: AnalysedDocument, first: int, last: int
 ) -> list[tuple[int, str]]:
-    """Numbers and texts of these units, in order."""
+    """Numbers and texts of these units, in order. Raises `DocumentChanged` if some are missing."""
     place = {"document": analysed.document_id, "revision": analysed.revision, "first": first, "last": last}
     async with database.connection() as connection:
         if analysed.unit == "passages":
-            rows = await fetch_rows(connection, QUERIES.passages, place)
+            rows = await fetch_rows(connection, QUERIES.chunk_texts, place)
             texts = [(row["number"], row["content"]) for row in rows]
         else:
             ranges = await fetch_rows(connection, QUERIES.page_ranges, place)

@@ -7,17 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.ai.call_limits import CallRoom
-from octavo.analyse.coverage import prove
-from octavo.analyse.plan import Segment, Shape, plan_segments, shape_of_pages, shape_of_passages, subdivide
+from octavo.analyse.segments import (
+    Segment,
+    SegmentLimits,
+    check_coverage,
+    limits_for_chunks,
+    limits_for_pages,
+    plan_segments,
+    subdivide,
+)
 
 PLENTY = CallRoom(pages=1000, bytes=50 << 20, tokens=1_000_000)
-shapes = st.builds(Shape, *(st.integers(1, 30),) * 3, st.integers(1, 5000))
+shapes = st.builds(SegmentLimits, *(st.integers(1, 30),) * 3, st.integers(1, 5000))
 
 
 @given(st.lists(st.integers(0, 2000), max_size=300), shapes)
-def test_every_page_is_owned_once_and_no_limit_is_passed(tokens: list[int], shape: Shape) -> None:
+def test_every_page_is_owned_once_and_no_limit_is_passed(tokens: list[int], shape: SegmentLimits) -> None:
     segments = plan_segments(tokens, shape)
-    assert prove([(one.first, one.last) for one in segments], len(tokens)).holds
+    assert check_coverage([(one.first, one.last) for one in segments], len(tokens)).is_complete
     for one in segments:
         assert one.own <= shape.own
         assert 0 <= one.first - one.context_first <= shape.context
@@ -34,7 +41,7 @@ def test_parts_stand_for_the_whole_and_get_smaller_until_nothing_is_left_to_cut(
     parts = subdivide(segment)
     if parts:
         offset = segment.first - 1
-        assert prove([(one.first - offset, one.last - offset) for one in parts], segment.own).holds
+        assert check_coverage([(one.first - offset, one.last - offset) for one in parts], segment.own).is_complete
         assert all(one.context_first >= segment.context_first for one in parts)
         assert all(one.shown < segment.shown for one in parts)
     else:
@@ -51,25 +58,25 @@ def test_parts_stand_for_the_whole_and_get_smaller_until_nothing_is_left_to_cut(
     ],
 )
 def test_the_size_of_pages_decides_how_many_a_segment_owns(pages: int, size: int, own: int) -> None:
-    assert shape_of_pages(pages, size, PLENTY).own == own
+    assert limits_for_pages(pages, size, PLENTY).own == own
 
 
 def test_a_thousand_pages_have_their_context_before_them() -> None:
-    segments = plan_segments([500] * 1000, shape_of_pages(1000, 100 << 20, PLENTY))
+    segments = plan_segments([500] * 1000, limits_for_pages(1000, 100 << 20, PLENTY))
     assert len(segments) == 10
     assert segments[0] == Segment(1, 100, 1)
     assert segments[1] == Segment(101, 200, 26)
-    assert plan_segments([500] * 40, shape_of_pages(40, 1 << 20, PLENTY)) == [Segment(1, 40, 1)]
+    assert plan_segments([500] * 40, limits_for_pages(40, 1 << 20, PLENTY)) == [Segment(1, 40, 1)]
 
 
 def test_a_file_is_never_larger_than_a_provider_takes() -> None:
-    shape = shape_of_pages(1000, 100 << 20, CallRoom(pages=100, bytes=5 << 20, tokens=200_000))
+    shape = limits_for_pages(1000, 100 << 20, CallRoom(pages=100, bytes=5 << 20, tokens=200_000))
     assert all(one.shown <= 50 for one in plan_segments([2500] * 1000, shape))
 
 
 def test_passages_are_counted_by_their_text() -> None:
     tokens = [300] * 1000
-    shape = shape_of_passages(tokens, PLENTY)
+    shape = limits_for_chunks(tokens, PLENTY)
     assert (shape.own, shape.context) == (200, 150)
     assert len(plan_segments(tokens, shape)) == 5
 
@@ -83,7 +90,7 @@ def test_the_first_cut_leaves_about_eighty_pages_and_the_next_halves() -> None:
 
 
 def test_a_proof_lists_what_is_missing_and_what_is_there_twice() -> None:
-    proof = prove([(1, 10), (8, 12), (15, 20)], 22)
+    proof = check_coverage([(1, 10), (8, 12), (15, 20)], 22)
     assert (proof.missing, proof.doubled) == (((13, 14), (21, 22)), ((8, 10),))
-    assert proof.explain("pages") == "pages 13 to 14, 21 to 22 are missing; pages 8 to 10 are there twice"
-    assert not prove([(1, 3)], 2).holds
+    assert proof.explain("pages") == "pages 13 to 14, 21 to 22 are missing; pages 8 to 10 are covered twice"
+    assert not check_coverage([(1, 3)], 2).is_complete

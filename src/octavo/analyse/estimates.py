@@ -1,4 +1,4 @@
-"""How far an analysis is and how well it goes, from what was counted. Pure."""
+"""Progress, time left and health of an analysis, calculated from its counts. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from math import ceil
 from octavo.records.analyses import Health, Percent
 from octavo.records.jobs import Eta
 
-# After so long without progress something is wrong, although it is being tried again.
+# After this time without progress something is wrong, even if work is still being retried.
 STUCK_SECONDS = 15 * 60
 LEAST_SAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was counted of one analysis at one moment. Segments and items that others stand for are not counted."""
+    """Counts of one analysis at one moment. Segments and items replaced by their parts are not included."""
 
     status: str
     phase: str
@@ -40,7 +40,7 @@ class Counts:
 
 
 def percent_of(counts: Counts) -> Percent:
-    """What is finished only; 100 in all is said when the analysis is completed, and never before."""
+    """Counts finished work only; `overall` is 100 only if the analysis is completed."""
     everything = counts.segments + counts.items + counts.results
     finished = counts.segments_ready + counts.items_done + counts.results_completed
     overall = 100 if counts.status == "completed" else min(99, _share(finished, everything))
@@ -48,7 +48,7 @@ def percent_of(counts: Counts) -> Percent:
 
 
 def eta_of(counts: Counts) -> Eta | None:
-    """Between the quartiles of what items took; nothing where too little is known or nothing moves."""
+    """Between the quartiles of the item durations; None with too few samples, or if nothing is running."""
     left = counts.items - counts.items_done - counts.items_failed + counts.results - counts.results_completed
     if counts.status != "analyzing" or counts.samples < LEAST_SAMPLES or left <= 0:
         return None
@@ -59,18 +59,18 @@ def eta_of(counts: Counts) -> Eta | None:
 
 
 def health_of(counts: Counts) -> Health:
-    """What is wrong, the worst first, in words for people."""
+    """The most serious problem as a message for people, or the current state."""
     if counts.status == "completed":
         return Health(ok=True, message="All prompts are answered.")
-    wrong = next((told for is_so, told in _troubles(counts) if is_so), None)
-    well = f"{counts.running} running." if counts.running else "Waiting for its turn."
-    return Health(ok=wrong is None, message=wrong or well)
+    problem = next((message for applies, message in _problems(counts) if applies), None)
+    state = f"{counts.running} running." if counts.running else "Waiting in the queue."
+    return Health(ok=problem is None, message=problem or state)
 
 
-def _troubles(counts: Counts) -> list[tuple[bool, str]]:
+def _problems(counts: Counts) -> list[tuple[bool, str]]:
     return [
-        (counts.phase == "abandoned", "Nothing happened for two days. Restart it."),
-        (counts.status == "error", counts.error_message or "It failed."),
+        (counts.phase == "abandoned", "No progress for two days. Restart it."),
+        (counts.status == "error", counts.error_message or "The analysis failed."),
         (not counts.live_workers, "No worker is running."),
         (counts.paused > 0, f"{counts.paused} paused: the budget is used up."),
         (counts.items_failed > 0, f"{counts.items_failed} of {counts.items} failed."),

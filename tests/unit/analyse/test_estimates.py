@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.analyse.figures import Counts, eta_of, health_of, percent_of
+from octavo.analyse.estimates import Counts, eta_of, health_of, percent_of
 from octavo.records.jobs import Eta
 
 HALF = Counts(
@@ -53,12 +53,12 @@ def test_what_is_left_takes_as_many_rounds_as_run_at_once() -> None:
     ("changed", "message"),
     [
         ({}, "5 running."),
-        ({"running": 0}, "Waiting for its turn."),
+        ({"running": 0}, "Waiting in the queue."),
         ({"live_workers": 0}, "No worker is running."),
         ({"paused": 3}, "3 paused: the budget is used up."),
         ({"items_failed": 1}, "1 of 50 failed."),
         ({"running": 0, "idle_seconds": 960.0}, "No progress for 16 minutes."),
-        ({"status": "error", "phase": "abandoned"}, "Nothing happened for two days. Restart it."),
+        ({"status": "error", "phase": "abandoned"}, "No progress for two days. Restart it."),
         ({"status": "error", "error_message": "Some pages could not be asked."}, "Some pages could not be asked."),
         ({"status": "completed", "phase": "completed"}, "All prompts are answered."),
     ],

@@ -1,0 +1,140 @@
+"""Divides a document into segments, one per model call, and checks that they cover it. Pure.
+
+Each page is owned by exactly one segment, and may be shown before others as context. Everything here counts units: the
+pages of a document, or its chunks if it has no pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from math import ceil
+from typing import NamedTuple
+
+from octavo.ai.call_limits import CallRoom
+
+MOST_OWN, LEAST_OWN, MOST_CONTEXT = 100, 10, 75
+OWN_BYTES = 15 << 20
+# Tokens of a printed page as text, to convert page limits to chunks.
+PAGE_OF_TEXT_TOKENS = 600
+# A segment that was too long is first cut into parts of this size, then halved.
+CUT_OWN = 80
+MOST_NAMED = 10
+
+
+class Segment(NamedTuple):
+    """Owns the units from `first` to `last`; those from `context_first` on are shown before them as context."""
+
+    first: int
+    last: int
+    context_first: int
+
+    @property
+    def own(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def shown(self) -> int:
+        return self.last - self.context_first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentLimits:
+    """Most units that a segment owns, has as context and shows in total, and most tokens that it shows."""
+
+    own: int
+    context: int
+    shown: int
+    tokens: int
+
+
+def limits_for_pages(count: int, size: int, room: CallRoom) -> SegmentLimits:
+    """Limits for a file with `count` pages and `size` bytes."""
+    page_bytes = max(1.0, size / count)
+    own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
+    shown = max(1, min(own + MOST_CONTEXT, room.pages, int(room.bytes / page_bytes)))
+    return SegmentLimits(min(own, shown), MOST_CONTEXT, shown, room.tokens)
+
+
+def limits_for_chunks(tokens: Sequence[int], room: CallRoom) -> SegmentLimits:
+    """Limits that give about as much text as pages would."""
+    chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
+    own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))
+    context = int(MOST_CONTEXT * PAGE_OF_TEXT_TOKENS / chunk_tokens)
+    return SegmentLimits(own, context, own + context, room.tokens)
+
+
+def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]:
+    """Segments for all units; `tokens` has an estimate for each. A unit over the limits gets its own segment."""
+    sums = list(accumulate(tokens, initial=0))
+
+    def fits(first: int, last: int) -> bool:
+        return last - first < limits.shown and sums[last] - sums[first - 1] <= limits.tokens
+
+    segments: list[Segment] = []
+    last = 0
+    while last < len(tokens):
+        first = last + 1
+        most = min(first + limits.own - 1, len(tokens))
+        last = next((end for end in range(most, first, -1) if fits(first, end)), first)
+        earliest = max(1, first - limits.context)
+        context = next((start for start in range(earliest, first) if fits(start, last)), first)
+        segments.append(Segment(first, last, context))
+    return segments
+
+
+def subdivide(segment: Segment) -> list[Segment]:
+    """Parts that replace a segment that was too long: about 80 units each, then halves, with less context each time.
+
+    Finally a single unit is tried without context. Returns nothing if no further cut is possible.
+    """
+    if segment.own == 1:
+        return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
+    number = ceil(segment.own / CUT_OWN) if segment.own > CUT_OWN else 2
+    borders = [segment.first + segment.own * place // number for place in range(number + 1)]
+    parts: list[Segment] = []
+    for first, behind in pairwise(borders):
+        context = min(segment.first - segment.context_first, behind - first)
+        parts.append(Segment(first, behind - 1, max(segment.context_first, first - context)))
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Ranges of units, both ends included, that no segment or more than one segment owns."""
+
+    missing: tuple[tuple[int, int], ...]
+    doubled: tuple[tuple[int, int], ...]
+
+    @property
+    def is_complete(self) -> bool:
+        return not (self.missing or self.doubled)
+
+    def explain(self, unit: str) -> str:
+        reasons = [f"{unit} {_name(self.missing)} are missing"] if self.missing else []
+        reasons += [f"{unit} {_name(self.doubled)} are covered twice"] if self.doubled else []
+        return "; ".join(reasons) or f"all {unit} are covered once"
+
+
+def check_coverage(ranges: Iterable[tuple[int, int]], count: int) -> Coverage:
+    """Check that these ranges own each of `count` units exactly once."""
+    missing: list[tuple[int, int]] = []
+    doubled: list[tuple[int, int]] = []
+    reached = 0
+    for first, last in sorted(ranges):
+        if first > reached + 1:
+            missing.append((reached + 1, first - 1))
+        if first <= reached:
+            doubled.append((first, min(last, reached)))
+        reached = max(reached, last)
+    if reached < count:
+        missing.append((reached + 1, count))
+    if reached > count:
+        doubled.append((count + 1, reached))  # units beyond the end do not exist
+    return Coverage(tuple(missing), tuple(doubled))
+
+
+def _name(ranges: tuple[tuple[int, int], ...]) -> str:
+    named = [str(first) if first == last else f"{first} to {last}" for first, last in ranges[:MOST_NAMED]]
+    return ", ".join(named) + (" …" if len(ranges) > MOST_NAMED else "")
