@@ -1,5 +1,5 @@
 -- name: prompts(owner, id, most)
--- An owner's prompts and those that came with the installation, in the order in which they are asked.
+-- An owner's prompts and the built-in ones, in the order in which they run.
 SELECT id, title, content, system, execution_order, active, version, owner_id IS NULL AS built_in, created_at, updated_at
 FROM prompts
 WHERE (owner_id = :owner OR owner_id IS NULL) AND (:id::uuid IS NULL OR id = :id)
@@ -13,7 +13,7 @@ INSERT INTO prompts (id, owner_id, title, content, system, execution_order, acti
 VALUES (:id, :owner, :title, :content, :system, :execution_order, :active);
 
 -- name: change_prompt(id, owner, title, content, system, execution_order, active)!
--- What is not given stays.
+-- NULL keeps the current value.
 UPDATE prompts SET title = coalesce(:title, title), content = coalesce(:content, content),
                    system = coalesce(:system, system), execution_order = coalesce(:execution_order, execution_order),
                    active = coalesce(:active, active)
