@@ -42,7 +42,7 @@ class StoredResult:
 
 
 class Author(NamedTuple):
-    """Who made a revision; `user` is None for a person who used an API key."""
+    """The author of a revision; `user` is None for a person who used an API key."""
 
     made_by: str
     user: UUID | None = None

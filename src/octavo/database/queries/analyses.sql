@@ -4,7 +4,7 @@
 SELECT id, revision, text_ready FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL;
 
 -- name: long_document(document, pages, bytes)
--- A document that is analysed without being asked for; nothing where it is too short, too large, or was analysed before.
+-- A document to analyse automatically; nothing if it is too short, too large, or was analysed before.
 SELECT owner_id FROM documents d
 WHERE id = :document AND page_count > :pages AND bytes <= :bytes AND text_ready AND deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM analyses a WHERE a.document_id = d.id);
@@ -17,21 +17,21 @@ VALUES (:id, :owner, :document, :revision, :mode, :at_once, 'created');
 UPDATE analyses SET status = 'queued' WHERE id = :analysis;
 
 -- name: choose_prompts(owner, prompts)
--- Those that are named; without names, all that are active.
+-- The named prompts or, without names, all active ones.
 SELECT id FROM prompts
 WHERE (owner_id = :owner OR owner_id IS NULL)
   AND CASE WHEN :prompts::uuid[] IS NULL THEN active ELSE id = ANY (:prompts::uuid[]) END
 ORDER BY execution_order, id;
 
 -- name: insert_results(analysis, owner, prompts)!
--- What is asked, word by word as it is now.
+-- Copies the current text of each prompt.
 INSERT INTO analysis_results (analysis_id, prompt_id, version, title, content, system, execution_order)
 SELECT :analysis, id, version, title, content, system, execution_order FROM prompts
 WHERE id = ANY (:prompts) AND (owner_id = :owner OR owner_id IS NULL)
 ON CONFLICT DO NOTHING;
 
 -- name: hold_jobs(analysis, owner)
--- Jobs first, as workers do it.
+-- Locks jobs before the analysis, in the same order as workers.
 SELECT hold_jobs_of(id) FROM analyses WHERE id = :analysis AND owner_id = :owner;
 
 -- name: hold(analysis, owner)
@@ -39,7 +39,7 @@ SELECT id, status, phase NOT IN ('initializing', 'uploading') AND units IS NOT N
 FROM analyses WHERE id = :analysis AND owner_id = :owner FOR UPDATE;
 
 -- name: results_to_drop(analysis, prompts)
--- Prompts that are not wanted any more, or that say something else by now.
+-- Prompts that are no longer selected, or whose text has changed.
 SELECT r.prompt_id FROM analysis_results r
 WHERE r.analysis_id = :analysis AND (NOT r.prompt_id = ANY (:prompts) OR EXISTS (
     SELECT FROM prompts p WHERE p.id = r.prompt_id AND p.version <> r.version));
@@ -55,7 +55,7 @@ ORDER BY j.cap_key, j.id;
 DELETE FROM analysis_results WHERE analysis_id = :analysis AND prompt_id = ANY (:prompts);
 
 -- name: insert_items(analysis)!
--- Every prompt with every segment that nothing stands for.
+-- Every prompt with every segment that has not been split.
 INSERT INTO analysis_items (id, analysis_id, segment_id, prompt_id)
 SELECT gen_random_uuid(), :analysis, s.id, r.prompt_id
 FROM segments s CROSS JOIN analysis_results r
@@ -78,7 +78,7 @@ SELECT stop_analysis(:analysis, :code, :message, NULL);
 SELECT restart_analysis(:analysis);
 
 -- name: items_to_ask(analysis, item, prompt)
--- All of them, those of a prompt, or one; what parts stand for is asked through them.
+-- All items, those of a prompt, or one; a split item is represented by its parts.
 SELECT id FROM analysis_items
 WHERE analysis_id = :analysis AND status <> 'split' AND (:item::uuid IS NULL OR id = :item)
   AND (:prompt::uuid IS NULL OR prompt_id = :prompt);
@@ -93,7 +93,7 @@ SELECT id FROM analyses WHERE status IN ('created', 'queued', 'analyzing') ORDER
 SELECT lined_up, abandoned FROM recover_analysis(:analysis);
 
 -- name: delete_segment_files(analysis)!
--- Those that no other analysis of the document has, too.
+-- Files that no other analysis of the document uses.
 DELETE FROM artifacts f USING analyses a, segments s
 WHERE a.id = :analysis AND s.analysis_id = a.id AND f.document_id = a.document_id AND f.revision = 0
   AND f.kind = segment_file(s) AND NOT EXISTS (
@@ -106,7 +106,7 @@ DELETE FROM analyses WHERE id = :analysis;
 -- Views --------------------------------------------------------------------------------------------------------------
 
 -- name: analyses(owner, id, document, after_at, after_id, most)
--- Analyses with all that is counted of them, newest first.
+-- Analyses with their counts, newest first.
 SELECT a.id, a.document_id, coalesce(d.title, d.filename) AS title, a.mode, a.at_once, a.status, a.phase, a.unit, a.units,
        a.error_code, a.error_message, a.created_at, a.completed_at, a.progressed_at,
        extract(epoch FROM coalesce(a.completed_at, engine_now()) - a.created_at)::double precision AS elapsed_seconds,
@@ -149,20 +149,20 @@ SELECT 1 FROM analyses a JOIN documents d ON d.id = a.document_id
 WHERE a.id = :analysis AND a.owner_id = :owner AND d.deleted_at IS NULL;
 
 -- name: errors(analysis, most)
--- What went wrong last, whether or not it was put right since.
+-- The latest errors, including those that were resolved since.
 SELECT e.at, e.detail #>> '{error,code}' AS code, e.detail #>> '{error,message}' AS message, e.process_id AS job_id
 FROM jobs j JOIN events e ON e.process_id = j.id
 WHERE (j.parent_id = :analysis OR j.id = :analysis) AND e.detail ? 'error'
 ORDER BY e.id DESC LIMIT :most;
 
 -- name: segments(analysis)
--- In the order of their pages, those that were cut before their parts.
+-- In page order; a split segment comes before its parts.
 SELECT s.id, s.parent_id, s.first, s.last, s.first - s.context_first AS context, s.tokens, s.ready,
        EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) AS split
 FROM segments s WHERE s.analysis_id = :analysis ORDER BY s.first, s.last DESC, s.id;
 
 -- name: cells(analysis)
--- What a grid of segments and prompts shows, and no more.
+-- The cells of the grid of segments and prompts.
 SELECT i.id, i.segment_id, i.prompt_id,
        CASE WHEN i.status <> 'planned' THEN i.status WHEN j.status = 'processing' THEN 'running'
             WHEN j.status = 'paused' THEN 'paused' WHEN j.attempt > 0 THEN 'retrying' ELSE 'planned' END AS status,
@@ -170,7 +170,7 @@ SELECT i.id, i.segment_id, i.prompt_id,
 FROM analysis_items i LEFT JOIN jobs j ON j.id = i.job_id WHERE i.analysis_id = :analysis;
 
 -- name: items(analysis, id, after_order, after_prompt, after_first, after_id, most)
--- In the order in which they are asked. What is planned says how its job is.
+-- In the order in which they run. A planned item has the status of its job.
 SELECT i.id, i.segment_id, i.prompt_id, r.title AS prompt_title, r.execution_order, s.first, s.last, i.generation, i.job_id,
        CASE WHEN i.status <> 'planned' THEN i.status WHEN j.status = 'processing' THEN 'running'
             WHEN j.status = 'paused' THEN 'paused' WHEN j.attempt > 0 THEN 'retrying' ELSE 'planned' END AS status,
@@ -207,7 +207,7 @@ WHERE r.analysis_id = :analysis ORDER BY r.execution_order, r.prompt_id;
 -- Work ---------------------------------------------------------------------------------------------------------------
 
 -- name: analysis(analysis)
--- What is analysed; nothing when it was deleted.
+-- The document of an analysis; nothing if it was deleted.
 SELECT a.id, a.owner_id, a.document_id, a.revision, a.mode, a.unit, a.units, d.source_type, d.bytes, d.deleted_at IS NOT NULL
        AS deleted, coalesce(u.key, f.key) AS source_key, m.key AS markdown_key
 FROM analyses a JOIN documents d ON d.id = a.document_id
@@ -258,7 +258,7 @@ UPDATE analyses SET progressed_at = engine_now() WHERE id = :analysis;
 UPDATE analyses SET status = 'analyzing', phase = 'processing', progressed_at = engine_now() WHERE id = :analysis;
 
 -- name: item(job)
--- What a job has to ask; nothing when it is not wanted any more.
+-- The item of a job; nothing if it is no longer needed.
 SELECT i.id, i.analysis_id, i.segment_id, i.prompt_id, i.generation, r.content AS question, r.system, s.first, s.last,
        s.context_first, encode(o.sha256, 'hex') AS sha256, f.key AS file_key,
        EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) AS is_cut
@@ -270,12 +270,12 @@ LEFT JOIN objects o ON o.key = f.key
 WHERE i.job_id = :job AND i.status = 'planned';
 
 -- name: summary_before(analysis, prompt, first)
--- What was said of the segment before, if it was asked already.
+-- The answer for the previous segment, if it exists already.
 SELECT i.answer ->> 'summary' AS summary FROM analysis_items i JOIN segments s ON s.id = i.segment_id
 WHERE i.analysis_id = :analysis AND i.prompt_id = :prompt AND i.status = 'done' AND s.last = :first - 1 LIMIT 1;
 
 -- name: hold_analysis(analysis)
--- Before its items, as everybody does who changes one.
+-- Locks the analysis before its items; every transaction that changes an item does so.
 SELECT FROM analyses WHERE id = :analysis FOR UPDATE;
 
 -- name: save_answer(item, job, answer, made_by, failed_models)!
@@ -284,14 +284,14 @@ UPDATE analysis_items SET status = 'done', answer = :answer, made_by = :made_by,
 WHERE id = :item AND job_id = :job AND status = 'planned';
 
 -- name: hold_segment(segment)
--- One at a time cuts it; answers whether that was done before.
+-- Only one transaction at a time splits a segment; returns whether it is split already.
 SELECT EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) FROM segments s WHERE s.id = :segment FOR UPDATE;
 
 -- name: set_split(item, job)!
 UPDATE analysis_items SET status = 'split' WHERE id = :item AND job_id = :job AND status = 'planned';
 
 -- name: insert_parts(item)!
--- The parts of an item's segment, asked the same.
+-- The parts of an item's segment, with the same prompt.
 INSERT INTO analysis_items (id, analysis_id, segment_id, prompt_id, generation)
 SELECT gen_random_uuid(), i.analysis_id, s.id, i.prompt_id, i.generation
 FROM analysis_items i JOIN segments s ON s.parent_id = i.segment_id WHERE i.id = :item
