@@ -26,6 +26,52 @@ _NUMBER = re.compile(
 )
 _GROUP = 3
 _DIGITS_OF_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}-\d\d-\d\d")
+_CODES = """
+AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW KWD MAD MXN MYR NGN NOK
+NZD PEN PHP PKR PLN QAR RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD VND ZAR"""
+# Longer signs come first: US$ is not $, and kr is less specific than DKK.
+_SIGNS = {
+    "US$": "USD",
+    "CA$": "CAD",
+    "C$": "CAD",
+    "AU$": "AUD",
+    "A$": "AUD",
+    "NZ$": "NZD",
+    "HK$": "HKD",
+    "S$": "SGD",
+    "R$": "BRL",
+    "US Dollar": "USD",
+    "U.S. Dollar": "USD",
+    "Pound Sterling": "GBP",
+    "Swiss Franc": "CHF",
+    "SFr.": "CHF",
+    "Euro": "EUR",
+    "Rp": "IDR",
+    "Rs.": "INR",
+    "Rs": "INR",
+    "Kč": "CZK",
+    "zł": "PLN",
+    "Ft": "HUF",
+    "€": "EUR",
+    "£": "GBP",
+    "₹": "INR",
+    "¥": "JPY",
+    "₩": "KRW",
+    "₺": "TRY",
+    "₽": "RUB",
+    "₴": "UAH",
+    "₪": "ILS",
+    "฿": "THB",
+    "$": "USD",
+}
+_CODE = rf"(?<![A-Za-z])(?P<code>{'|'.join(_CODES.split())})(?![A-Za-z])"
+_WORDS = "|".join(re.escape(sign) for sign in _SIGNS if sign[0].isalpha() and "$" not in sign)
+_MARKS = "|".join(re.escape(sign) for sign in _SIGNS if not (sign[0].isalpha() and "$" not in sign))
+_CURRENCY = re.compile(rf"{_CODE}|(?P<mark>{_MARKS})|(?<![^\W\d_])(?P<word>{_WORDS})s?(?![^\W\d_])")
+_IDENTIFIER = re.compile(r"(?<![\w])(?:[A-Z]{1,5}[ ](?=\d))?[^\W_](?:[\w./\-\u2013]*\w)?")
+_LEAST = 2
+_EDGES = " \t:;.,|-\u2013"
+Find = Callable[[str, Notation], list[TypedMatch]]
 
 
 def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
@@ -77,61 +123,12 @@ def usual_decimal(texts: Iterable[str]) -> str | None:
     return marks.most_common(1)[0][0] if marks else None
 
 
-_CODES = """
-AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW KWD MAD MXN MYR NGN NOK
-NZD PEN PHP PKR PLN QAR RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD VND ZAR"""
-# Longer signs come first: US$ is not $, and kr is less specific than DKK.
-_SIGNS = {
-    "US$": "USD",
-    "CA$": "CAD",
-    "C$": "CAD",
-    "AU$": "AUD",
-    "A$": "AUD",
-    "NZ$": "NZD",
-    "HK$": "HKD",
-    "S$": "SGD",
-    "R$": "BRL",
-    "US Dollar": "USD",
-    "U.S. Dollar": "USD",
-    "Pound Sterling": "GBP",
-    "Swiss Franc": "CHF",
-    "SFr.": "CHF",
-    "Euro": "EUR",
-    "Rp": "IDR",
-    "Rs.": "INR",
-    "Rs": "INR",
-    "Kč": "CZK",
-    "zł": "PLN",
-    "Ft": "HUF",
-    "€": "EUR",
-    "£": "GBP",
-    "₹": "INR",
-    "¥": "JPY",
-    "₩": "KRW",
-    "₺": "TRY",
-    "₽": "RUB",
-    "₴": "UAH",
-    "₪": "ILS",
-    "฿": "THB",
-    "$": "USD",
-}
-_CODE = rf"(?<![A-Za-z])(?P<code>{'|'.join(_CODES.split())})(?![A-Za-z])"
-_WORDS = "|".join(re.escape(sign) for sign in _SIGNS if sign[0].isalpha() and "$" not in sign)
-_MARKS = "|".join(re.escape(sign) for sign in _SIGNS if not (sign[0].isalpha() and "$" not in sign))
-_CURRENCY = re.compile(rf"{_CODE}|(?P<mark>{_MARKS})|(?<![^\W\d_])(?P<word>{_WORDS})s?(?![^\W\d_])")
-
-
 def find_currencies(text: str, notation: Notation) -> list[TypedMatch]:
     del notation
     return [
         TypedMatch(match["code"] or _SIGNS[match["mark"] or match["word"]], *match.span())
         for match in _CURRENCY.finditer(text)
     ]
-
-
-_IDENTIFIER = re.compile(r"(?<![\w])(?:[A-Z]{1,5}[ ](?=\d))?[^\W_](?:[\w./\-\u2013]*\w)?")
-_LEAST = 2
-_EDGES = " \t:;.,|-\u2013"
 
 
 def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
@@ -153,9 +150,6 @@ def find_identifiers(text: str, notation: Notation) -> list[TypedMatch]:
         and not text[match.end() :].lstrip().startswith("%")
         and not any(start < match.end() and match.start() < end for start, end in days)
     ]
-
-
-Find = Callable[[str, Notation], list[TypedMatch]]
 
 
 @dataclass(frozen=True, slots=True)

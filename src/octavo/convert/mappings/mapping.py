@@ -15,6 +15,7 @@ from re import Pattern
 _TERM = re.compile(r"\s*(?P<sign>[+-])?\s*(?:sum\(\s*(?P<table>\w+)\.(?P<column>\w+)\s*\)|(?P<name>[a-z]\w*))\s*")
 _SIDES = re.compile(r"<=|=")
 _TOLERANCE = Decimal("0.02")
+TABLE = "table"
 
 Lookup = Callable[[str], "str | None"]
 
@@ -99,9 +100,6 @@ def _in_order(first: str | None, second: str | None) -> bool | None:
         return Decimal(first) <= Decimal(second)
     except InvalidOperation:
         return first <= second
-
-
-TABLE = "table"
 
 
 class Otherwise(StrEnum):

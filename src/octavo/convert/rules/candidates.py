@@ -22,6 +22,9 @@ _LINES_BELOW = 3
 _ORDER = 0.0005  # only breaks ties
 _RUNS_RIGHT = 2
 _SUMS = {"amount", "number"}
+_MOST_CANDIDATES = 5
+_MOST_FIELDS = 4
+_HOLDS = 0.6  # added to the sum of confidences for each check that passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +133,6 @@ def _is_under(box: Box, label: Box) -> bool:
     shared = min(box.right, label.right) - max(box.left, label.left)
     return shared > 0.3 * min(box.right - box.left, label.right - label.left)
 
-
-_MOST_CANDIDATES = 5
-_MOST_FIELDS = 4
-_HOLDS = 0.6  # added to the sum of confidences for each check that passes
 
 Candidates = Mapping[str, Sequence[Candidate]]
 

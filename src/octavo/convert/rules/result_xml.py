@@ -22,6 +22,7 @@ from octavo.core.errors import Defect
 PROVENANCE = "urn:octavo:provenance:1"
 _XS = "http://www.w3.org/2001/XMLSchema"
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
+_SIDES = 4
 # Characters that are not allowed in XML.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -150,9 +151,6 @@ def _tag(mapping: Mapping, name: str) -> str:
 
 def _written(root: Element) -> bytes:
     return _etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
-
-
-_SIDES = 4
 
 
 class SchemaMismatch(Exception):
