@@ -16,7 +16,7 @@ from octavo.library.documents import find_documents
 from octavo.records.search import Statement
 from octavo.search.chunk_search import find
 from octavo.search.citations import Answer, SourceChunk, cite
-from octavo.search.hits import Filters
+from octavo.search.query import Filters
 
 QUERIES = load_queries("search")
 MOST_CHUNKS = 12

@@ -9,18 +9,17 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import Caller
+from octavo.ai.calls import Answered, Caller
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadInput, OctavoError, TimedOut
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.records.search import Degraded, Mode, Scores, SearchHit, SearchPage
-from octavo.search.hits import DEFAULT_LIMIT, Filters, QueryEmbedder
-from octavo.search.query import SearchQuery, parse_query
+from octavo.search.query import DEFAULT_LIMIT, Filters, SearchQuery, parse_query
 from octavo.search.ranking import (
     MOST_CANDIDATES,
     TEXT_WEIGHT,
@@ -51,6 +50,12 @@ SIMILAR_SHARE = 0.5
 EMBED_SECONDS = 5.0
 # All rankings together find at most this many hits.
 MOST_SHOWN = 1000
+
+
+class QueryEmbedder(Protocol):
+    """Embeds a query; the AI gateway does."""
+
+    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> Answered[Vectors]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Answers with citations. Every quote is looked up in the chunk it is attributed to. Pure.
-
-The API streams these records as they are.
-"""
+"""Answers with citations. Every quote is looked up in the chunk it is attributed to. Pure."""
 
 from __future__ import annotations
 

@@ -1,13 +1,19 @@
-"""Parses the text of a search box into words, "phrases" and -exclusions."""
+"""Search queries: the text of a search box as words, "phrases" and -exclusions, and filters by document."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from uuid import UUID
 
 from octavo.core.errors import BadInput
+from octavo.core.types import JSON
 
+DEFAULT_LIMIT = 20
+MOST_LIMIT = 100
 MOST_CHARACTERS = 1000
 MOST_WORDS = 60
 # A minus counts only before a word: 5 - 3 and well-known are plain text. An unclosed quotation mark reaches to the end.
@@ -40,6 +46,40 @@ class SearchQuery:
     def text(self) -> str:
         """The text that is embedded."""
         return " ".join(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """A document must match all filters, and at least one entry of each of `documents`, `tags` and `kinds`.
+
+    `since` and `until` compare with the document's date, or with the day it was added if it has none. `kinds` are
+    source types. `versions` includes superseded versions, which otherwise must be named in `documents`.
+    """
+
+    documents: Sequence[UUID] = ()
+    tags: Sequence[str] = ()
+    collection: str | None = None
+    kinds: Sequence[str] = ()
+    language: str | None = None
+    since: date | None = None
+    until: date | None = None
+    without: UUID | None = None
+    versions: bool = False
+
+    def as_json(self) -> dict[str, JSON]:
+        """The set filters, as the database expects them."""
+        given: dict[str, JSON] = {
+            "documents": [str(one) for one in self.documents],
+            "tags": list(self.tags),
+            "collection": self.collection,
+            "kinds": list(self.kinds),
+            "language": self.language,
+            "since": self.since.isoformat() if self.since else None,
+            "until": self.until.isoformat() if self.until else None,
+            "without": str(self.without) if self.without else None,
+            "versions": self.versions,
+        }
+        return {name: value for name, value in given.items() if value}
 
 
 def parse_query(text: str) -> SearchQuery:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.search.chunk_search import ChunkFilter, nearest
-from octavo.search.hits import Filters, RelatedDocument, SimilarTag
+from octavo.search.query import Filters
 
 QUERIES = load_queries("search")
 # Nearest chunks that are grouped by document.
@@ -20,6 +21,24 @@ SCORED_CHUNKS = 3
 # Below this similarity texts are unrelated; with the offline model, unrelated texts seldom reach it.
 LEAST_SIMILARITY = 0.35
 MOST_RELATED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedDocument:
+    """A document on similar topics. `score` is the mean similarity of its most similar chunks."""
+
+    document_id: UUID
+    title: str
+    source_type: str
+    summary: str | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarTag:
+    name: str
+    score: float
+    documents: int
 
 
 async def related_documents(
