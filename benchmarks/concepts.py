@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks import cranfield
 from octavo.language import describe
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from octavo.language.vocabulary import stem
 
 MOST = 10
@@ -46,7 +46,7 @@ def main(folder: Path) -> int:
     start = time.process_time()
     ours = [find_concepts(abstract.body) for abstract in abstracts]
     report("ours", ours, wanted, time.process_time() - start)
-    grow([Passage(abstract.text) for abstract in abstracts])
+    grow([ChunkText(abstract.text) for abstract in abstracts])
     return 0
 
 
@@ -58,7 +58,7 @@ def ask_yake(texts: Sequence[str]) -> tuple[list[str], list[list[str]], float]:
 
 
 def find_concepts(text: str) -> list[str]:
-    (chunk,) = describe(Source([Passage(text)], language="en")).chunks
+    (chunk,) = describe(DocumentSource([ChunkText(text)], language="en")).chunks
     return [concept.text for concept in chunk.concepts]
 
 
@@ -78,11 +78,11 @@ def report(name: str, found: Sequence[Sequence[str]], wanted: Sequence[set[str]]
     )
 
 
-def grow(passages: Sequence[Passage]) -> None:
+def grow(passages: Sequence[ChunkText]) -> None:
     for part in (4, 2, 1):
         some = passages[: len(passages) // part]
         start = time.process_time()
-        describe(Source(some))
+        describe(DocumentSource(some))
         spent = time.process_time() - start
         words = sum(len(passage.content.split()) for passage in some)
         print(f"{len(some):5} passages, {words:7,} words: {spent:.2f} s, {words / spent:,.0f} words/s")

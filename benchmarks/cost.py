@@ -19,11 +19,11 @@ import psycopg
 from benchmarks.book import PAGES, WORDS_A_PAGE, wait_for, write_book
 from benchmarks.uploads import Client, sign_in
 from octavo.ai.prices import Prices
-from octavo.ai.tasks.classify_document import classify_here
-from octavo.ai.tasks.enrich_chunks import describe_here
+from octavo.ai.tasks.classify_document import classify_offline
+from octavo.ai.tasks.enrich_chunks import describe_offline
 from octavo.core.types import Extraction
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.fake_ai import Asked, FakeGemini
 from tests.support.fake_ai.server import SECRET, Bill
 from tests.support.instance import instance_in
@@ -58,10 +58,10 @@ class Billing(FakeGemini):
             return "\n\n".join(f"<!-- page {number} -->\n\n{self.pages[number]}" for number in numbers)
         if asked.schema is None:
             return quoted[0]
-        passages = [Passage(text) for text in quoted]
+        passages = [ChunkText(text) for text in quoted]
         if "chunks" in asked.schema["properties"]:
-            return describe_here(passages).model_dump_json()
-        return classify_here(Source(passages)).model_dump_json()
+            return describe_offline(passages).model_dump_json()
+        return classify_offline(DocumentSource(passages)).model_dump_json()
 
     def charge(self, model: str, read: int, written: int = 0) -> Bill:
         """Pages that were shown in the question that is just answered are read, too."""

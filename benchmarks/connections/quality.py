@@ -21,7 +21,7 @@ from octavo.connect.detection import MOST_COMPARED
 from octavo.connect.engine_types import ChunkPair, ComparableChunk
 from octavo.connect.evidence import ClaimCache
 from octavo.language import describe
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 
 GOALS = {"SICK": (0.90, 0.65), "written": (0.80, 0.0)}
 GOAL_SECONDS, PASSAGES = 1.0, 100
@@ -60,7 +60,7 @@ def judge(cases: Iterable[Case]) -> Score:
 
 def as_chunk(text: str) -> ComparableChunk:
     """With its concepts and tone, as a document has them."""
-    (insight,) = describe(Source([Passage(text)])).chunks
+    (insight,) = describe(DocumentSource([ChunkText(text)])).chunks
     concepts = {concept.text: concept.importance for concept in insight.concepts}
     return ComparableChunk(uuid4(), uuid4(), text, concepts, polarity=insight.tone.polarity)
 

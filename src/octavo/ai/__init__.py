@@ -1,1 +1,1 @@
-"""What is made of text, by models or offline by `local`. What it gives is typed; what it reads is data."""
+"""Calls AI models for typed answers, within budgets and rate limits, and falls back to offline rules (`local`)."""

@@ -1,4 +1,7 @@
-"""JSON Schemas of answers."""
+"""JSON Schemas of answers: complete ones for validation, plain ones for providers, and fitting answers to them.
+
+An answer that only exceeds a limit is cut instead of requested again, which would be paid for twice.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,15 @@ from pydantic import BaseModel
 
 from octavo.core.types import JSON
 
-# What all of the providers understand. The limits are told in the prompt, and hold when the answer is read.
-PLAIN = frozenset({"type", "properties", "required", "items", "enum", "anyOf", "additionalProperties"})
+# Understood by all providers. The limits are in the prompt and are enforced when the answer is parsed.
+PLAIN_KEYWORDS = frozenset({"type", "properties", "required", "items", "enum", "anyOf", "additionalProperties"})
 
 Schema = dict[str, Any]
 
 
 @cache
 def whole_schema(output: type[BaseModel]) -> Schema:
-    """Without references, each of which stands for a definition elsewhere."""
+    """With all `$ref` references resolved."""
     schema = output.model_json_schema()
     definitions: Schema = schema.pop("$defs", {})
     return {name: _resolve(one, definitions) for name, one in schema.items()}
@@ -39,7 +42,7 @@ def _resolve(node: JSON, definitions: Schema) -> JSON:
 
 
 def _strip(node: Schema) -> Schema:
-    plain = {name: value for name, value in node.items() if name in PLAIN}
+    plain = {name: value for name, value in node.items() if name in PLAIN_KEYWORDS}
     if "properties" in plain:
         plain["properties"] = {name: _strip(one) for name, one in plain["properties"].items()}
     if "items" in plain:
@@ -49,31 +52,31 @@ def _strip(node: Schema) -> Schema:
     return plain
 
 
-def fit(value: JSON, schema: Schema) -> JSON:
-    """Cuts what is too long and too many, and moves numbers to their limits; what is missing or wrong stays so."""
+def fit_to_schema(value: JSON, schema: Schema) -> JSON:
+    """Cut texts and lists that are too long, and clamp numbers. Missing and wrong values are left for validation."""
     if "anyOf" in schema:
         return _fit_optional(value, schema)
     match value:
         case str():
-            return clean(value).strip()[: schema.get("maxLength")]
+            return clean_text(value).strip()[: schema.get("maxLength")]
         case list():
-            fitted = [fit(one, schema.get("items", {})) for one in value]
+            fitted = [fit_to_schema(one, schema.get("items", {})) for one in value]
             return [one for one in fitted if one != ""][: schema.get("maxItems")]
         case dict():
             forms: Schema = schema.get("properties", {})
-            return {name: fit(one, forms.get(name, {})) for name, one in value.items()}
+            return {name: fit_to_schema(one, forms.get(name, {})) for name, one in value.items()}
         case int() | float() if not isinstance(value, bool):
             return min(max(value, schema.get("minimum", value)), schema.get("maximum", value))
         case _:
             return value
 
 
-def clean(text: str) -> str:
-    """Without what a database cannot keep in a text: zeros, and halves of characters."""
+def clean_text(text: str) -> str:
+    """Without characters that the database cannot store: NUL and lone surrogates."""
     return text.replace("\x00", "").encode(errors="replace").decode()
 
 
 def _fit_optional(value: JSON, schema: Schema) -> JSON:
     forms = [form for form in schema["anyOf"] if form.get("type") != "null"]
-    fitted = fit(value, forms[0]) if len(forms) == 1 else value
+    fitted = fit_to_schema(value, forms[0]) if len(forms) == 1 else value
     return None if fitted == "" and len(forms) < len(schema["anyOf"]) else fitted

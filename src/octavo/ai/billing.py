@@ -1,4 +1,4 @@
-"""Pays for one call: money aside, ask, settle. Or says why nothing is asked."""
+"""Billing of one model call: reserve budget, call the model, record the cost; or refuse the call with a reason."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from octavo.ai.calls import Answered, Caller, CallerGone, FailedModel
-from octavo.ai.faults import Fault, ProviderFault, Usage
-from octavo.ai.ledger import PATIENCE_SECONDS, Ledger, Reservation, Verdict, Wanted
+from octavo.ai.calls import Caller, CallerGone, FailedModel, ModelAnswer
+from octavo.ai.faults import Fault, ProviderFault, TokenUsage
+from octavo.ai.ledger import MAX_WAIT_SECONDS, CallRequest, Ledger, Reservation, Verdict
 from octavo.ai.models import Model
 from octavo.ai.prices import Prices
 from octavo.core.errors import OctavoError, OverBudget
@@ -21,49 +21,49 @@ from octavo.core.ids import new_id
 from octavo.core.types import JSON
 
 log = structlog.get_logger()
-# Somebody else asks the same; how often to look whether there is an answer.
-LOOK_SECONDS = 0.2
-# The share of a call's time for which it is not worth beginning it.
-LEAST_SHARE = 0.1
-# How long a model whose quota is used up is left alone, where its provider does not say it.
+# How often to check for the answer when another worker has the same call in flight.
+POLL_SECONDS = 0.2
+# A call with a smaller share of its time left is not started.
+MIN_SHARE = 0.1
+# How long a model with an exhausted quota is skipped when the provider gives no time.
 QUOTA_SECONDS = 60.0
 ABANDONED = "abandoned"
 SCOPES = {
-    "document": ("for this document", "Raise its budget."),
-    "owner": ("for this owner this month", "An administrator can raise the budget of owners."),
-    "month": ("for all owners this month", "An administrator can raise the budget of a month."),
+    "document": ("for this document", "Raise the document's budget."),
+    "owner": ("for this owner this month", "An administrator can raise the owner budget."),
+    "month": ("for all owners this month", "An administrator can raise the monthly budget."),
 }
 
-Thing = TypeVar("Thing")
+OutputT = TypeVar("OutputT")
 
 
 class LocalOnly(Exception):
-    """Whoever asks may use nothing that leaves this machine."""
+    """The caller may only use the offline provider."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Generic[Thing]):
-    """What a call gave, and the same in the form in which it is kept."""
+class CallResult(Generic[OutputT]):
+    """The typed output of a call, and the JSON that is stored for reuse."""
 
-    output: Thing
+    output: OutputT
     response: JSON
-    usage: Usage
+    usage: TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Generic[Thing]):
-    """What is asked, whoever is asked. `seconds` are for one call, `deadline` is for all of them (`time.monotonic`).
+class BilledCall(Generic[OutputT]):
+    """A call independent of the model. `seconds` limits one attempt, `deadline` (`time.monotonic`) all of them.
 
-    `files_seconds`: what preparing files may take besides.
+    `files_seconds`: extra time for uploading files. `restore` turns a stored response back into the output.
     """
 
     purpose: str
     digest: bytes
     caller: Caller
-    expected: Usage
+    expected: TokenUsage
     seconds: float
     deadline: float
-    restore: Callable[[JSON], Thing]
+    restore: Callable[[JSON], OutputT]
     files_seconds: float = 0.0
 
     @property
@@ -71,88 +71,86 @@ class Question(Generic[Thing]):
         return min(self.seconds, self.deadline - time.monotonic())
 
     @property
-    def patience_left(self) -> float:
-        """What may pass before a call is sent, so that it still has all of its time."""
-        return min(PATIENCE_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
+    def wait_left(self) -> float:
+        """How long the call may wait before it is sent and still have its full time."""
+        return min(MAX_WAIT_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
 
 
-Send = Callable[[float], Awaitable[Made[Thing]]]
+Send = Callable[[float], Awaitable[CallResult[OutputT]]]
 
 
-class Till:
-    """One for all calls of a process; what must hold for all processes is in the database."""
+class Billing:
+    """Bills all calls of a process. Rules shared by all processes are in the database."""
 
     def __init__(self, ledger: Ledger, prices: Prices) -> None:
         self._ledger = ledger
         self._prices = prices
 
-    async def tend(self) -> None:
-        await self._ledger.tend()
+    async def maintain(self) -> None:
+        await self._ledger.maintain()
 
-    async def reuse(self, question: Question[Thing]) -> Answered[Thing] | None:
-        """An answer that was paid for before."""
-        stored = await self._ledger.reuse(question.digest, question.caller)
+    async def reuse(self, call: BilledCall[OutputT]) -> ModelAnswer[OutputT] | None:
+        """An equal request's answer that was already paid for."""
+        stored = await self._ledger.reuse(call.digest, call.caller)
         if stored is None:
             return None
-        log.info("cache used", purpose=question.purpose, job=str(question.caller.job_id))
-        return Answered(question.restore(stored.response), str(Model(stored.provider, stored.model)), reused=True)
+        log.info("cache used", purpose=call.purpose, job=str(call.caller.job_id))
+        return ModelAnswer(call.restore(stored.response), str(Model(stored.provider, stored.model)), reused=True)
 
-    async def buy(
-        self, question: Question[Thing], model: Model, send: Send[Thing], failed: Sequence[FailedModel] = ()
-    ) -> Answered[Thing]:
-        """Ask one model once. `send` gets the seconds that it has; what comes to nothing is a `ProviderFault`."""
+    async def call(
+        self, call: BilledCall[OutputT], model: Model, send: Send[OutputT], failed: Sequence[FailedModel] = ()
+    ) -> ModelAnswer[OutputT]:
+        """Call one model once. `send` gets the seconds left and raises `ProviderFault` on failure."""
         price = self._prices.find(model.provider, model.name)
-        wanted = Wanted(
+        request = CallRequest(
             id=new_id(),
-            digest=question.digest,
-            caller=question.caller,
-            purpose=question.purpose,
+            digest=call.digest,
+            caller=call.caller,
+            purpose=call.purpose,
             model=model,
-            estimate_usd=price.cost(question.expected),
-            tokens=question.expected.read + question.expected.written,
-            seconds=question.seconds + question.files_seconds,
-            patience=question.patience_left,
+            estimate_usd=price.cost(call.expected),
+            tokens=call.expected.input + call.expected.output,
+            seconds=call.seconds + call.files_seconds,
+            max_wait=call.wait_left,
             failed=failed,
         )
-        while (reservation := await self._reserve(question, wanted)).verdict is not Verdict.GRANTED:
-            if reservation.verdict is Verdict.ANSWERED and (reused := await self.reuse(question)):
+        while (reservation := await self._reserve(call, request)).verdict is not Verdict.GRANTED:
+            if reservation.verdict is Verdict.ANSWERED and (reused := await self.reuse(call)):
                 return reused
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
         started, is_sent = time.monotonic(), False
         try:
             await asyncio.sleep(reservation.seconds or 0)
             started, is_sent = time.monotonic(), True
-            made = await send(question.seconds_left)
+            result = await send(call.seconds_left)
         except asyncio.CancelledError:
-            if wanted.caller.job_id is None:  # a job's lease tells that nobody waits any more
-                await asyncio.shield(self._abandon(wanted, time.monotonic() - started, is_sent=is_sent))
+            if request.caller.job_id is None:  # a job's call is abandoned when its lease ends
+                await asyncio.shield(self._abandon(request, time.monotonic() - started, is_sent=is_sent))
             raise
         except ProviderFault as fault:
             cost = None if fault.usage is None else price.cost(fault.usage)
-            await self._note_fault(wanted, fault, cost, time.monotonic() - started)
+            await self._record_fault(request, fault, cost, time.monotonic() - started)
             raise
-        except OctavoError as error:  # before anything was sent: of reading a file, for instance
-            await self._ledger.fail(wanted.id, error.code, Usage(), Decimal(0), 0.0, hurts=None)
+        except OctavoError as error:  # before anything was sent, e.g. while reading a file
+            await self._ledger.fail(request.id, error.code, TokenUsage(), Decimal(0), 0.0, trips_circuit=None)
             raise
-        seconds, cost = time.monotonic() - started, price.cost(made.usage)
-        await self._ledger.settle(wanted.id, made.usage, cost, seconds, made.response)
-        log.info(
-            "model answered", purpose=question.purpose, model=str(model), seconds=round(seconds, 2), cost=str(cost)
-        )
-        return Answered(made.output, str(model), cost, failed=tuple(failed))
+        seconds, cost = time.monotonic() - started, price.cost(result.usage)
+        await self._ledger.settle(request.id, result.usage, cost, seconds, result.response)
+        log.info("model answered", purpose=call.purpose, model=str(model), seconds=round(seconds, 2), cost=str(cost))
+        return ModelAnswer(result.output, str(model), cost, failed=tuple(failed))
 
-    async def _reserve(self, question: Question[Thing], wanted: Wanted) -> Reservation:
-        """Granted, or one of the two that are worth another look."""
-        if question.seconds_left < LEAST_SHARE * question.seconds:
+    async def _reserve(self, call: BilledCall[OutputT], request: CallRequest) -> Reservation:
+        """Returns GRANTED, or ANSWERED and IN_FLIGHT, which the caller polls again. Other verdicts raise."""
+        if call.seconds_left < MIN_SHARE * call.seconds:
             raise ProviderFault(Fault.TIMED_OUT)
-        reservation = await self._ledger.reserve(wanted)
+        reservation = await self._ledger.reserve(request)
         match reservation.verdict:
             case Verdict.GONE:
                 raise CallerGone
             case Verdict.LOCAL_ONLY:
                 raise LocalOnly
             case Verdict.OVER_BUDGET:
-                raise OverBudget(_explain(reservation, wanted.estimate_usd))
+                raise OverBudget(_explain(reservation, request.estimate_usd))
             case Verdict.CIRCUIT_OPEN:
                 raise ProviderFault(Fault.CIRCUIT_OPEN, retry_after=reservation.seconds)
             case Verdict.HELD:
@@ -160,28 +158,30 @@ class Till:
             case _:
                 return reservation
 
-    async def _abandon(self, wanted: Wanted, seconds: float, *, is_sent: bool) -> None:
-        """Who asked has left: what was sent counts at its estimate, and the same may be asked anew at once."""
+    async def _abandon(self, request: CallRequest, seconds: float, *, is_sent: bool) -> None:
+        """After a cancelled call: bill it at its estimate if it was sent, and let equal requests start immediately."""
         cost = None if is_sent else Decimal(0)
-        await self._ledger.fail(wanted.id, ABANDONED, Usage(), cost, seconds, hurts=None)
+        await self._ledger.fail(request.id, ABANDONED, TokenUsage(), cost, seconds, trips_circuit=None)
 
-    async def _note_fault(self, wanted: Wanted, fault: ProviderFault, cost: Decimal | None, seconds: float) -> None:
+    async def _record_fault(
+        self, request: CallRequest, fault: ProviderFault, cost: Decimal | None, seconds: float
+    ) -> None:
         log.warning(
-            "model failed", purpose=wanted.purpose, model=str(wanted.model), fault=fault.fault, status=fault.status
+            "model failed", purpose=request.purpose, model=str(request.model), fault=fault.fault, status=fault.status
         )
         held = QUOTA_SECONDS if fault.fault is Fault.OUT_OF_QUOTA else 0.0
         await self._ledger.fail(
-            wanted.id,
+            request.id,
             fault.fault,
-            fault.usage or Usage(),
+            fault.usage or TokenUsage(),
             cost,
             seconds,
-            hurts=fault.rule.hurts,
+            trips_circuit=fault.rule.trips_circuit,
             hold_seconds=held if fault.retry_after is None else fault.retry_after,
         )
 
 
 def _explain(reservation: Reservation, estimate: Decimal) -> str:
-    what, advice = SCOPES[reservation.scope or "month"]
+    scope, advice = SCOPES[reservation.scope or "month"]
     taken, limit = reservation.taken_usd or Decimal(0), reservation.limit_usd or Decimal(0)
-    return f"{taken:.4f} of {limit:.2f} USD are spent {what}, and this may take {estimate:.4f}. {advice}"
+    return f"{taken:.4f} of {limit:.2f} USD used {scope}; this call needs up to {estimate:.4f}. {advice}"

@@ -1,6 +1,6 @@
-"""What models may cost: as the settings say, unless an administrator or the owner of a document has set something else.
+"""Spending limits: defaults from the settings, overridden by an administrator or by the owner of a document.
 
-The database looks budgets up in the turn in which it sets money aside, so a change holds for every worker's next call.
+The database reads them under the ledger's lock when it reserves money, so a change applies to every worker's next call.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from octavo.records.account import Budget, BudgetsInForce
 from octavo.records.account import BudgetScope as Scope
 
 QUERIES = load_queries("budgets")
-MOST_USD = 1_000_000
+MAX_USD = 1_000_000
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Most US dollars for a document, and for an owner and for everybody in a month."""
+    """Limits in US dollars: per document, per owner and month, and for all owners per month."""
 
     document: Decimal
     owner: Decimal
@@ -33,13 +33,13 @@ class Budgets:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """What holds where nobody has set anything."""
+        """The defaults."""
         usual = (settings.document_budget, settings.owner_budget, settings.month_budget)
         return cls(*(Decimal(str(most)) for most in usual))
 
     @property
     def limits(self) -> list[Decimal]:
-        """In the order of `budget_passed`."""
+        """In the order that `budget_passed` expects."""
         return [self.document, self.owner, self.month]
 
 
@@ -56,16 +56,16 @@ async def read_budgets(connection: Connection, owner: UUID, usual: Budgets, *, e
 
 
 async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scope, float | None]) -> None:
-    """Those that are given; with None one is as the settings say again."""
-    await take_turn(connection)
+    """Change the given budgets; None restores the default."""
+    await lock_ledger(connection)
     for scope, most in changes.items():
         await set_budget(connection, scope, None, most)
-    await connection.execute(QUERIES.tell, {"owner": admin, "detail": Jsonb(dict(changes))})
+    await connection.execute(QUERIES.record_change, {"owner": admin, "detail": Jsonb(dict(changes))})
 
 
-async def take_turn(connection: Connection) -> None:
-    """Nobody sets money aside until the transaction ends. The last lock of all: who has it waits for nobody."""
-    await connection.execute(QUERIES.take_turn)
+async def lock_ledger(connection: Connection) -> None:
+    """Block reservations until the transaction ends. Take this lock last: its holder must not wait for another lock."""
+    await connection.execute(QUERIES.lock_ledger)
 
 
 async def set_budget(connection: Connection, scope: Scope, document: UUID | None, most: float | None) -> None:
@@ -76,11 +76,11 @@ async def set_budget(connection: Connection, scope: Scope, document: UUID | None
         await connection.execute(QUERIES.set, {**values, "most": Decimal(str(most))})
 
 
-async def wake_paused(database: Database, usual: Budgets) -> None:
-    """Let jobs go on that there is money for now.
+async def resume_paused_jobs(database: Database, usual: Budgets) -> None:
+    """Resume paused jobs that fit into their budgets now.
 
-    Apart from what changed a budget, because who holds a job or its cap may be waiting for a turn. What is left asleep
-    when somebody is killed in between is woken by a worker.
+    Call it after the transaction that changed a budget: the holder of a job's lock may be waiting for the ledger's.
+    If the process dies in between, a worker resumes the jobs.
     """
     async with database.connection() as connection:
         await connection.execute(QUERIES.resume, {"limits": usual.limits})

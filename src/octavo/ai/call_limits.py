@@ -1,4 +1,4 @@
-"""How much the models of each provider take in one call: pages and bytes of a file, and tokens."""
+"""Limits of one model call by provider: pages and bytes of a file, and tokens."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class CallRoom:
-    """`outside`: whether anything leaves this machine. What is done here has no limits."""
+class CallLimits:
+    """`outside`: whether data leaves this machine."""
 
     pages: int
     bytes: int
@@ -21,20 +21,20 @@ class CallRoom:
     outside: bool = True
 
 
-HERE = CallRoom(pages=100_000, bytes=1 << 40, tokens=1 << 40, outside=False)
-# As the providers document it for the models in the settings, with a tenth left for the answer and for estimates.
-# Servers of one's own differ: whatever they refuse is cut and asked again.
-ROOMS = {
-    "gemini": CallRoom(pages=1000, bytes=50 * MEGABYTE, tokens=900_000),
-    "openai": CallRoom(pages=1000, bytes=45 * MEGABYTE, tokens=240_000),
-    "anthropic": CallRoom(pages=100, bytes=22 * MEGABYTE, tokens=180_000),
-    "compatible": CallRoom(pages=100, bytes=20 * MEGABYTE, tokens=100_000),
+UNLIMITED = CallLimits(pages=100_000, bytes=1 << 40, tokens=1 << 40, outside=False)
+# As documented by the providers for the default models, with a tenth reserved for the answer and for estimates.
+# Self-hosted servers differ: a request that they refuse is split and sent again.
+CALL_LIMITS = {
+    "gemini": CallLimits(pages=1000, bytes=50 * MEGABYTE, tokens=900_000),
+    "openai": CallLimits(pages=1000, bytes=45 * MEGABYTE, tokens=240_000),
+    "anthropic": CallLimits(pages=100, bytes=22 * MEGABYTE, tokens=180_000),
+    "compatible": CallLimits(pages=100, bytes=20 * MEGABYTE, tokens=100_000),
 }
 
 
-def room_of(models: Iterable[Model]) -> CallRoom:
-    """What all of them take: any of them may have to answer."""
-    rooms = [ROOMS[model.provider] for model in models if model.provider != LOCAL]
-    if not rooms:
-        return HERE
-    return CallRoom(*(min(getattr(one, name) for one in rooms) for name in ("pages", "bytes", "tokens")))
+def shared_limits(models: Iterable[Model]) -> CallLimits:
+    """The limits that all of the models meet, because any of them may have to answer."""
+    limits = [CALL_LIMITS[model.provider] for model in models if model.provider != LOCAL]
+    if not limits:
+        return UNLIMITED
+    return CallLimits(*(min(getattr(one, name) for one in limits) for name in ("pages", "bytes", "tokens")))

@@ -1,6 +1,7 @@
-"""What goes into a model call and what comes back.
+"""Calls of models: the caller, the request before it takes a provider's form, and the answer.
 
-Placeholder.
+Text of a document is data. It is placed between marks derived from its own hash, so nothing in the text can end them,
+and the instructions explain the marks. A model that reads documents never gets tools.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from uuid import UUID
 from octavo.ai.answer_schemas import Schema
 from octavo.core.errors import OctavoError
 
-# Rather too many than too few: budgets and rates are checked with them before anybody knows better.
-CHARACTERS_A_TOKEN = 3
+# Deliberately high: budgets and rate limits are checked against these estimates before the real count is known.
+CHARACTERS_PER_TOKEN = 3
 PICTURE_TOKENS = 2500
 PAGE_TOKENS = 2500
-# Where a provider takes far less for the page of a PDF: Gemini has 258 for it, and its newer models 560.
-PAGE_TOKENS_OF = {"gemini": 600}
+# Providers that need far fewer tokens for a PDF page: Gemini counts 258, its newer models 560.
+PAGE_TOKENS_BY_PROVIDER = {"gemini": 600}
 MARK_LENGTH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """Written by us."""
+class InstructionText:
+    """Text written by Octavo."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
-    """Written by somebody else; `name` says what it is."""
+class QuotedText:
+    """Untrusted text, such as a document's; `name` labels it."""
 
     name: str
     text: str
@@ -53,7 +54,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """A file that is read only when it is sent; some providers keep it for further questions."""
+    """A file that is read only when it is sent. Some providers keep it for later calls."""
 
     sha256: str
     media_type: str
@@ -61,12 +62,12 @@ class FileReference:
     read: Callable[[], Awaitable[bytes]] = field(repr=False, compare=False)
 
 
-Part = Words | Quoted | Picture | FileReference
+Part = InstructionText | QuotedText | Picture | FileReference
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """`schema`: the JSON that is wanted; without one the answer is text. `expected_tokens`: its likely length."""
+class ModelRequest:
+    """`schema` describes the JSON answer; without one the answer is text. `expected_tokens` is its likely length."""
 
     purpose: str
     version: str
@@ -78,51 +79,53 @@ class Request:
 
     @property
     def input_tokens(self) -> int:
-        """Whoever is asked."""
+        """An estimate that holds for every provider."""
         return self.tokens_for("")
 
     def tokens_for(self, provider: str) -> int:
         written = len(self.instructions) + len(json.dumps(self.schema))
-        a_page = PAGE_TOKENS_OF.get(provider, PAGE_TOKENS)
-        return written // CHARACTERS_A_TOKEN + sum(_tokens_of(part, a_page) for part in self.parts)
+        per_page = PAGE_TOKENS_BY_PROVIDER.get(provider, PAGE_TOKENS)
+        return written // CHARACTERS_PER_TOKEN + sum(_tokens_of(part, per_page) for part in self.parts)
 
     @property
     def has_files(self) -> bool:
         return any(isinstance(part, FileReference) for part in self.parts)
 
     def digest(self, owner: UUID, generation: int) -> bytes:
-        """The same for the same question of the same owner, whichever model is asked."""
-        said = [
+        """The cache key: equal for equal requests of one owner, regardless of the model."""
+        key = [
             str(owner),
             generation,
             self.purpose,
             self.version,
             self.schema,
-            [_name_of(part) for part in self.parts],
+            [_digest_key(part) for part in self.parts],
         ]
-        return sha256(json.dumps(said, sort_keys=True).encode()).digest()
+        return sha256(json.dumps(key, sort_keys=True).encode()).digest()
 
-    def repaired(self, answer: str, wrong: str) -> Request:
-        """The same question again, with the answer that was of no use and what was wrong with it."""
-        more = (Words(f"Your last answer could not be used: {wrong}. Answer again, in the form asked for."),)
-        return replace(self, parts=(*self.parts, Quoted("last-answer", answer), *more))
+    def with_correction(self, answer: str, reason: str) -> ModelRequest:
+        """The same request plus the unusable answer and the reason it was rejected."""
+        advice = (
+            InstructionText(f"Your last answer could not be used: {reason}. Answer again, in the form asked for."),
+        )
+        return replace(self, parts=(*self.parts, QuotedText("last-answer", answer), *advice))
 
 
-def _tokens_of(part: Part, a_page: int) -> int:
+def _tokens_of(part: Part, per_page: int) -> int:
     match part:
         case Picture():
             return PICTURE_TOKENS
         case FileReference():
-            return a_page * part.pages
+            return per_page * part.pages
         case _:
-            return len(part.text.encode(errors="replace")) // CHARACTERS_A_TOKEN + 1
+            return len(part.text.encode(errors="replace")) // CHARACTERS_PER_TOKEN + 1
 
 
-def _name_of(part: Part) -> list[str]:
+def _digest_key(part: Part) -> list[str]:
     match part:
-        case Words():
+        case InstructionText():
             return ["words", part.text]
-        case Quoted():
+        case QuotedText():
             return ["quoted", part.name, part.text]
         case Picture():
             return ["picture", sha256(part.data).hexdigest()]
@@ -137,10 +140,10 @@ Out = TypeVar("Out")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """For whom and for what money is spent.
+    """The owner, document and job that a call is billed to.
 
-    A job gives its id and `lease_token`: a worker that lost the job spends nothing more, and what it had asked is not
-    waited for. The same question of one owner is answered once; a `generation` of its own has it asked anew.
+    Jobs pass their id and `lease_token`, so a worker that lost its lease spends no more money and its open calls are
+    abandoned. Equal requests of one owner are answered once; a new `generation` repeats the call.
     """
 
     owner_id: UUID
@@ -152,15 +155,15 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class FailedModel:
-    """A model that was asked before the one that answered, and why it did not."""
+    """A model that was tried before the one that answered, and the fault that occurred."""
 
     model: str
     fault: str
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[Out]):
-    """`made_by` is `local` or `provider:model`. `cost_usd` is what it cost now: nothing when an answer is reused."""
+class ModelAnswer(Generic[Out]):
+    """`made_by` is `local` or `provider:model`. `cost_usd` is the cost of this call: 0 for a reused answer."""
 
     output: Out
     made_by: str
@@ -170,6 +173,6 @@ class Answered(Generic[Out]):
 
 
 class CallerGone(OctavoError):
-    """Somebody else has this job now, so no more money is spent for it here."""
+    """Another worker has taken over this job. This attempt makes no more calls."""
 
     code = "LEASE_LOST"

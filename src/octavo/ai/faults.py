@@ -1,9 +1,9 @@
-"""How a call of a model can go wrong: what a provider says, what it means, and what is done about it.
+"""How a model call can fail, and what follows from each failure.
 
-Two tables. The first turns a provider's answer into a fault, the second says what follows from each fault: the error
-that a job fails with (whose class decides about retries), whether the next model is asked instead, and whether the
-provider itself is not well. What the tables do not list is refused and asked of nobody else, and so are bad keys:
-a fallback would hide for months that nobody can use what is paid for.
+Two tables. The first turns a provider's response into a fault. The second maps each fault to the error that a job
+fails with (its class decides about retries), whether the next model is tried, and whether the provider's circuit
+breaker counts it. Unlisted responses and bad API keys do not fall back to another model: a fallback would hide for
+months that a paid model cannot be used.
 """
 
 from __future__ import annotations
@@ -36,48 +36,48 @@ class Fault(StrEnum):
     REFUSED = "refused"
 
 
-class Sign(NamedTuple):
-    """`says` is looked for in the answer's body; without a provider it holds for all of them."""
+class FaultPattern(NamedTuple):
+    """`body` is searched in the response body; an empty provider matches all of them."""
 
     provider: str
     statuses: range
-    says: str
+    body: str
     fault: Fault
 
 
-def _sign(provider: str, status: int, says: str, fault: Fault) -> Sign:
-    return Sign(provider, range(status, status + 1), says, fault)
+def _pattern(provider: str, status: int, body: str, fault: Fault) -> FaultPattern:
+    return FaultPattern(provider, range(status, status + 1), body, fault)
 
 
-# The first that fits is meant.
-SIGNS = (
-    _sign("gemini", 400, r"API_KEY_INVALID|API key (not valid|expired)", Fault.BAD_KEY),
-    _sign("gemini", 400, r"exceeds the maximum number of tokens", Fault.TOO_LONG),
-    # A file that has expired, or that another key sent.
-    _sign("gemini", 403, r"\bFile\b", Fault.FILE_GONE),
-    _sign("gemini", 404, r"\bFile\b", Fault.FILE_GONE),
-    # The quota of a day looks like a rate limit, but is back only tomorrow.
-    _sign("gemini", 429, r"PerDay", Fault.OUT_OF_QUOTA),
-    _sign("openai", 400, r"context_length_exceeded|maximum context length", Fault.TOO_LONG),
-    _sign("openai", 400, r"content_policy_violation|content_filter|invalid_prompt", Fault.BLOCKED),
-    _sign("openai", 429, r"insufficient_quota", Fault.OUT_OF_QUOTA),
-    _sign("anthropic", 400, r"prompt is too long|exceed context limit", Fault.TOO_LONG),
-    _sign("anthropic", 400, r"credit balance is too low", Fault.OUT_OF_QUOTA),
-    _sign("anthropic", 400, r"content filtering policy", Fault.BLOCKED),
-    _sign("anthropic", 402, r"", Fault.OUT_OF_QUOTA),
-    _sign("anthropic", 529, r"", Fault.OVERLOADED),
-    _sign("", 401, r"", Fault.BAD_KEY),
-    _sign("", 403, r"", Fault.BAD_KEY),
-    _sign("", 408, r"", Fault.TIMED_OUT),
-    _sign("", 413, r"", Fault.TOO_LONG),
-    _sign("", 429, r"", Fault.RATE_LIMITED),
-    _sign("", 503, r"", Fault.OVERLOADED),
-    _sign("", 504, r"", Fault.TIMED_OUT),
-    Sign("", range(500, 600), r"", Fault.BROKEN),
+# The first match wins.
+FAULT_PATTERNS = (
+    _pattern("gemini", 400, r"API_KEY_INVALID|API key (not valid|expired)", Fault.BAD_KEY),
+    _pattern("gemini", 400, r"exceeds the maximum number of tokens", Fault.TOO_LONG),
+    # A file that has expired, or was uploaded with another key.
+    _pattern("gemini", 403, r"\bFile\b", Fault.FILE_GONE),
+    _pattern("gemini", 404, r"\bFile\b", Fault.FILE_GONE),
+    # A daily quota looks like a rate limit, but resets only tomorrow.
+    _pattern("gemini", 429, r"PerDay", Fault.OUT_OF_QUOTA),
+    _pattern("openai", 400, r"context_length_exceeded|maximum context length", Fault.TOO_LONG),
+    _pattern("openai", 400, r"content_policy_violation|content_filter|invalid_prompt", Fault.BLOCKED),
+    _pattern("openai", 429, r"insufficient_quota", Fault.OUT_OF_QUOTA),
+    _pattern("anthropic", 400, r"prompt is too long|exceed context limit", Fault.TOO_LONG),
+    _pattern("anthropic", 400, r"credit balance is too low", Fault.OUT_OF_QUOTA),
+    _pattern("anthropic", 400, r"content filtering policy", Fault.BLOCKED),
+    _pattern("anthropic", 402, r"", Fault.OUT_OF_QUOTA),
+    _pattern("anthropic", 529, r"", Fault.OVERLOADED),
+    _pattern("", 401, r"", Fault.BAD_KEY),
+    _pattern("", 403, r"", Fault.BAD_KEY),
+    _pattern("", 408, r"", Fault.TIMED_OUT),
+    _pattern("", 413, r"", Fault.TOO_LONG),
+    _pattern("", 429, r"", Fault.RATE_LIMITED),
+    _pattern("", 503, r"", Fault.OVERLOADED),
+    _pattern("", 504, r"", Fault.TIMED_OUT),
+    FaultPattern("", range(500, 600), r"", Fault.BROKEN),
 )
 
-# Why a model stopped writing, where that is not because it was done.
-ENDINGS: dict[str, dict[str, Fault]] = {
+# Finish reasons that mean the answer is incomplete.
+FINISH_REASONS: dict[str, dict[str, Fault]] = {
     "gemini": {
         "MAX_TOKENS": Fault.TRUNCATED,
         "SAFETY": Fault.BLOCKED,
@@ -97,81 +97,81 @@ ENDINGS: dict[str, dict[str, Fault]] = {
 }
 
 
-class Rule(NamedTuple):
-    """`hurts`: five of these in a row open the provider's circuit."""
+class FaultRule(NamedTuple):
+    """`trips_circuit`: five of these in a row open the provider's circuit breaker."""
 
     error: type[OctavoError]
     falls_back: bool
-    hurts: bool = False
+    trips_circuit: bool = False
 
 
-RULES: dict[Fault, Rule] = {
-    Fault.RATE_LIMITED: Rule(errors.RateLimited, falls_back=True),
-    Fault.OUT_OF_QUOTA: Rule(errors.QuotaExhausted, falls_back=True),
-    Fault.OVERLOADED: Rule(errors.ModelUnavailable, falls_back=True, hurts=True),
-    Fault.BROKEN: Rule(errors.ModelFailed, falls_back=True, hurts=True),
-    Fault.TIMED_OUT: Rule(errors.TimedOut, falls_back=True, hurts=True),
-    Fault.UNREACHABLE: Rule(errors.NetworkFailed, falls_back=True, hurts=True),
-    Fault.CUT_OFF: Rule(errors.NetworkFailed, falls_back=True, hurts=True),
-    Fault.CIRCUIT_OPEN: Rule(errors.ModelUnavailable, falls_back=True),
-    Fault.TOO_LONG: Rule(errors.TokenLimit, falls_back=True),
-    Fault.TRUNCATED: Rule(errors.TokenLimit, falls_back=True),
-    Fault.BLOCKED: Rule(errors.ContentBlocked, falls_back=True),
-    Fault.MALFORMED: Rule(errors.AnswerUnusable, falls_back=True),
-    Fault.FILE_GONE: Rule(errors.ModelFailed, falls_back=True),
-    Fault.BAD_KEY: Rule(errors.BadModelKey, falls_back=False),
-    Fault.REFUSED: Rule(errors.ModelRefused, falls_back=False),
+FAULT_RULES: dict[Fault, FaultRule] = {
+    Fault.RATE_LIMITED: FaultRule(errors.RateLimited, falls_back=True),
+    Fault.OUT_OF_QUOTA: FaultRule(errors.QuotaExhausted, falls_back=True),
+    Fault.OVERLOADED: FaultRule(errors.ModelUnavailable, falls_back=True, trips_circuit=True),
+    Fault.BROKEN: FaultRule(errors.ModelFailed, falls_back=True, trips_circuit=True),
+    Fault.TIMED_OUT: FaultRule(errors.TimedOut, falls_back=True, trips_circuit=True),
+    Fault.UNREACHABLE: FaultRule(errors.NetworkFailed, falls_back=True, trips_circuit=True),
+    Fault.CUT_OFF: FaultRule(errors.NetworkFailed, falls_back=True, trips_circuit=True),
+    Fault.CIRCUIT_OPEN: FaultRule(errors.ModelUnavailable, falls_back=True),
+    Fault.TOO_LONG: FaultRule(errors.TokenLimit, falls_back=True),
+    Fault.TRUNCATED: FaultRule(errors.TokenLimit, falls_back=True),
+    Fault.BLOCKED: FaultRule(errors.ContentBlocked, falls_back=True),
+    Fault.MALFORMED: FaultRule(errors.AnswerUnusable, falls_back=True),
+    Fault.FILE_GONE: FaultRule(errors.ModelFailed, falls_back=True),
+    Fault.BAD_KEY: FaultRule(errors.BadModelKey, falls_back=False),
+    Fault.REFUSED: FaultRule(errors.ModelRefused, falls_back=False),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens as the provider counted them; `cached` are those of `read` that it had read before."""
+class TokenUsage:
+    """Tokens as counted by the provider. `cached` is the part of `input` that came from its cache."""
 
-    read: int = 0
-    written: int = 0
+    input: int = 0
+    output: int = 0
     cached: int = 0
 
 
 @dataclass(eq=False)
 class ProviderFault(Exception):
-    """A call went wrong. `usage` is what was paid for all the same; None means that nobody knows."""
+    """A failed call. `usage` is what was billed anyway; None means unknown."""
 
     fault: Fault
-    usage: Usage | None = field(default_factory=Usage)
+    usage: TokenUsage | None = field(default_factory=TokenUsage)
     retry_after: float | None = None
     status: int | None = None
 
     @property
-    def rule(self) -> Rule:
-        return RULES[self.fault]
+    def rule(self) -> FaultRule:
+        return FAULT_RULES[self.fault]
 
     def as_error(self, model: str) -> OctavoError:
-        answered = f", which answered {self.status}" if self.status else ""
-        error = self.rule.error(f"It was {model}{answered}.")
+        detail = f"{model} returned status {self.status}." if self.status else f"Model: {model}."
+        error = self.rule.error(detail)
         if self.retry_after is not None:
             error.retry_after_seconds = self.retry_after
         return error
 
 
-def read_fault(provider: str, status: int, body: str) -> Fault:
-    """What a provider's refusal means."""
-    for sign in SIGNS:
-        if sign.provider in {"", provider} and status in sign.statuses and re.search(sign.says, body):
-            return sign.fault
+def classify_error(provider: str, status: int, body: str) -> Fault:
+    """The fault behind a provider's error response."""
+    for pattern in FAULT_PATTERNS:
+        if pattern.provider in {"", provider} and status in pattern.statuses and re.search(pattern.body, body):
+            return pattern.fault
     return Fault.REFUSED
 
 
-def read_ending(provider: str, ending: str) -> Fault | None:
-    return ENDINGS[provider].get(ending)
+def classify_finish(provider: str, reason: str) -> Fault | None:
+    return FINISH_REASONS[provider].get(reason)
 
 
-def worth_most(faults: Iterable[ProviderFault]) -> ProviderFault:
-    """Of the faults of all models, the one that a job does best to fail with: to wait is better than to give up."""
+def most_recoverable(faults: Iterable[ProviderFault]) -> ProviderFault:
+    """The fault to report when every model failed: one that a retry may solve, with the shortest delay."""
 
-    def hopelessness(fault: ProviderFault) -> tuple[int, float]:
+    def severity(fault: ProviderFault) -> tuple[int, float]:
         rule = RETRY_RULES[fault.rule.error.error_class]
         rank = 2 if rule is None else 1 if rule.charged else 0
         return rank, fault.retry_after or (rule.first_delay_seconds if rule else 0.0)
 
-    return min(faults, key=hopelessness)
+    return min(faults, key=severity)

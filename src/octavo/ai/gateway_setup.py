@@ -1,4 +1,4 @@
-"""Opens the gateway of a process from its settings."""
+"""Builds the gateway of a process from its settings."""
 
 from __future__ import annotations
 
@@ -6,70 +6,70 @@ from collections.abc import Iterable
 
 from pydantic import SecretStr
 
-from octavo.ai.billing import Till
+from octavo.ai.billing import Billing
 from octavo.ai.budgets import Budgets
 from octavo.ai.calls import LOCAL
-from octavo.ai.gateway import Gateway, Outside
-from octavo.ai.ledger import Ledger, Rate
-from octavo.ai.models import Line, Model, line_of
+from octavo.ai.gateway import Gateway, RemoteModels
+from octavo.ai.ledger import Ledger, RateLimit
+from octavo.ai.models import Model, ModelChain, model_chain
 from octavo.ai.prices import Prices
-from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, OpenAI, Provider, Wire
+from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, HttpClient, OpenAI, Provider
 from octavo.core.errors import BadSetting
 from octavo.core.settings import PROVIDERS, Settings
 from octavo.database import Database
 
 
 def open_local_gateway() -> Gateway:
-    """Nothing leaves this machine, and nothing costs money."""
-    here = Model(LOCAL)
-    return Gateway(Line((here,), {}, here))
+    """A gateway that only uses the offline provider: no data leaves this machine, and nothing costs money."""
+    local = Model(LOCAL)
+    return Gateway(ModelChain((local,), {}, local))
 
 
 def check_models(settings: Settings) -> None:
-    """Refuse settings with which no gateway can be opened, before a worker does it again and again."""
-    line, prices = line_of(settings), Prices(settings.prices)
-    read_rates(settings.provider_limits)
-    for model in line.models:
+    """Raise `BadSetting` for settings that cannot work, before a worker fails on them repeatedly."""
+    chain, prices = model_chain(settings), Prices(settings.prices)
+    parse_rate_limits(settings.provider_limits)
+    for model in chain.models:
         if model.provider != LOCAL:
             prices.find(model.provider, model.name)
 
 
 def open_gateway(settings: Settings, database: Database) -> Gateway:
     check_models(settings)
-    line, prices = line_of(settings), Prices(settings.prices)
-    outside = [model for model in line.models if model.provider != LOCAL]
-    if not outside:
+    chain, prices = model_chain(settings), Prices(settings.prices)
+    remote = [model for model in chain.models if model.provider != LOCAL]
+    if not remote:
         return open_local_gateway()
-    wire = Wire()
-    budgets, rates = Budgets.of(settings), read_rates(settings.provider_limits)
-    ledger = Ledger(database, budgets, rates, anonymous_too=settings.anonymous_models)
-    providers = {name: _provider(name, settings, wire, database) for name in {model.provider for model in outside}}
-    return Gateway(line, Outside(providers, Till(ledger, prices), wire.aclose))
+    http = HttpClient()
+    budgets, rates = Budgets.of(settings), parse_rate_limits(settings.provider_limits)
+    ledger = Ledger(database, budgets, rates, allow_anonymous=settings.anonymous_models)
+    providers = {name: _provider(name, settings, http, database) for name in {model.provider for model in remote}}
+    return Gateway(chain, RemoteModels(providers, Billing(ledger, prices), http.aclose))
 
 
-def read_rates(given: Iterable[str]) -> dict[str, Rate]:
-    """From the settings, as `gemini=1000/1000000`."""
-    rates: dict[str, Rate] = {}
+def parse_rate_limits(given: Iterable[str]) -> dict[str, RateLimit]:
+    """Parse settings such as `gemini=1000/1000000` (requests and tokens per minute)."""
+    rates: dict[str, RateLimit] = {}
     for one in given:
         name, _, pair = one.partition("=")
         requests, _, tokens = pair.partition("/")
-        rates[name] = Rate(float(requests), float(tokens))
+        rates[name] = RateLimit(float(requests), float(tokens))
         if name not in PROVIDERS or not rates[name].requests or not rates[name].tokens:
-            raise BadSetting(f"OCTAVO_PROVIDER_LIMITS: {one} is not like gemini=1000/1000000.")
+            raise BadSetting(f"OCTAVO_PROVIDER_LIMITS: {one} is invalid. Example: gemini=1000/1000000.")
     return rates
 
 
-def _provider(name: str, settings: Settings, wire: Wire, database: Database) -> Provider:
+def _provider(name: str, settings: Settings, http: HttpClient, database: Database) -> Provider:
     match name:
         case "gemini":
             key = _reveal(settings.gemini_key)
-            return Gemini(wire, settings.gemini_url, key, GeminiFiles(database, wire, settings.gemini_url, key))
+            return Gemini(http, settings.gemini_url, key, GeminiFiles(database, http, settings.gemini_url, key))
         case "openai":
-            return OpenAI(wire, settings.openai_url, _reveal(settings.openai_key))
+            return OpenAI(http, settings.openai_url, _reveal(settings.openai_key))
         case "anthropic":
-            return Anthropic(wire, settings.anthropic_url, _reveal(settings.anthropic_key))
+            return Anthropic(http, settings.anthropic_url, _reveal(settings.anthropic_key))
         case _:
-            return Compatible(wire, settings.compatible_url or "", _reveal(settings.compatible_key))
+            return Compatible(http, settings.compatible_url or "", _reveal(settings.compatible_key))
 
 
 def _reveal(secret: SecretStr | None) -> str:

@@ -1,7 +1,7 @@
-"""The ledger of paid calls: money is set aside before a call and settled after it, and an answer is paid for once.
+"""The ledger of paid calls: budget is reserved before a call and settled after it, and no answer is paid for twice.
 
-The rules are functions of the database, under one lock that is never held while a model answers. So any number of
-workers keeps to one budget, one rate and one circuit for each provider.
+The rules are database functions under one lock, which is never held during a call. So any number of workers share the
+budgets, and one rate limit and one circuit breaker for each provider.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.ai.budgets import Budgets, wake_paused
+from octavo.ai.budgets import Budgets, resume_paused_jobs
 from octavo.ai.calls import Caller, FailedModel
-from octavo.ai.faults import Usage
+from octavo.ai.faults import TokenUsage
 from octavo.ai.models import Model
 from octavo.core.types import JSON
 from octavo.database import Database, load_queries, retry_until_available
 
 QUERIES = load_queries("ai")
-# How long a call waits for its turn at a busy provider before the next model, or the job, is tried later.
-PATIENCE_SECONDS = 20.0
-# What an open call may take beyond its own time limit, before it counts as lost.
+# How long a call waits for a rate-limited provider before the next model is tried or the job is retried later.
+MAX_WAIT_SECONDS = 20.0
+# How long an open call may exceed its time limit before it counts as lost.
 GRACE_SECONDS = 30.0
 ANSWERS_KEPT_DAYS = 30
 
 
 class Verdict(StrEnum):
-    """What may happen with a call; the words are those of `reserve_call`."""
+    """The outcome of a reservation, as returned by `reserve_call`."""
 
     GRANTED = "granted"
     ANSWERED = "answered"
@@ -45,18 +45,18 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """Most in a minute, of all workers together."""
+class RateLimit:
+    """Limits per minute for all workers together."""
 
     requests: float
     tokens: float
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A call that somebody wants to make. `tokens` are those read and written, as far as one can guess.
+class CallRequest:
+    """A call to reserve budget for. `tokens` is the estimate of input and output tokens together.
 
-    `patience`: how many seconds it may wait for its turn.
+    `max_wait`: how many seconds it may wait for the rate limit.
     """
 
     id: UUID
@@ -67,13 +67,13 @@ class Wanted:
     estimate_usd: Decimal
     tokens: int
     seconds: float
-    patience: float = PATIENCE_SECONDS
+    max_wait: float = MAX_WAIT_SECONDS
     failed: Sequence[FailedModel] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """`seconds`: when to send it, or when to ask again. The rest is about the budget that would be passed."""
+    """`seconds`: the delay before sending, or before the next attempt. The rest describes the exceeded budget."""
 
     verdict: Verdict
     seconds: float | None
@@ -83,59 +83,62 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredAnswer:
     provider: str
     model: str
     response: JSON
 
 
 class Ledger:
-    """`budgets` hold where nobody has set others. `rates` by provider; one without is limited by the provider alone."""
+    """`budgets` are the defaults. `rates` are by provider; providers without one enforce their own limits."""
 
     def __init__(
-        self, database: Database, budgets: Budgets, rates: Mapping[str, Rate], *, anonymous_too: bool = False
+        self, database: Database, budgets: Budgets, rates: Mapping[str, RateLimit], *, allow_anonymous: bool = False
     ) -> None:
         self._database = database
         self._budgets = budgets
         self._rates = rates
-        self._anonymous_too = anonymous_too
+        self._allow_anonymous = allow_anonymous
 
-    async def reuse(self, digest: bytes, caller: Caller) -> Stored | None:
-        """What was answered before to the same question; what that saves is written down."""
+    async def reuse(self, digest: bytes, caller: Caller) -> StoredAnswer | None:
+        """The stored answer to an equal request, if any. Records the reuse and what it saved."""
         values = {"hash": digest, "owner": caller.owner_id, "document": caller.document_id, "job": caller.job_id}
-        async with self._database.connection() as open_one, open_one.cursor(row_factory=class_row(Stored)) as cursor:
+        async with (
+            self._database.connection() as open_one,
+            open_one.cursor(row_factory=class_row(StoredAnswer)) as cursor,
+        ):
             await cursor.execute(QUERIES.reuse, values)
             return await cursor.fetchone()
 
-    async def reserve(self, wanted: Wanted) -> Reservation:
-        caller, rate = wanted.caller, self._rates.get(wanted.model.provider)
+    async def reserve(self, call: CallRequest) -> Reservation:
+        caller, rate = call.caller, self._rates.get(call.model.provider)
         values: dict[str, Any] = {
-            "call": wanted.id,
-            "hash": wanted.digest,
+            "call": call.id,
+            "hash": call.digest,
             "owner": caller.owner_id,
             "document": caller.document_id,
             "job": caller.job_id,
             "token": caller.lease_token,
-            "purpose": wanted.purpose,
-            "provider": wanted.model.provider,
-            "model": wanted.model.name,
-            "estimate": wanted.estimate_usd,
-            "tokens": wanted.tokens,
-            "time_limit": wanted.seconds + GRACE_SECONDS,
+            "purpose": call.purpose,
+            "provider": call.model.provider,
+            "model": call.model.name,
+            "estimate": call.estimate_usd,
+            "tokens": call.tokens,
+            "time_limit": call.seconds + GRACE_SECONDS,
             "request_rate": rate.requests if rate else None,
             "token_rate": rate.tokens if rate else None,
-            "patience": wanted.patience,
+            "max_wait": call.max_wait,
             "limits": self._budgets.limits,
-            "anonymous_too": self._anonymous_too,
-            "failed": Jsonb([asdict(one) for one in wanted.failed]),
+            "allow_anonymous": self._allow_anonymous,
+            "failed": Jsonb([asdict(model) for model in call.failed]),
         }
         async with self._database.connection() as connection:
             row = await (await connection.execute(QUERIES.reserve, values)).fetchone()
         if row is None:
-            raise AssertionError("a function answers")
+            raise AssertionError("reserve_call returns a row")
         return Reservation(Verdict(row[0]), *row[1:])
 
-    async def settle(self, call: UUID, usage: Usage, cost: Decimal, seconds: float, response: JSON) -> None:
+    async def settle(self, call: UUID, usage: TokenUsage, cost: Decimal, seconds: float, response: JSON) -> None:
         values = {"call": call, "cost": cost, "seconds": seconds, "response": Jsonb(response)}
         await self._write(QUERIES.settle, values | _tokens(usage))
 
@@ -143,25 +146,32 @@ class Ledger:
         self,
         call: UUID,
         fault: str,
-        usage: Usage,
+        usage: TokenUsage,
         cost: Decimal | None,
         seconds: float,
         *,
-        hurts: bool | None,
+        trips_circuit: bool | None,
         hold_seconds: float = 0.0,
     ) -> None:
-        """A `cost` of None: nobody knows it. `hurts`: whether the provider is not well, None if nothing is known."""
-        values = {"call": call, "fault": fault, "cost": cost, "seconds": seconds, "hurts": hurts, "hold": hold_seconds}
+        """A `cost` of None means unknown. `trips_circuit`: whether the fault is the provider's; None if unknown."""
+        values = {
+            "call": call,
+            "fault": fault,
+            "cost": cost,
+            "seconds": seconds,
+            "trips_circuit": trips_circuit,
+            "hold": hold_seconds,
+        }
         await self._write(QUERIES.fail, values | _tokens(usage))
 
-    async def tend(self) -> None:
-        """End what nobody waits for any more, and let jobs go on that there is money for again."""
+    async def maintain(self) -> None:
+        """Close abandoned calls, and resume paused jobs that fit into their budget again."""
         async with self._database.connection() as connection:
-            await connection.execute(QUERIES.tend, {"kept_days": ANSWERS_KEPT_DAYS})
-        await wake_paused(self._database, self._budgets)
+            await connection.execute(QUERIES.maintain, {"kept_days": ANSWERS_KEPT_DAYS})
+        await resume_paused_jobs(self._database, self._budgets)
 
     async def _write(self, query: bytes, values: Mapping[str, Any]) -> None:
-        """What was paid for is written down, however long the database is away."""
+        """Retry until the database is back: a paid call must be recorded."""
 
         async def write() -> None:
             async with self._database.connection() as connection:
@@ -170,5 +180,5 @@ class Ledger:
         await retry_until_available(write)
 
 
-def _tokens(usage: Usage) -> dict[str, int]:
-    return {"tokens_in": usage.read, "tokens_out": usage.written}
+def _tokens(usage: TokenUsage) -> dict[str, int]:
+    return {"tokens_in": usage.input, "tokens_out": usage.output}

@@ -1,4 +1,4 @@
-"""Which models are asked, in which order, as the settings say."""
+"""The configured models and the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EMBEDDING_MODELS = {"gemini": "gemini-embedding-001", "openai": "text-embedding-
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`local` has no name of its own."""
+    """`local` has no model name."""
 
     provider: str
     name: str = ""
@@ -24,14 +24,14 @@ class Model:
         return f"{self.provider}:{self.name}" if self.name else self.provider
 
 
-def read_model(text: str) -> Model:
+def parse_model(text: str) -> Model:
     provider, _, name = text.partition(":")
     return Model(provider, name)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """The models for each task, the first one first, and the one that makes vectors."""
+class ModelChain:
+    """The models for each task in order of preference, and the embedding model."""
 
     default: tuple[Model, ...]
     tasks: Mapping[str, tuple[Model, ...]]
@@ -45,7 +45,7 @@ class Line:
         return {*self.default, self.embedding, *(model for models in self.tasks.values() for model in models)}
 
 
-def line_of(settings: Settings) -> Line:
+def model_chain(settings: Settings) -> ModelChain:
     names = {
         "gemini": settings.gemini_model,
         "openai": settings.openai_model,
@@ -56,23 +56,25 @@ def line_of(settings: Settings) -> Line:
     for one in settings.task_models:
         task, _, models = one.partition("=")
         if task not in TASKS:
-            raise BadSetting(f"OCTAVO_TASK_MODELS: there is no task {task}; there are {', '.join(TASKS.names)}.")
-        tasks[task] = tuple(map(read_model, models.split("|")))
+            raise BadSetting(f"OCTAVO_TASK_MODELS: unknown task {task}. Tasks: {', '.join(TASKS.names)}.")
+        tasks[task] = tuple(map(parse_model, models.split("|")))
     default = tuple(Model(provider, names.get(provider, "")) for provider in settings.providers)
-    line = Line(default, tasks, _embedding_of(settings))
-    for model in line.models:
+    chain = ModelChain(default, tasks, _embedding_of(settings))
+    for model in chain.models:
         if model.provider not in (*settings.providers, LOCAL):
-            raise BadSetting(f"{model} is none of OCTAVO_PROVIDERS, which are {', '.join(settings.providers)}.")
-    return line
+            raise BadSetting(
+                f"The provider of {model} is missing from OCTAVO_PROVIDERS ({', '.join(settings.providers)})."
+            )
+    return chain
 
 
-def asks_outside(settings: Settings, task: str) -> bool:
-    """Whether a task can be done by anybody but `local`."""
-    return any(model.provider != LOCAL for model in line_of(settings).of(task))
+def uses_remote_model(settings: Settings, task: str) -> bool:
+    """Whether a provider other than `local` is configured for the task."""
+    return any(model.provider != LOCAL for model in model_chain(settings).of(task))
 
 
 def _embedding_of(settings: Settings) -> Model:
     if settings.embedding_model:
-        return read_model(settings.embedding_model)
+        return parse_model(settings.embedding_model)
     first = next((one for one in settings.providers if one in EMBEDDING_MODELS), LOCAL)
     return Model(first, EMBEDDING_MODELS[first])

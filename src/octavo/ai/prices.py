@@ -1,4 +1,4 @@
-"""What models cost. The table comes from `tools/make_prices.py`; the settings add models that it does not know."""
+"""Prices of models. `tools/make_prices.py` writes the table; settings add models that are missing from it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from octavo.ai.faults import Usage
+from octavo.ai.faults import TokenUsage
 from octavo.core.errors import BadSetting
 
 MILLION = Decimal(1_000_000)
-# The end of a name that makes no difference in price: a date, or which of several it is.
+# A suffix of a model name that does not change its price: a date or an edition.
 _EDITION = re.compile(r"-(\d+|latest|preview|exp)$")
 # Providers whose models run on the user's own machines.
 FREE = frozenset({"compatible"})
@@ -23,31 +23,31 @@ FREE = frozenset({"compatible"})
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars a million tokens. `above`: other ones hold for a call that reads more than so many."""
+    """US dollars per million tokens. `above`: the input size from which another price applies, and that price."""
 
     input: Decimal
     output: Decimal
     cached: Decimal
     above: tuple[int, Price] | None = None
 
-    def cost(self, usage: Usage) -> Decimal:
-        price = self.above[1] if self.above and usage.read > self.above[0] else self
-        fresh = usage.read - usage.cached
-        return (fresh * price.input + usage.cached * price.cached + usage.written * price.output) / MILLION
+    def cost(self, usage: TokenUsage) -> Decimal:
+        price = self.above[1] if self.above and usage.input > self.above[0] else self
+        fresh = usage.input - usage.cached
+        return (fresh * price.input + usage.cached * price.cached + usage.output * price.output) / MILLION
 
 
 class Prices:
-    """`extra` are settings, as `gpt-9=1.25/10`."""
+    """`extra` comes from the settings, e.g. `gpt-9=1.25/10`."""
 
     def __init__(self, extra: Iterable[str] = ()) -> None:
         self._extra: dict[str, Price] = {}
         for one in extra:
             name, _, pair = one.partition("=")
-            read, _, written = pair.partition("/")
-            self._extra[name] = Price(Decimal(read), Decimal(written), Decimal(read))
+            price_in, _, price_out = pair.partition("/")
+            self._extra[name] = Price(Decimal(price_in), Decimal(price_out), Decimal(price_in))
 
     def find(self, provider: str, model: str) -> Price:
-        """A model without a price is refused: nobody could say when a budget is used up."""
+        """Raises `BadSetting` for a model without a price, because budgets could not be enforced."""
         if model in self._extra:
             return self._extra[model]
         if provider in FREE:
@@ -56,7 +56,7 @@ class Prices:
         while name not in known and _EDITION.search(name):
             name = _EDITION.sub("", name)
         if name not in known:
-            raise BadSetting(f"What {provider}:{model} costs is not known; say so in OCTAVO_PRICES.")
+            raise BadSetting(f"The price of {provider}:{model} is unknown. Add it to OCTAVO_PRICES.")
         return _price(known[name])
 
 
@@ -67,10 +67,10 @@ def _table() -> dict[str, dict[str, Any]]:
 
 def _price(row: dict[str, Any]) -> Price:
     above = row.get("above")
-    read = Decimal(row["input"])
+    price_in = Decimal(row["input"])
     return Price(
-        input=read,
+        input=price_in,
         output=Decimal(row.get("output", 0)),
-        cached=Decimal(row.get("cached", read)),
+        cached=Decimal(row.get("cached", price_in)),
         above=(above["tokens"], _price(above)) if above else None,
     )

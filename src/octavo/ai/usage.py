@@ -1,4 +1,4 @@
-"""What models cost an owner, for people: by month, by purpose and model, by document, and what reuse saved."""
+"""An owner's spending on models: by month, by purpose and model, by document, and savings from reused answers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.records.account import DocumentUsage, MonthUsage, PurposeUsage, Usage
 
 QUERIES = load_queries("ai")
-MOST_DOCUMENTS = 50
-MOST_MONTHS = 24
+MAX_DOCUMENTS = 50
+MAX_MONTHS = 24
 
 
 async def read_usage(
     connection: Connection, owner: UUID, month: str | None, *, budget_usd: float, everybody: bool
 ) -> Usage:
-    """The present month, if none is named."""
+    """Defaults to the current month."""
     (total,) = await _rows(connection, QUERIES.usage_total, owner=owner, month=month)
     same = {"owner": owner, "month": total["month"]}
     purposes = await _rows(connection, QUERIES.usage_parts, **same)
-    documents = await _rows(connection, QUERIES.usage_documents, **same, most=MOST_DOCUMENTS)
-    months = await _rows(connection, QUERIES.usage_months, owner=owner, most=MOST_MONTHS)
+    documents = await _rows(connection, QUERIES.usage_documents, **same, most=MAX_DOCUMENTS)
+    months = await _rows(connection, QUERIES.usage_months, owner=owner, most=MAX_MONTHS)
     return Usage(
         **total,
         budget_usd=budget_usd,
@@ -38,6 +38,6 @@ async def _spent_by_all(connection: Connection, month: str) -> float:
 
 
 async def _rows(connection: Connection, query: bytes, **values: Any) -> list[Row]:  # noqa: ANN401
-    """Money as a number of a kind that JSON has."""
+    """Amounts of money are converted to float for JSON."""
     rows = await fetch_rows(connection, query, values)
     return [{name: float(value) if name.endswith("_usd") else value for name, value in row.items()} for row in rows]

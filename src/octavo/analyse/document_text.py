@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from octavo.ai.calls import CHARACTERS_A_TOKEN, PAGE_TOKENS
+from octavo.ai.calls import CHARACTERS_PER_TOKEN, PAGE_TOKENS
 from octavo.analyse.errors import DocumentChanged
 from octavo.core.errors import Cancelled
 from octavo.database import Database, fetch_rows, load_queries
@@ -53,7 +53,7 @@ class UnitLengths:
         """An estimate that is rather too high; a page sent as a file costs as much as a picture."""
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
-        return [count // CHARACTERS_A_TOKEN + 1 for count in self.characters]
+        return [count // CHARACTERS_PER_TOKEN + 1 for count in self.characters]
 
 
 async def load_analysis(database: Database, analysis: UUID) -> AnalysedDocument:

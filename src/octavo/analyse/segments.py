@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from math import ceil
 from typing import NamedTuple
 
-from octavo.ai.call_limits import CallRoom
+from octavo.ai.call_limits import CallLimits
 
 MOST_OWN, LEAST_OWN, MOST_CONTEXT = 100, 10, 75
 OWN_BYTES = 15 << 20
@@ -49,7 +49,7 @@ class SegmentLimits:
     tokens: int
 
 
-def limits_for_pages(count: int, size: int, room: CallRoom) -> SegmentLimits:
+def limits_for_pages(count: int, size: int, room: CallLimits) -> SegmentLimits:
     """Limits for a file with `count` pages and `size` bytes."""
     page_bytes = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
@@ -57,7 +57,7 @@ def limits_for_pages(count: int, size: int, room: CallRoom) -> SegmentLimits:
     return SegmentLimits(min(own, shown), MOST_CONTEXT, shown, room.tokens)
 
 
-def limits_for_chunks(tokens: Sequence[int], room: CallRoom) -> SegmentLimits:
+def limits_for_chunks(tokens: Sequence[int], room: CallLimits) -> SegmentLimits:
     """Limits that give about as much text as pages would."""
     chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))

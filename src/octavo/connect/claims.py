@@ -30,7 +30,7 @@ from octavo.connect.quantities import (
     read_dates,
     read_quantities,
 )
-from octavo.language.sentences import split
+from octavo.language.sentences import split_sentences
 from octavo.language.vocabulary import STOPWORDS
 
 _CLAUSE = re.compile(
@@ -89,7 +89,7 @@ class Claim:
 
 def read_claims(text: str) -> list[Claim]:
     """All claims of a chunk in order; headings, questions and very short clauses are skipped."""
-    return [claim for start, end in split(text) for claim in _of_sentence(text, start, end)]
+    return [claim for start, end in split_sentences(text) for claim in _of_sentence(text, start, end)]
 
 
 def _of_sentence(text: str, start: int, end: int) -> Iterator[Claim]:

@@ -9,7 +9,7 @@ from octavo.connect.claims import Claim, read_claims
 from octavo.connect.engine_types import ComparableChunk, Span
 from octavo.connect.english_words import weigh
 from octavo.language.languages import ENGLISH
-from octavo.language.sentences import split
+from octavo.language.sentences import split_sentences
 
 MOST_QUOTED = 400
 
@@ -59,7 +59,7 @@ def shared_quotes(source: ComparableChunk, target: ComparableChunk, claim_cache:
 def quote_of(chunk: ComparableChunk, claim: Claim | None) -> Span:
     """The sentence of a claim, cut at a word boundary if it is very long."""
     text = chunk.content
-    start, end = (claim.start, claim.end) if claim else next(split(text), (0, len(text)))
+    start, end = (claim.start, claim.end) if claim else next(split_sentences(text), (0, len(text)))
     if end - start > MOST_QUOTED:
         space = text.rfind(" ", start + 1, start + MOST_QUOTED)
         end = space if space > 0 else start + MOST_QUOTED

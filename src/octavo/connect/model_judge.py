@@ -12,16 +12,16 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from octavo.ai.calls import LOCAL, Answered, Caller
+from octavo.ai.calls import LOCAL, Caller, ModelAnswer
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
-from octavo.ai.tasks.explain_bridges import MOST_PAIRS as BRIDGES_PER_CALL
-from octavo.ai.tasks.judge_contradictions import MOST_PAIRS as CONTRADICTIONS_PER_CALL
+from octavo.ai.tasks.explain_bridges import MAX_PAIRS as BRIDGES_PER_CALL
+from octavo.ai.tasks.judge_contradictions import MAX_PAIRS as CONTRADICTIONS_PER_CALL
 from octavo.ai.tasks.judge_contradictions import Verdict
 from octavo.connect.bridge import connect, explain_offline, with_model_explanation
 from octavo.connect.engine_types import ChunkPair, DetectedConnection
 from octavo.connect.evidence import ClaimCache
-from octavo.language.insights import TwoPassages
+from octavo.language.insights import TextPair
 from octavo.records.search import Status
 
 MOST_CALLS = 200
@@ -45,7 +45,7 @@ class JudgeBudget:
     def is_exhausted(self) -> bool:
         return self.calls >= MOST_CALLS or self.spent + self.highest_cost > MOST_USD
 
-    def record(self, answered: Answered[Out]) -> None:
+    def record(self, answered: ModelAnswer[Out]) -> None:
         # Calls to models that failed count too.
         self.calls += (answered.made_by != LOCAL) + len(answered.failed)
         self.spent += answered.cost_usd
@@ -64,7 +64,7 @@ class ModelJudge:
         strongest_first = sorted(contradictions, key=lambda one: -one.strength)
         kept: list[DetectedConnection] = []
         for batch in _batches(strongest_first, CONTRADICTIONS_PER_CALL):
-            answered = await self._call(JUDGE_CONTRADICTIONS, [TwoPassages(*one.quotes) for one in batch])
+            answered = await self._call(JUDGE_CONTRADICTIONS, [TextPair(*one.quotes) for one in batch])
             if answered is None or answered.made_by == LOCAL:
                 kept += batch
                 continue
@@ -81,7 +81,7 @@ class ModelJudge:
         kept: list[DetectedConnection] = []
         unjudged: list[tuple[ChunkPair, float]] = list(candidates[MOST_BRIDGES:])
         for batch in _batches(candidates[:MOST_BRIDGES], BRIDGES_PER_CALL):
-            pairs = [TwoPassages(pair.source.content, pair.target.content) for pair, _ in batch]
+            pairs = [TextPair(pair.source.content, pair.target.content) for pair, _ in batch]
             answered = await self._call(EXPLAIN_BRIDGES, pairs)
             if answered is None or answered.made_by == LOCAL:
                 unjudged += batch
@@ -95,7 +95,7 @@ class ModelJudge:
             ]
         return kept + explain_offline(unjudged, self._claim_cache)
 
-    async def _call(self, task: Task[Sequence[TwoPassages], Out], pairs: list[TwoPassages]) -> Answered[Out] | None:
+    async def _call(self, task: Task[Sequence[TextPair], Out], pairs: list[TextPair]) -> ModelAnswer[Out] | None:
         if self._budget.is_exhausted:
             return None
         answered = await self._gateway.ask(task, pairs, self._caller)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.models import Model, line_of, read_model
+from octavo.ai.models import Model, model_chain, parse_model
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadInput
 from octavo.core.settings import Settings
@@ -55,8 +55,8 @@ def embedding_model(settings: Settings, requested: str | None = None) -> str:
 
 def _resolve(settings: Settings, requested: str | None) -> Model:
     if requested is None:
-        return line_of(settings).embedding
-    model = read_model(requested)
+        return model_chain(settings).embedding
+    model = parse_model(requested)
     is_local = model.provider == LOCAL
     if is_local is bool(model.name) or (not is_local and model.provider not in settings.providers):
         raise UnknownModel

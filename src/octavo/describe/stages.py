@@ -28,7 +28,7 @@ from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors
 from octavo.extract.pictures import SHOWN_PIXELS
 from octavo.extract.pictures.page_images import shrink_in_sandbox
 from octavo.jobs.run import LeaseLost, Run
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 
@@ -111,7 +111,7 @@ class DocumentDescriber:
         gateway, source = self._tools.gateway, await self._source()
         if self._picture:
             picture = Picture(await self._shrunk_picture(self._picture), PICTURE_TYPE)
-            text = "\n\n".join(passage.content for passage in source.passages)
+            text = "\n\n".join(passage.content for passage in source.chunks)
             image = ImageToClassify(picture, source.filename or "", text)
             answer = await gateway.ask(CLASSIFY_IMAGE, image, self._caller)
         else:
@@ -126,16 +126,16 @@ class DocumentDescriber:
     async def _shrunk_picture(self, key: str) -> bytes:
         """No larger than the model accepts."""
         picture = await self._tools.bucket.read(key, limit=PICTURE_BYTES)
-        sight = self._tools.gateway.sight(CLASSIFY_IMAGE.name)
+        sight = self._tools.gateway.vision_limits(CLASSIFY_IMAGE.name)
         if sight is None or sight.pixels >= SHOWN_PIXELS:
             return picture
         return await shrink_in_sandbox(self._tools.sandbox, picture, sight.pixels)
 
-    async def _source(self) -> Source:
+    async def _source(self) -> DocumentSource:
         async with self._tools.database.connection() as connection:
             (known,) = await fetch_rows(connection, QUERIES.known, {"document": self._document})
         date = known["document_date"]
-        return Source(
+        return DocumentSource(
             [chunk.as_text() for chunk in sample(self._chunks)],
             kind=known["source_type"],
             filename=known["filename"],
@@ -161,7 +161,7 @@ class DocumentDescriber:
 
     async def _insights(self, chunks: Sequence[StoredChunk]) -> list[dict[str, Any]]:
         """Halve the batch for models that cannot take so many chunks in one call."""
-        texts: list[Passage] = [chunk.as_text() for chunk in chunks]
+        texts: list[ChunkText] = [chunk.as_text() for chunk in chunks]
         try:
             answer = await self._tools.gateway.ask(ENRICH_CHUNKS, texts, self._caller)
         except TokenLimit:

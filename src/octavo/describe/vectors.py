@@ -11,7 +11,7 @@ from psycopg.rows import class_row
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadSetting
 from octavo.database import Connection, Database, load_queries
-from octavo.language.insights import Passage
+from octavo.language.insights import ChunkText
 
 QUERIES = load_queries("describe")
 
@@ -22,8 +22,8 @@ class StoredChunk:
     content: str
     heading_path: list[str]
 
-    def as_text(self) -> Passage:
-        return Passage(self.content, tuple(self.heading_path))
+    def as_text(self) -> ChunkText:
+        return ChunkText(self.content, tuple(self.heading_path))
 
 
 async def load_chunks(database: Database, query: bytes, **values: object) -> list[StoredChunk]:

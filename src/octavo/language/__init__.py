@@ -1,11 +1,12 @@
-"""The provider that is always there: rules, counting and a small embedding model, all on this machine and for free.
+"""The offline provider: rules, word counts and a small embedding model, all on this machine and free of charge.
 
-No network, no database, no clock. What it makes is labelled `local`. It quotes and counts; it does not write.
+It uses no network, database or clock. Its results are labelled `local`. It quotes and counts; it does not generate
+text. It is below `ai`, because the tasks fall back to it when no model is configured.
 """
 
 from octavo.language.description import MADE_BY, Description, describe, prepare
 from octavo.language.embedding import DIMENSIONS, NAME, Embedder, offline_embedder
-from octavo.language.quotes import answer, asks_summary, digest
+from octavo.language.quotes import answer, asks_summary, summarise_in_quotes
 
 __all__ = [
     "DIMENSIONS",
@@ -16,7 +17,7 @@ __all__ = [
     "answer",
     "asks_summary",
     "describe",
-    "digest",
     "offline_embedder",
     "prepare",
+    "summarise_in_quotes",
 ]

@@ -1,4 +1,4 @@
-"""The day a document is of, from the dates that are written in it."""
+"""Finds the date of a document among the dates in its text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MONTH_NUMBERS = {name: number for number, line in enumerate(_MONTHS.strip().spl
 _NAMES = "|".join(sorted(_MONTH_NUMBERS, key=len, reverse=True))
 _YEAR = r"(?P<year>1[4-9]\d\d|20\d\d)"
 _BETWEEN = r"[\s.,]{1,3}(?:de\s|del\s)?"
-_SHAPES = [
+_PATTERNS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?<![\d-]){_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
@@ -38,28 +38,28 @@ _SHAPES = [
         rf"(?:©|\(c\)|copyright)\s{{0,3}}(?:©\s?)?{_YEAR}(?!\d)",
     )
 ]
-# The first says it of the document itself, the second of it or of something in it.
-_OF_DOCUMENT = re.compile(
+# Labels of the document's own date, and labels of any date.
+_DOCUMENT_LABEL = re.compile(
     r"((invoice|bill|billing|issue|publication|report|letter) date|date of issue|dated|published|issued|rechnungsdatum"
     r"|ausstellungsdatum|date de facture|facture n.{0,20} du|factuurdatum|data fattura|fecha de factura)[^\n\d]{0,25}$",
     re.IGNORECASE,
 )
-_OF_ANYTHING = re.compile(
+_ANY_LABEL = re.compile(
     r"(\bdate|posted|updated|sent|datum|vom\b|\bden\b|\bdu\b|\ble\b|fecha|\bdata\b)[^\n\d]{0,25}$", re.IGNORECASE
 )
-_OF_SOMETHING_ELSE = re.compile(
+_OTHER_LABEL = re.compile(
     r"\b(due|deadline|expir\w*|until|till|before|born|birth|since|between|from|delivery|payable|fällig|bis|seit|geboren"
     r"|échéance|jusqu\w*|hasta|vencimiento|scadenza|entro|vervaldatum|tot)[^\n\d]{0,20}$",
     re.IGNORECASE,
 )
-# A document says near its beginning of when it is.
+# Documents give their date near the beginning.
 _HEAD = 4000
 _CONTEXT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """`iso` is a year, a month or a day; `label` is how clearly the words before it say that it is the document's."""
+class DateMatch:
+    """`iso` is a year, a month or a day; `label` rates how clearly it is marked as the document's date."""
 
     iso: str
     start: int
@@ -67,7 +67,7 @@ class Found:
 
 
 def find_date(text: str, claimed: str | None = None, language: str | None = None) -> str | None:
-    """A date that is labelled as the document's, else what the file says of itself, else the first and fullest date."""
+    """The date labelled as the document's, else `claimed` (from the file's metadata), else the most precise one."""
     found = list(find_dates(text[:_HEAD], language))
     best = max(found, key=lambda one: (one.label, len(one.iso), -one.start), default=None)
     if best and (best.label or not claimed):
@@ -75,19 +75,19 @@ def find_date(text: str, claimed: str | None = None, language: str | None = None
     return claimed
 
 
-def find_dates(text: str, language: str | None = None) -> Sequence[Found]:
-    """In the order of the text. Where several shapes fit one place the first shape counts."""
+def find_dates(text: str, language: str | None = None) -> Sequence[DateMatch]:
+    """All dates in text order. Where several patterns match, the first pattern wins."""
     taken: list[tuple[int, int]] = []
-    found: list[Found] = []
-    for match in (match for shape in _SHAPES for match in shape.finditer(text)):
+    found: list[DateMatch] = []
+    for match in (match for pattern in _PATTERNS for match in pattern.finditer(text)):
         iso = _iso(match.groupdict(), language)
         before = text[max(match.start() - _CONTEXT, 0) : match.start()]
         if not iso or any(start < match.end() and match.start() < end for start, end in taken):
             continue
         taken.append(match.span())
-        if not _OF_SOMETHING_ELSE.search(before):
-            label = 2 if _OF_DOCUMENT.search(before) else 1 if _OF_ANYTHING.search(before) else 0
-            found.append(Found(iso, match.start(), label))
+        if not _OTHER_LABEL.search(before):
+            label = 2 if _DOCUMENT_LABEL.search(before) else 1 if _ANY_LABEL.search(before) else 0
+            found.append(DateMatch(iso, match.start(), label))
     return sorted(found, key=lambda one: one.start)
 
 
@@ -106,7 +106,7 @@ def _iso(parts: dict[str, str | None], language: str | None) -> str | None:
 
 
 def _meanings(parts: dict[str, str | None], language: str | None) -> Iterator[tuple[int, int]]:
-    """Months and days that may be meant; 3/4 means two days in English, so that only its year is certain."""
+    """Possible months and days. In English 3/4 is ambiguous, so only the year is certain."""
     if parts.get("either"):
         first, second = int(parts["either"] or 0), int(parts["other"] or 0)
         if language == "en" and first != second and max(first, second) <= 12:  # noqa: PLR2004 - months

@@ -1,20 +1,20 @@
-"""Everything that `local` tells of a document, in one go: passages are read once, and all figures are of the whole."""
+"""Describes a document offline. Each chunk is parsed once, and all weights are computed over the whole document."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from octavo.language.concepts import Named, Topics, Weights, name_concepts, score
+from octavo.language.concepts import NamedConcepts, Topics, WordWeights, name_concepts, score_phrases
 from octavo.language.dates import find_date
 from octavo.language.document_types import find_type
-from octavo.language.importance import rate_passages
-from octavo.language.insights import ChunkInsight, DocumentInsight, Passage, Source
-from octavo.language.languages import detect_most
-from octavo.language.parsed_chunks import Reading, read
+from octavo.language.importance import rate_chunks
+from octavo.language.insights import ChunkInsight, ChunkText, DocumentInsight, DocumentSource
+from octavo.language.languages import detect_document_language
+from octavo.language.parsed_chunks import ParsedChunk, parse_chunk
 from octavo.language.summaries import summarise, summarise_document
 from octavo.language.titles import find_author, find_title
-from octavo.language.tone import judge
+from octavo.language.tone import find_tone
 
 MADE_BY = "local"
 _HEAD, _TAIL = 6000, 2000
@@ -22,60 +22,66 @@ _HEAD, _TAIL = 6000, 2000
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """`chunks` stand in the order of the passages."""
+    """`chunks` are in the order of the source."""
 
     document: DocumentInsight
     chunks: list[ChunkInsight]
     made_by: str = MADE_BY
 
 
-def describe(source: Source) -> Description:
-    language = detect_most([passage.content for passage in source.passages], source.language)
-    readings = [read(passage, language) for passage in source.passages]
-    weights = Weights([reading.phrases for reading in readings], language)
-    named: list[Named] = [name_concepts(reading.phrases, score(reading.phrases, weights)) for reading in readings]
+def describe(source: DocumentSource) -> Description:
+    language = detect_document_language([chunk.content for chunk in source.chunks], source.language)
+    parsed_chunks = [parse_chunk(chunk, language) for chunk in source.chunks]
+    weights = WordWeights([parsed.phrases for parsed in parsed_chunks], language)
+    named: list[NamedConcepts] = [
+        name_concepts(parsed.phrases, score_phrases(parsed.phrases, weights)) for parsed in parsed_chunks
+    ]
     topics = Topics(named)
-    summaries = [summarise(reading, _word_weights(reading, weights)) for reading in readings]
-    importances = rate_passages(readings, [topics.weigh(concepts) for concepts in named])
-    chunks = [
+    summaries = [summarise(parsed, _word_weights(parsed, weights)) for parsed in parsed_chunks]
+    importances = rate_chunks(parsed_chunks, [topics.weigh(concepts) for concepts in named])
+    insights = [
         ChunkInsight(
-            themes=topics.themes(reading, concepts),
+            themes=topics.themes(parsed, concepts),
             concepts=[concept for _, concept in concepts],
-            tone=judge(reading),
+            tone=find_tone(parsed),
             importance=importance,
             summary=summary,
         )
-        for reading, concepts, summary, importance in zip(readings, named, summaries, importances, strict=True)
+        for parsed, concepts, summary, importance in zip(parsed_chunks, named, summaries, importances, strict=True)
     ]
-    return Description(_describe_document(source, language, readings, topics, chunks), chunks)
+    return Description(_describe_document(source, language, parsed_chunks, topics, insights), insights)
 
 
 def prepare() -> None:
-    """Loads all that describing and answering need, so that a child that is forked afterwards needs no file."""
-    describe(Source([Passage("This is a good sentence of some length. It is only there to be read once.")]))
+    """Load all data for describing and answering, so that a process forked afterwards opens no files."""
+    describe(DocumentSource([ChunkText("This is a good sentence of some length. It is only there to be read once.")]))
 
 
-def _word_weights(reading: Reading, weights: Weights) -> dict[str, float]:
-    return {stem: weights.weigh(stem) * count**0.5 for stem, count in reading.stems.items()}
+def _word_weights(parsed: ParsedChunk, weights: WordWeights) -> dict[str, float]:
+    return {stem: weights.weigh(stem) * count**0.5 for stem, count in parsed.stems.items()}
 
 
 def _describe_document(
-    source: Source, language: str | None, readings: Sequence[Reading], topics: Topics, chunks: Sequence[ChunkInsight]
+    source: DocumentSource,
+    language: str | None,
+    parsed_chunks: Sequence[ParsedChunk],
+    topics: Topics,
+    insights: Sequence[ChunkInsight],
 ) -> DocumentInsight:
-    text = "\n\n".join(reading.text for reading in readings[:20])[:_HEAD]
-    tail = readings[-1].text[-_TAIL:] if readings else ""
+    text = "\n\n".join(parsed.text for parsed in parsed_chunks[:20])[:_HEAD]
+    tail = parsed_chunks[-1].text[-_TAIL:] if parsed_chunks else ""
     title = find_title(source)
     return DocumentInsight(
         title=title,
         author=find_author(source),
-        summary=summarise_document(readings, topics.word_weights()) or next((one.summary for one in chunks), ""),
+        summary=summarise_document(parsed_chunks, topics.word_weights()) or next((one.summary for one in insights), ""),
         date=find_date(text, source.date, language),
         language=language,
         type=find_type(
             kind=source.kind,
             title=title,
             head=f"{text}\n{tail}",
-            words=sum(reading.word_count for reading in readings),
+            words=sum(parsed.word_count for parsed in parsed_chunks),
         ),
         tags=topics.tags(),
     )

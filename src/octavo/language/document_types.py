@@ -1,4 +1,4 @@
-"""What a document is for, by words that such documents have. English and the commonest words of its neighbours."""
+"""Finds the type of a document by typical words, in English and the most common ones of neighbouring languages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from octavo.language.insights import DocumentType
 
-# How a document came in, where that says it all.
+# Source kinds that determine the type.
 _BY_KIND = {
     "eml": DocumentType.EMAIL,
     "pptx": DocumentType.PRESENTATION,
@@ -14,17 +14,17 @@ _BY_KIND = {
     "csv": DocumentType.SPREADSHEET,
     "youtube": DocumentType.TRANSCRIPT,
 }
-# And where it only says what a document is that nothing else is known of.
-_USUALLY = {
+# Source kinds that suggest a type when the text gives no other.
+_DEFAULT_BY_KIND = {
     "epub": DocumentType.BOOK,
     "web": DocumentType.ARTICLE,
     "html": DocumentType.ARTICLE,
     "image": DocumentType.IMAGE,
     "paste": DocumentType.NOTES,
 }
-# The beginning of a line, behind marks and the number of a heading.
+# The start of a line, after markup and the number of a heading.
 _LINE = r"^[^\w\n]{0,10}(?:\d{1,2}[ .]{1,3})?"
-# Each expression that is found counts one; in the title or a heading it counts three.
+# Each matching expression counts one, and three more if it matches the title.
 _CUES: dict[DocumentType, tuple[str, ...]] = {
     DocumentType.INVOICE: (
         r"invoice|rechnung(?!swesen)|facture|fattura|factura|factuur",
@@ -107,15 +107,15 @@ _BOOK_WORDS = 40_000
 
 
 def find_type(*, kind: str, title: str | None, head: str, words: int) -> DocumentType:
-    """`head` is the beginning and the end of the text, where documents show what they are."""
+    """`head` is the beginning and the end of the text, where the type is most visible."""
     if kind in _BY_KIND:
         return _BY_KIND[kind]
     scores = {
         document_type: sum(bool(cue.search(head)) + _IN_TITLE * bool(title and cue.search(title)) for cue in cues)
         for document_type, cues in _COMPILED.items()
     }
-    usual = DocumentType.BOOK if words >= _BOOK_WORDS else _USUALLY.get(kind, DocumentType.OTHER)
+    default = DocumentType.BOOK if words >= _BOOK_WORDS else _DEFAULT_BY_KIND.get(kind, DocumentType.OTHER)
     if kind == "epub" or words >= _BOOK_WORDS:
-        return usual
+        return default
     best = max(scores, key=lambda one: scores[one])
-    return best if scores[best] >= _LEAST else usual
+    return best if scores[best] >= _LEAST else default

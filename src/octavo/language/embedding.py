@@ -1,8 +1,8 @@
-"""Vectors of texts, by a model that comes along: all-MiniLM-L6-v2 with weights of 8 bits, 384 numbers, English only.
+"""Embeds texts with the bundled model: all-MiniLM-L6-v2 with 8-bit weights, 384 dimensions, English only.
 
-It reads 256 word pieces at once. Longer texts are read in windows of equal length whose vectors are added up, so that
-their last sentence counts as much as their first. Windows go through the model one by one: there is nothing to pad, a
-vector does not depend on which other texts are there, and memory stays what one window needs.
+The model takes 256 tokens. Longer texts are cut into windows of equal length whose vectors are added up, so the last
+sentence counts as much as the first. Windows run one by one: no padding is needed, a vector does not depend on the
+other texts in the batch, and memory use stays that of one window.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ LANGUAGES = frozenset({"en"})
 _DATA = Path(__file__).with_name("data")
 _MODEL, _TOKENIZER, _SUMS = "all-minilm-l6-v2-int8.onnx", "tokenizer.json", "SHA256SUMS"
 _BEGIN, _END = 101, 102
-_MOST_PIECES = 256 - 2
-# What is given to the tokenizer at once, which needs a hundred times the memory of its text; cut between words.
+_MAX_TOKENS = 256 - 2
+# The tokenizer needs a hundred times the memory of its text, so it gets parts, cut between words.
 _PART = re.compile(r".{1,10000}(?:\s|\Z)|.{1,10000}", re.DOTALL)
 
 
 class Embedder:
-    """Made once for a process: loading takes a tenth of a second. `threads` windows are read at the same time.
+    """Create one per process: loading takes a tenth of a second. `threads` windows run in parallel.
 
-    It may be called from any thread, and leaves the interpreter to others meanwhile.
+    Safe to call from any thread; it releases the GIL while it runs.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -49,24 +49,24 @@ class Embedder:
         self._threads = threads
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """A row for each text, of length 1. A text without any word has the vector of an empty one."""
+        """One unit vector per text. A text without words gets the vector of an empty text."""
         import numpy as np
 
         windows = [(place, window) for place, text in enumerate(texts) for window in self.windows(text)]
-        found = self._run_all([window for _, window in windows])
+        outputs = self._run_all([window for _, window in windows])
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for (place, window), vector in zip(windows, found, strict=True):
+        for (place, window), vector in zip(windows, outputs, strict=True):
             vectors[place] += vector / np.linalg.norm(vector) * len(window)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def windows(self, text: str) -> Iterator[list[int]]:
-        """The word pieces of a text as the model reads them: as few windows as can be, all of the same length."""
-        whole = text.encode(errors="replace").decode()  # a question may hold half of a character
+        """The tokens of a text in as few windows of equal length as possible."""
+        whole = text.encode(errors="replace").decode()  # a question may contain a lone surrogate
         parts = (part.group() for part in _PART.finditer(whole))
-        pieces = [piece for part in parts for piece in self._tokenizer.encode(part, add_special_tokens=False).ids]
-        count = max(ceil(len(pieces) / _MOST_PIECES), 1)
-        for start, end in pairwise(len(pieces) * part // count for part in range(count + 1)):
-            yield [_BEGIN, *pieces[start:end], _END]
+        tokens = [token for part in parts for token in self._tokenizer.encode(part, add_special_tokens=False).ids]
+        count = max(ceil(len(tokens) / _MAX_TOKENS), 1)
+        for start, end in pairwise(len(tokens) * part // count for part in range(count + 1)):
+            yield [_BEGIN, *tokens[start:end], _END]
 
     def _run_all(self, windows: Sequence[list[int]]) -> Iterator[np.ndarray]:
         if self._threads == 1:
@@ -83,7 +83,7 @@ class Embedder:
 
 @load_once
 def offline_embedder() -> Embedder:
-    """One for all threads of a process."""
+    """The embedder shared by all threads of the process."""
     return Embedder(threads=len(os.sched_getaffinity(0)))
 
 
@@ -94,21 +94,21 @@ def _sums() -> dict[str, str]:
 
 
 def _read_checked(name: str) -> bytes:
-    """A model that was damaged on its way gives numbers too, only other ones."""
+    """Verify the checksum: a damaged model would silently return wrong vectors."""
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
-        raise Defect(f"{name} is not the file that Octavo was shipped with. Install Octavo anew.")
+        raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")
     return content
 
 
 def _open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else it tells its makers of every start
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise it reports every start to its vendor
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
     runtime: Any = onnxruntime
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # a window is too small to be divided
-    options.enable_cpu_mem_arena = False  # it keeps what the longest window needed for ever, and saves no time
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # a window is too small to split
+    options.enable_cpu_mem_arena = False  # it would keep the longest window's memory forever and saves no time
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

@@ -1,4 +1,8 @@
-"""Insights."""
+"""Input and output types for describing documents, shared by models and the offline provider.
+
+Models return the output types as JSON. Lists have a maximum but no minimum: a page of numbers has no themes, and a
+model that must name some would invent them.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,21 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-MOST_THEMES = 3
-MOST_CONCEPTS = 10
-MOST_TAGS = 8
+MAX_THEMES = 3
+MAX_CONCEPTS = 10
+MAX_TAGS = 8
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000)]
-# A year, a month or a day, as ISO 8601 writes them.
+# A year, month or day in ISO 8601.
 PartialDate = Annotated[str, StringConstraints(pattern=r"^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$")]
 LanguageCode = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
 
 
 class Emotion(StrEnum):
-    """`NEUTRAL`: none stands out. `UNKNOWN`: the language is none whose feelings the reader knows."""
+    """`NEUTRAL`: none is prominent. `UNKNOWN`: emotions cannot be recognised in this language."""
 
     JOY = "joy"
     TRUST = "trust"
@@ -37,7 +41,7 @@ class Emotion(StrEnum):
 
 
 class DocumentType(StrEnum):
-    """What a document is for, whatever its format."""
+    """The purpose of a document, independent of its format."""
 
     ARTICLE = "article"
     BOOK = "book"
@@ -63,7 +67,7 @@ class DocumentType(StrEnum):
 
 
 class Output(BaseModel):
-    """A field that nobody asked for is refused, so that a model's slip is seen."""
+    """Unknown fields are refused, so that a model's mistakes are noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,24 +78,24 @@ class Concept(Output):
 
 
 class Tone(Output):
-    """From -1, against, to 1, in favour; 0 with `UNKNOWN` means that nobody could tell."""
+    """`polarity` is from -1 (negative) to 1 (positive). With `UNKNOWN` it is 0 and has no meaning."""
 
     polarity: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
     primary_emotion: Emotion
 
 
 class ChunkInsight(Output):
-    """2 to 3 themes and 5 to 10 concepts where the text has them; a summary of one or two sentences."""
+    """2 to 3 themes and 5 to 10 concepts if the text has them; a summary of one or two sentences."""
 
-    themes: Annotated[list[Name], Field(max_length=MOST_THEMES)]
-    concepts: Annotated[list[Concept], Field(max_length=MOST_CONCEPTS)]
+    themes: Annotated[list[Name], Field(max_length=MAX_THEMES)]
+    concepts: Annotated[list[Concept], Field(max_length=MAX_CONCEPTS)]
     tone: Tone
     importance: Share
     summary: Text
 
 
 class DocumentInsight(Output):
-    """What is not in the document is None. The title is None where only the file's name could stand for it."""
+    """Fields are None if the document does not give them. The file name is never used as the title."""
 
     title: Line | None
     author: Line | None
@@ -99,13 +103,13 @@ class DocumentInsight(Output):
     date: PartialDate | None
     language: LanguageCode | None
     type: DocumentType
-    tags: Annotated[list[Name], Field(max_length=MOST_TAGS)]
+    tags: Annotated[list[Name], Field(max_length=MAX_TAGS)]
 
 
 class Quote(Output):
-    """`text` is `content[start:end]` of the passage with this number, letter by letter."""
+    """`text` is exactly `content[start:end]` of the chunk with this index."""
 
-    passage: Annotated[int, Field(ge=0)]
+    chunk: Annotated[int, Field(ge=0)]
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=0)]
     text: str
@@ -113,24 +117,24 @@ class Quote(Output):
 
 
 class Answer(Output):
-    """Nothing found is an answer without quotes."""
+    """Without quotes nothing was found."""
 
     quotes: list[Quote]
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A chunk: its Markdown, and the headings that it stands under, the outermost first."""
+class ChunkText:
+    """A chunk's Markdown and the headings above it, outermost first."""
 
     content: str
     headings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A document: its chunks in order, and what the file says of itself. `kind` is how it came in: pdf, eml, web, …"""
+class DocumentSource:
+    """A document's chunks in order, and the file's own metadata. `kind` is its source type: pdf, eml, web, …"""
 
-    passages: Sequence[Passage]
+    chunks: Sequence[ChunkText]
     kind: str = "other"
     filename: str | None = None
     title: str | None = None
@@ -140,8 +144,8 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoPassages:
-    """What two documents say, side by side."""
+class TextPair:
+    """Texts of two documents to compare."""
 
     first: str
     second: str

@@ -1,4 +1,4 @@
-"""Which language a text is in, and what can be told about texts in it."""
+"""Detects the language of a text."""
 
 from __future__ import annotations
 
@@ -6,41 +6,43 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from octavo.language.load_once import load_once
-from octavo.language.markdown_segments import blank
+from octavo.language.markdown_segments import blank_markup
 from octavo.language.vocabulary import STOPWORDS, WORD
 
 ENGLISH = "en"
-# A guess by fewer letters, or one that the library itself is not sure of, is none.
-_LEAST_LETTERS = 25
-_LEAST_PROBABILITY = 0.7
+# Below these limits a detection is discarded.
+_MIN_LETTERS = 25
+_MIN_PROBABILITY = 0.7
 _SAMPLE = 600
-# Half of a text's words are words of grammar; of the grammar of another language a tenth may be there by chance.
-_LEAST_GRAMMAR = 0.2
-_MOST_SAMPLES = 5
+# Half of a text's words are stop words; a tenth may match another language's stop words by chance.
+_MIN_STOPWORDS = 0.2
+_MAX_SAMPLES = 5
 
 
-def detect(text: str) -> str | None:
-    """The language of a short text as ISO 639-1 has it, by its beginning."""
+def detect_language(text: str) -> str | None:
+    """The ISO 639-1 code of a text's language, detected from its beginning."""
     letters = " ".join(WORD.findall(text[: 2 * _SAMPLE]))[:_SAMPLE]
-    if len(letters) < _LEAST_LETTERS:
+    if len(letters) < _MIN_LETTERS:
         return None
     language, probability = cast("tuple[str, float]", _identifier().classify(letters))
-    return language if probability >= _LEAST_PROBABILITY else None
+    return language if probability >= _MIN_PROBABILITY else None
 
 
-def confirm(text: str, expected: str | None) -> str | None:
-    """The language of a passage in a document whose language is known: it is the same one if its grammar is there."""
+def confirm_language(text: str, expected: str | None) -> str | None:
+    """The language of a chunk: the document's if enough of its stop words occur, else the detected one."""
     words = WORD.findall(text[:_SAMPLE].lower())
-    grammar = STOPWORDS.get(expected or "", frozenset())
-    if words and sum(word in grammar for word in words) >= _LEAST_GRAMMAR * len(words):
+    stopwords = STOPWORDS.get(expected or "", frozenset())
+    if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
         return expected
-    return detect(text) or expected
+    return detect_language(text) or expected
 
 
-def detect_most(texts: Sequence[str], claimed: str | None = None) -> str | None:
-    """The language of a document by a few passages; what the file says of itself counts where they do not tell."""
-    step = max(len(texts) // _MOST_SAMPLES, 1)
-    found = [language for text in texts[::step][: _MOST_SAMPLES + 1] if (language := detect(blank(text)))]
+def detect_document_language(texts: Sequence[str], claimed: str | None = None) -> str | None:
+    """The language of a document, detected from a few chunks; `claimed` (metadata) decides if detection fails."""
+    step = max(len(texts) // _MAX_SAMPLES, 1)
+    found = [
+        language for text in texts[::step][: _MAX_SAMPLES + 1] if (language := detect_language(blank_markup(text)))
+    ]
     if found:
         return max(found, key=found.count)
     code = (claimed or "").replace("_", "-").partition("-")[0].lower()

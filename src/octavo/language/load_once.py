@@ -1,4 +1,4 @@
-"""Models and tables are large: the first who needs one reads it, and whoever comes meanwhile waits for that."""
+"""Loads large models and tables once per process, even if several threads need them at the same time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Thing = TypeVar("Thing")
 
 
 def load_once(make: Callable[[], Thing]) -> Callable[[], Thing]:
-    """As `functools.cache`, which lets every thread that comes early make a thing of its own."""
+    """Like `functools.cache` for a function without arguments, but concurrent first calls wait for one result."""
     lock, kept = Lock(), cache(make)
 
     @wraps(make)

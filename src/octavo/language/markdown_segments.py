@@ -1,6 +1,6 @@
-"""Which parts of a piece of Markdown are language, and where: marks are blanked, so that every offset stays.
+"""Finds the natural-language parts of Markdown. Markup is replaced by spaces, so that all offsets stay valid.
 
-Chunks are cut from any place, so nothing is parsed that needs what came before; one pass over the lines is enough.
+Chunks may start anywhere, so the parser needs no earlier context: one pass over the lines is enough.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Part(Enum):
+class SegmentKind(Enum):
     HEADING = "heading"
     PARAGRAPH = "paragraph"
     ITEM = "item"
@@ -19,14 +19,14 @@ class Part(Enum):
 
 
 class Segment(NamedTuple):
-    """`text[start:end]` of the Markdown, without the marks before and behind it."""
+    """`text[start:end]` of the Markdown, without the surrounding markup."""
 
-    part: Part
+    part: SegmentKind
     start: int
     end: int
 
 
-# What is no language inside a line: where links lead, addresses, tags, pictures' marks, formulas.
+# Inline markup that is not text: link targets, addresses, tags, image marks, formulas.
 _HIDDEN = re.compile(
     r"\]\([^()\s]*(?:\s\"[^\"\n]*\")?\)"  # ](address "title")
     r"|\]\[[^\[\]\n]*\]"  # ][reference]
@@ -45,14 +45,14 @@ _QUOTE = re.compile(r"\s{0,3}(?:>\s?)+")
 _RULE = re.compile(r"[-=*_|:+\s]*")
 
 
-def blank(markdown: str) -> str:
-    """The same text, of the same length, with everything that is no language turned into spaces."""
+def blank_markup(markdown: str) -> str:
+    """The same text with markup replaced by spaces; the length stays the same."""
     return _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
 
 
-def segments(markdown: str) -> Iterator[Segment]:
-    """Headings, paragraphs, items of lists and rows of tables in order. Listings are left out."""
-    fenced, begin, end, part = False, -1, -1, Part.PARAGRAPH
+def split_segments(markdown: str) -> Iterator[Segment]:
+    """Headings, paragraphs, list items and table rows in order, without code blocks."""
+    fenced, begin, end, part = False, -1, -1, SegmentKind.PARAGRAPH
     for start, line in _lines(markdown):
         if _FENCE.match(line):
             fenced = not fenced
@@ -65,9 +65,9 @@ def segments(markdown: str) -> Iterator[Segment]:
             continue
         kind, skipped = opening
         if begin < 0:
-            begin, part = start + skipped, kind or Part.PARAGRAPH
+            begin, part = start + skipped, kind or SegmentKind.PARAGRAPH
         end = start + len(line.rstrip())
-        if kind in {Part.HEADING, Part.CELLS}:
+        if kind in {SegmentKind.HEADING, SegmentKind.CELLS}:
             yield Segment(part, begin, end)
             begin = -1
     if begin >= 0:
@@ -81,16 +81,16 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         start += len(line) + 1
 
 
-def _read_line(line: str) -> tuple[Part | None, int] | None:
-    """What begins with this line and behind which marks; no part where it goes on, and None where nothing is."""
+def _read_line(line: str) -> tuple[SegmentKind | None, int] | None:
+    """The kind of segment that starts here (None if one continues) and the length of its markup; None without text."""
     if _RULE.fullmatch(line):
         return None
     if heading := _HEADING.match(line):
-        return (Part.HEADING, heading.end()) if line[heading.end() :].strip() else None
+        return (SegmentKind.HEADING, heading.end()) if line[heading.end() :].strip() else None
     if line.lstrip().startswith("|"):
-        return Part.CELLS, len(line) - len(line.lstrip())
+        return SegmentKind.CELLS, len(line) - len(line.lstrip())
     if quote := _QUOTE.match(line):
         return (None, quote.end()) if line[quote.end() :].strip() else None
     if item := _ITEM.match(line):
-        return (Part.ITEM, item.end()) if line[item.end() :].strip() else None
+        return (SegmentKind.ITEM, item.end()) if line[item.end() :].strip() else None
     return None, len(line) - len(line.lstrip())

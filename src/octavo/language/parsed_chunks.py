@@ -1,4 +1,4 @@
-"""A passage read once, for everything that is made of it."""
+"""Parses a chunk once for all analyses."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from octavo.language import languages, sentences
-from octavo.language.insights import Passage
-from octavo.language.markdown_segments import Part, Segment, blank, segments
+from octavo.language.insights import ChunkText
+from octavo.language.markdown_segments import Segment, SegmentKind, blank_markup, split_segments
 from octavo.language.phrases import Phrases, find_phrases
-from octavo.language.vocabulary import MOST_LETTERS, STOPWORDS, WORD
+from octavo.language.vocabulary import MAX_LETTERS, STOPWORDS, WORD
 
 _CLOSING = "\"')]\u201d\u2019\u300d\u300f\uff09"
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61"
 
 
 class Sentence(NamedTuple):
-    """`content[start:end]` of its passage; `whole` if it ends as sentences do."""
+    """`content[start:end]` of its chunk; `whole` if it ends with sentence punctuation."""
 
     start: int
     end: int
@@ -27,10 +27,10 @@ class Sentence(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """In a language whose grammar is not known here there are no phrases."""
+class ParsedChunk:
+    """Phrases are empty for languages without a stop word list."""
 
-    passage: Passage
+    chunk: ChunkText
     text: str
     language: str | None
     segments: Sequence[Segment]
@@ -46,14 +46,14 @@ class Reading:
         return sum(len(sentence.words) for sentence in self.sentences)
 
 
-def read(passage: Passage, language: str | None) -> Reading:
-    """`language` is that of the document; a passage in another one is read as what it is."""
-    text = blank(passage.content)
-    parts = list(segments(passage.content))
-    own = languages.confirm(text, language)
+def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
+    """`language` is the document's; a chunk in another language is detected and parsed as such."""
+    text = blank_markup(chunk.content)
+    parts = list(split_segments(chunk.content))
+    own = languages.confirm_language(text, language)
     known = own if own in STOPWORDS else None
-    return Reading(
-        passage=passage,
+    return ParsedChunk(
+        chunk=chunk,
         text=text,
         language=own,
         segments=parts,
@@ -64,13 +64,13 @@ def read(passage: Passage, language: str | None) -> Reading:
 
 def _sentences(text: str, parts: Sequence[Segment]) -> Iterator[Sentence]:
     for part in parts:
-        if part.part in {Part.PARAGRAPH, Part.ITEM}:
-            for start, end in sentences.split(text, part.start, part.end):
-                words = tuple(word.lower() for word in WORD.findall(text, start, end) if len(word) <= MOST_LETTERS)
+        if part.part in {SegmentKind.PARAGRAPH, SegmentKind.ITEM}:
+            for start, end in sentences.split_sentences(text, part.start, part.end):
+                words = tuple(word.lower() for word in WORD.findall(text, start, end) if len(word) <= MAX_LETTERS)
                 whole = text[start:end].rstrip(_CLOSING).endswith(tuple(_ENDING))
                 yield Sentence(start, end, words, whole)
 
 
-def stems_of(text: str, language: str | None) -> Counter[str]:
-    """The words of a heading that say what it is about."""
-    return find_phrases([blank(text)], language if language in STOPWORDS else None).stems
+def heading_stems(text: str, language: str | None) -> Counter[str]:
+    """The content words of a heading."""
+    return find_phrases([blank_markup(text)], language if language in STOPWORDS else None).stems

@@ -1,4 +1,4 @@
-"""Quotes."""
+"""Verbatim quotes: answer a question, summarise, or locate a model's quote in the text. Nothing is ever generated."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from typing import TYPE_CHECKING
 
 from octavo.core.languages import ONE_CHARACTER, count_words
 from octavo.language import sentences
-from octavo.language.insights import Answer, Passage, Quote
-from octavo.language.languages import ENGLISH, detect_most
-from octavo.language.markdown_segments import Part, blank, segments
-from octavo.language.vocabulary import MOST_LETTERS, STOPWORDS, WORD, root
+from octavo.language.insights import Answer, ChunkText, Quote
+from octavo.language.languages import ENGLISH, detect_document_language
+from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments
+from octavo.language.vocabulary import MAX_LETTERS, STOPWORDS, WORD, root
 
 if TYPE_CHECKING:
     import numpy as np
-from collections.abc import Iterable
 
-from octavo.language.concepts import Topics, Weights, name_concepts, score
-from octavo.language.importance import is_core, is_rest
-from octavo.language.parsed_chunks import read
-from octavo.language.summaries import OF_ITSELF, SAYS_SO, good_sentences, rate
+from octavo.language.concepts import Topics, WordWeights, name_concepts, score_phrases
+from octavo.language.importance import has_back_matter_heading, has_core_heading
+from octavo.language.parsed_chunks import parse_chunk
+from octavo.language.summaries import SELF_REFERENCE, SELF_REFERENCE_BONUS, good_sentences, rate_sentence
 from octavo.language.vocabulary import fold
 
-# Gives a normalised vector for each text, as `Embedder.embed` does.
+# Returns a unit vector for each text, like `Embedder.embed`.
 Embed = Callable[[Sequence[str]], "np.ndarray"]
 
-_MOST_QUOTES = 5
-# So many sentences, the best by their words, are looked at by meaning: a few hundredths of a second for each ten.
-_MOST_EMBEDDED = 60
-# Half of what is asked for has to be in a sentence, or it has to mean nearly the same.
-_LEAST_SCORE = 0.5
-# Similarity of unrelated sentences, and of a question with its answer in the same words.
+_MAX_QUOTES = 5
+# Only the best sentences by words are compared by meaning: embedding ten takes a few hundredths of a second.
+_MAX_EMBEDDED = 60
+# A sentence must contain half of the question's words or mean nearly the same.
+_MIN_SCORE = 0.5
+# Similarity of unrelated sentences, and of a question and its answer in the same words.
 _UNRELATED, _SAME = 0.15, 0.9
 _MEANING_ALONE = 0.9
 _OF_HEADINGS = 0.5
-# A sentence that has what a question of its kind asks for comes first: a figure, or what something is.
+# For sentences of the kind that the question asks for: a figure or a definition.
 _BONUS = 0.15
-_FEWEST_WORDS = 4
+_MIN_WORDS = 4
 _MARKS = "*_`"
 _IDEOGRAPHS = re.compile(f"[{ONE_CHARACTER}]{{2,}}")
 _ASKS_FIGURE = re.compile(
@@ -62,7 +61,7 @@ _MEANING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    passage: int
+    chunk: int
     start: int
     end: int
     text: str
@@ -70,38 +69,42 @@ class _Candidate:
     around: frozenset[str]
 
 
-def answer(question: str, passages: Sequence[Passage], embed: Embed | None = None, most: int = _MOST_QUOTES) -> Answer:
-    """Quotes, the best first. `embed` finds what says it in other words, in English; without it only words count."""
-    language = detect_most([*(passage.content for passage in passages), question]) or ENGLISH
+def answer(question: str, chunks: Sequence[ChunkText], embed: Embed | None = None, most: int = _MAX_QUOTES) -> Answer:
+    """Quotes, best first. `embed` also finds paraphrases, in English; without it only words are compared."""
+    language = detect_document_language([*(chunk.content for chunk in chunks), question]) or ENGLISH
     asked = _keys(question, language) or _keys(question, None)
-    candidates = [one for place, passage in enumerate(passages) for one in _candidates(place, passage, language)]
+    candidates = [one for place, chunk in enumerate(chunks) for one in _candidates(place, chunk, language)]
     by_words = _score_words(question, asked, candidates)
     order = sorted(range(len(candidates)), key=lambda place: -by_words[place])
     scores = {place: by_words[place] for place in order}
     if embed and candidates:
-        looked_at = order[:_MOST_EMBEDDED]
+        looked_at = order[:_MAX_EMBEDDED]
         vectors = embed([question, *(candidates[place].text for place in looked_at)])
         for place, similarity in zip(looked_at, vectors[1:] @ vectors[0], strict=True):
             scores[place] = _join(by_words[place], float(similarity))
-    best = sorted((place for place in order if scores[place] >= _LEAST_SCORE), key=lambda place: -scores[place])
-    unique = {candidates[place].text: place for place in reversed(best)}  # what is said twice is quoted once
+    best = sorted((place for place in order if scores[place] >= _MIN_SCORE), key=lambda place: -scores[place])
+    unique = {candidates[place].text: place for place in reversed(best)}  # a repeated sentence is quoted once
     chosen = [place for place in best if unique[candidates[place].text] == place][:most]
-    return Answer(quotes=[_quote(candidates[place], scores[place], passages) for place in chosen])
+    return Answer(quotes=[_quote(candidates[place], scores[place], chunks) for place in chosen])
 
 
-def _candidates(place: int, passage: Passage, language: str | None) -> Iterator[_Candidate]:
-    text = blank(passage.content)
-    around = _keys(" ".join(passage.headings), language)
-    for part in segments(passage.content):
-        rows = [(part.start, part.end)] if part.part is Part.CELLS else sentences.split(text, part.start, part.end)
-        for start, end in rows if part.part is not Part.HEADING else ():
+def _candidates(place: int, chunk: ChunkText, language: str | None) -> Iterator[_Candidate]:
+    text = blank_markup(chunk.content)
+    around = _keys(" ".join(chunk.headings), language)
+    for part in split_segments(chunk.content):
+        rows = (
+            [(part.start, part.end)]
+            if part.part is SegmentKind.CELLS
+            else sentences.split_sentences(text, part.start, part.end)
+        )
+        for start, end in rows if part.part is not SegmentKind.HEADING else ():
             words = _keys(text[start:end], language)
-            if words and (part.part is Part.CELLS or count_words(text[start:end]) >= _FEWEST_WORDS):
+            if words and (part.part is SegmentKind.CELLS or count_words(text[start:end]) >= _MIN_WORDS):
                 yield _Candidate(place, start, end, text[start:end], words, around)
 
 
 def _score_words(question: str, asked: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
-    """The share of what is asked for that is there; rare words count more, words in the headings above count half."""
+    """The share of the question's words in each sentence. Rare words count more, words in the headings half."""
     having = Counter(word for one in candidates for word in one.words & asked)
     weights = {word: log(1 + len(candidates) / (1 + having[word])) for word in asked}
     total = fsum(weights.values()) or 1.0
@@ -116,31 +119,31 @@ def _score_words(question: str, asked: frozenset[str], candidates: Sequence[_Can
 
 
 def _join(by_words: float, similarity: float) -> float:
-    """The same words count for more than the same meaning, and the same meaning alone for nearly as much as both."""
+    """Words count twice as much as meaning, but meaning alone can score nearly as high as both."""
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
 
 
 def _keys(text: str, language: str | None) -> frozenset[str]:
-    """What words are compared by. Scripts without spaces are compared by pairs of characters."""
+    """The keys by which words are compared. Scripts without spaces are compared by character pairs."""
     grammar = STOPWORDS.get(language or "", frozenset())
-    words = {word.lower() for word in WORD.findall(_IDEOGRAPHS.sub(" ", text)) if len(word) <= MOST_LETTERS} - grammar
+    words = {word.lower() for word in WORD.findall(_IDEOGRAPHS.sub(" ", text)) if len(word) <= MAX_LETTERS} - grammar
     pairs = {run[place : place + 2] for run in _IDEOGRAPHS.findall(text) for place in range(len(run) - 1)}
     pairs = {pair for pair in pairs if not _HIRAGANA.fullmatch(pair)}  # Japanese grammar
     numbers = set(_NUMBER.findall(text))
     return frozenset({root(word) if language == "en" else word for word in words} | pairs | numbers)
 
 
-def _quote(candidate: _Candidate, score: float, passages: Sequence[Passage]) -> Quote:
-    """With the marks that stand right before and behind it, so that what is bold stays so."""
-    content = passages[candidate.passage].content
+def _quote(candidate: _Candidate, score_phrases: float, chunks: Sequence[ChunkText]) -> Quote:
+    """Include the markup right before and after the sentence, so that bold text stays bold."""
+    content = chunks[candidate.chunk].content
     start, end = candidate.start, candidate.end
     while start and content[start - 1] in _MARKS:
         start -= 1
     while end < len(content) and content[end] in _MARKS:
         end += 1
     text = content[start:end]
-    return Quote(passage=candidate.passage, start=start, end=end, text=text, score=round(min(score, 1.0), 3))
+    return Quote(chunk=candidate.chunk, start=start, end=end, text=text, score=round(min(score_phrases, 1.0), 3))
 
 
 _ASKS_SUMMARY = re.compile(
@@ -150,13 +153,13 @@ _ASKS_SUMMARY = re.compile(
     re.IGNORECASE,
 )
 _UNDER_CORE = 1.3
-# Two sentences that share so many of the words of the shorter one say the same.
+# Two sentences that share this part of the shorter one's words count as repetitions.
 _SAME_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class _SummaryCandidate:
-    passage: int
+    chunk: int
     start: int
     end: int
     text: str
@@ -165,14 +168,14 @@ class _SummaryCandidate:
 
 
 def asks_summary(question: str) -> bool:
-    """Whether it asks for what is said, and not for something that has words of its own."""
+    """Whether the question asks for a summary instead of something specific."""
     return bool(_ASKS_SUMMARY.search(question))
 
 
-def digest(passages: Sequence[Passage], most: int) -> Answer:
-    """The sentences that say most of what all of the passages are about, the best first, and nothing twice."""
+def summarise_in_quotes(chunks: Sequence[ChunkText], most: int) -> Answer:
+    """The most representative sentences of the chunks, best first, without repetitions."""
     chosen: list[_SummaryCandidate] = []
-    for one in sorted(_summary_candidates(passages), key=lambda one: (-one.score, one.passage, one.start)):
+    for one in sorted(_summary_candidates(chunks), key=lambda one: (-one.score, one.chunk, one.start)):
         if len(chosen) == most:
             break
         if not any(_say_the_same(one.words, other.words) for other in chosen):
@@ -180,19 +183,23 @@ def digest(passages: Sequence[Passage], most: int) -> Answer:
     return Answer(quotes=[_scored_quote(one) for one in chosen])
 
 
-def _summary_candidates(passages: Sequence[Passage]) -> list[_SummaryCandidate]:
-    language = detect_most([passage.content for passage in passages])
-    readings = [read(passage, language) for passage in passages]
-    weights = Weights([reading.phrases for reading in readings], language)
-    told = Topics([name_concepts(one.phrases, score(one.phrases, weights)) for one in readings]).word_weights()
+def _summary_candidates(chunks: Sequence[ChunkText]) -> list[_SummaryCandidate]:
+    language = detect_document_language([chunk.content for chunk in chunks])
+    parsed_chunks = [parse_chunk(chunk, language) for chunk in chunks]
+    weights = WordWeights([parsed.phrases for parsed in parsed_chunks], language)
+    told = Topics(
+        [name_concepts(one.phrases, score_phrases(one.phrases, weights)) for one in parsed_chunks]
+    ).word_weights()
     found: list[_SummaryCandidate] = []
-    for place, reading in enumerate(readings):
-        good = [] if is_rest(reading.passage) else good_sentences(reading)
+    for place, parsed in enumerate(parsed_chunks):
+        good = [] if has_back_matter_heading(parsed.chunk) else good_sentences(parsed)
         for number, one in enumerate(good):
-            text = reading.passage.content[one.start : one.end]
-            worth = rate(one, told, number / len(good), reading.language)
-            worth *= (SAYS_SO if OF_ITSELF.search(text) else 1) * (_UNDER_CORE if is_core(reading.passage) else 1)
-            words = frozenset(fold(word, reading.language) for word in one.words) & told.keys()
+            text = parsed.chunk.content[one.start : one.end]
+            worth = rate_sentence(one, told, number / len(good), parsed.language)
+            worth *= (SELF_REFERENCE_BONUS if SELF_REFERENCE.search(text) else 1) * (
+                _UNDER_CORE if has_core_heading(parsed.chunk) else 1
+            )
+            words = frozenset(fold(word, parsed.language) for word in one.words) & told.keys()
             found.append(_SummaryCandidate(place, one.start, one.end, text, words, worth))
     return found
 
@@ -202,34 +209,29 @@ def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _scored_quote(one: _SummaryCandidate) -> Quote:
-    """Scores of different passages can be compared; they have no end, so they are brought between 0 and 1."""
+    """Scores are comparable across chunks but unbounded, so they are mapped to 0 to 1."""
     return Quote(
-        passage=one.passage, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
+        chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )
 
 
 _WORD = re.compile(r"\S+")
-LEAST_CHARACTERS = 3
+MIN_CHARACTERS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """`text` is `source[start:end]`, letter by letter, and not what the model wrote."""
+class QuoteMatch:
+    """`text` is `source[start:end]`, not the model's spelling."""
 
     text: str
     start: int
     end: int
 
 
-def find_quote(quote: str, source: str) -> Found | None:
-    """The first place where it stands; only how lines are broken may differ."""
+def find_quote(quote: str, source: str) -> QuoteMatch | None:
+    """The first occurrence; only white space may differ."""
     words = _WORD.findall(quote)
-    if sum(map(len, words)) < LEAST_CHARACTERS:
+    if sum(map(len, words)) < MIN_CHARACTERS:
         return None
     place = re.search(r"\s+".join(map(re.escape, words)), source)
-    return Found(place.group(), place.start(), place.end()) if place else None
-
-
-def keep_verbatim(quotes: Iterable[str], source: str) -> list[Found]:
-    """Those that stand in the source; the others are dropped."""
-    return [found for quote in quotes if (found := find_quote(quote, source))]
+    return QuoteMatch(place.group(), place.start(), place.end()) if place else None

@@ -1,4 +1,4 @@
-"""Where sentences begin and end."""
+"""Splits text into sentences."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from octavo.language.load_once import load_once
 if TYPE_CHECKING:
     from nupunkt import PunktSentenceTokenizer
 
-# The library looks at runs of marks again and again, so that it never gets to see much at once.
-_MOST_CHARACTERS = 2000
+# The library scans runs of punctuation repeatedly, so it only gets short texts.
+_MAX_CHARACTERS = 2000
 _MARK = re.compile(r"[.!?]")
-# It knows no signs of scripts without spaces, and takes minutes for many empty lines.
+# It does not know the punctuation of scripts without spaces, and needs minutes for many empty lines.
 _BREAK = re.compile(r"(?<=[\u3002\uff01\uff1f\uff61])[\u300d\u300f\u201d\u2019\uff09]*|\n\s*\n")
 
 
-def split(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Places in `text` without white space around them."""
-    for first, last in _pieces(text, start, len(text) if end is None else end):
-        piece = text[first:last]
-        if _MARK.search(piece):
-            yield from ((first + left, first + right) for left, right in _splitter().iter_spans(piece))
-        elif piece.strip():
-            yield last - len(piece.lstrip()), first + len(piece.rstrip())
+def split_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """Offsets of the sentences in `text`, without surrounding white space."""
+    for first, last in _parts(text, start, len(text) if end is None else end):
+        part = text[first:last]
+        if _MARK.search(part):
+            yield from ((first + left, first + right) for left, right in _splitter().iter_spans(part))
+        elif part.strip():
+            yield last - len(part.lstrip()), first + len(part.rstrip())
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for match in _BREAK.finditer(text, start, end):
-        yield from _short_pieces(text, start, match.end())
+        yield from _short_parts(text, start, match.end())
         start = match.end()
-    yield from _short_pieces(text, start, end)
+    yield from _short_parts(text, start, end)
 
 
-def _short_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while end - start > _MOST_CHARACTERS:
-        space = max(text.rfind(" ", start, start + _MOST_CHARACTERS), text.rfind("\n", start, start + _MOST_CHARACTERS))
-        cut = space if space > start else start + _MOST_CHARACTERS
+def _short_parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while end - start > _MAX_CHARACTERS:
+        space = max(text.rfind(" ", start, start + _MAX_CHARACTERS), text.rfind("\n", start, start + _MAX_CHARACTERS))
+        cut = space if space > start else start + _MAX_CHARACTERS
         yield start, cut
         start = cut
     yield start, end

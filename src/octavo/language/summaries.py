@@ -1,4 +1,4 @@
-"""The one or two sentences of a passage that say most of what it is about. They are the document's own words."""
+"""Summarises chunks and documents by their one or two most representative sentences, quoted verbatim."""
 
 from __future__ import annotations
 
@@ -6,83 +6,83 @@ import re
 from collections.abc import Mapping, Sequence
 from math import fsum, sqrt
 
-from octavo.language.importance import is_core
-from octavo.language.parsed_chunks import Reading, Sentence
+from octavo.language.importance import has_core_heading
+from octavo.language.parsed_chunks import ParsedChunk, Sentence
 from octavo.language.vocabulary import fold
 
-_FEWEST_WORDS, _MOST_WORDS = 5, 45
-# Two short sentences rather than one; one long one is enough.
+_MIN_WORDS, _MAX_WORDS = 5, 45
+# If the best sentence is shorter, a second one is added.
 _SHORT_WORDS = 15
-_MOST_CHARACTERS, _MOST_FIRST_WORDS, _MOST_OF_DOCUMENT = 400, 240, 600
-_EARLY_PART, _EARLY_PASSAGES = 5, 3
-# "This report shows": a sentence in which a document speaks of itself says what it is about.
-OF_ITSELF = re.compile(
+_MAX_CHARACTERS, _MAX_FIRST_WORDS, _MAX_OF_DOCUMENT = 400, 240, 600
+_EARLY_PART, _EARLY_CHUNKS = 5, 3
+# "This report shows": sentences about the document itself name its subject.
+SELF_REFERENCE = re.compile(
     r"\b(this|the present) (paper|article|report|book|document|study|guide|manual|thesis|essay|policy|agreement|note)\b"
     r"|\bwe (present|propose|describe|introduce|show)\b|\bdiese[rs]? (buch|bericht|artikel|dokument|arbeit)\b"
     r"|\bcet (article|ouvrage)\b",
     re.IGNORECASE,
 )
-SAYS_SO = 1.6
+SELF_REFERENCE_BONUS = 1.6
 _SPACES = re.compile(r"\s+")
 _BEFORE_MARK = re.compile(r"\s+(?=[,.;:!?])|[(\[]\s*[)\]]")
 
 
-def summarise(reading: Reading, weights: Mapping[str, float]) -> str:
-    """`weights` tells how much each word says. Where there are no sentences the first words stand for the passage."""
-    good = good_sentences(reading) or [one for one in reading.sentences if len(one.words) >= _FEWEST_WORDS]
+def summarise(parsed: ParsedChunk, weights: Mapping[str, float]) -> str:
+    """`weights` are those of the words. A chunk without sentences is summarised by its first words."""
+    good = good_sentences(parsed) or [one for one in parsed.sentences if len(one.words) >= _MIN_WORDS]
     if not good:
-        return shorten(plain(_first_words(reading)), _MOST_FIRST_WORDS)
-    scores = {one: rate(one, weights, place / len(good), reading.language) for place, one in enumerate(good)}
+        return shorten(plain_text(_first_words(parsed)), _MAX_FIRST_WORDS)
+    scores = {one: rate_sentence(one, weights, place / len(good), parsed.language) for place, one in enumerate(good)}
     best, *others = sorted(good, key=lambda one: (-scores[one], one.start))
     chosen = [best]
     if len(best.words) < _SHORT_WORDS and others:
         chosen = sorted([best, others[0]], key=lambda one: one.start)
-    return shorten(" ".join(plain(reading.text[one.start : one.end]) for one in chosen))
+    return shorten(" ".join(plain_text(parsed.text[one.start : one.end]) for one in chosen))
 
 
-def summarise_document(readings: Sequence[Reading], weights: Mapping[str, float]) -> str:
-    """Two sentences from where documents say what they are about: an abstract, or the first fifth.
+def summarise_document(parsed_chunks: Sequence[ParsedChunk], weights: Mapping[str, float]) -> str:
+    """Two sentences from the abstract, or from the first fifth of the document.
 
-    Where no passage has a good sentence there is none to choose; its chunks have summaries of their own.
+    Returns an empty text if there is no good sentence; the chunks still have their summaries.
     """
-    early = readings[: max(len(readings) // _EARLY_PART, _EARLY_PASSAGES)]
-    early = [one for one in early if is_core(one.passage)] or early
-    pairs = [(reading, sentence) for reading in early for sentence in good_sentences(reading)]
+    early = parsed_chunks[: max(len(parsed_chunks) // _EARLY_PART, _EARLY_CHUNKS)]
+    early = [one for one in early if has_core_heading(one.chunk)] or early
+    pairs = [(parsed, sentence) for parsed in early for sentence in good_sentences(parsed)]
     scores = [
-        rate(sentence, weights, place / len(pairs), reading.language)
-        * (SAYS_SO if OF_ITSELF.search(_text(reading, sentence)) else 1)
-        for place, (reading, sentence) in enumerate(pairs)
+        rate_sentence(sentence, weights, place / len(pairs), parsed.language)
+        * (SELF_REFERENCE_BONUS if SELF_REFERENCE.search(_text(parsed, sentence)) else 1)
+        for place, (parsed, sentence) in enumerate(pairs)
     ]
-    places = {plain(_text(*pair)): place for place, pair in reversed(list(enumerate(pairs)))}  # each text once
+    places = {plain_text(_text(*pair)): place for place, pair in reversed(list(enumerate(pairs)))}  # each text once
     best = sorted(places, key=lambda text: -scores[places[text]])[:2]
-    return shorten(" ".join(sorted(best, key=lambda text: places[text])), _MOST_OF_DOCUMENT)
+    return shorten(" ".join(sorted(best, key=lambda text: places[text])), _MAX_OF_DOCUMENT)
 
 
-def good_sentences(reading: Reading) -> list[Sentence]:
-    return [one for one in reading.sentences if one.whole and _FEWEST_WORDS <= len(one.words) <= _MOST_WORDS]
+def good_sentences(parsed: ParsedChunk) -> list[Sentence]:
+    return [one for one in parsed.sentences if one.whole and _MIN_WORDS <= len(one.words) <= _MAX_WORDS]
 
 
-def _text(reading: Reading, sentence: Sentence) -> str:
-    return reading.text[sentence.start : sentence.end]
+def _text(parsed: ParsedChunk, sentence: Sentence) -> str:
+    return parsed.text[sentence.start : sentence.end]
 
 
-def rate(sentence: Sentence, weights: Mapping[str, float], place: float, language: str | None) -> float:
-    """What its words weigh, for its length; a little more for standing early, where texts say what they are about."""
-    told = fsum(weights.get(word, 0.0) for word in {fold(word, language) for word in sentence.words})
-    return told / sqrt(len(sentence.words)) * (1.2 - 0.4 * place)
+def rate_sentence(sentence: Sentence, weights: Mapping[str, float], place: float, language: str | None) -> float:
+    """The weight of its words relative to its length, with a small bonus for early sentences."""
+    weight = fsum(weights.get(word, 0.0) for word in {fold(word, language) for word in sentence.words})
+    return weight / sqrt(len(sentence.words)) * (1.2 - 0.4 * place)
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     return _BEFORE_MARK.sub("", _SPACES.sub(" ", text)).strip()
 
 
-def shorten(text: str, most: int = _MOST_CHARACTERS) -> str:
+def shorten(text: str, most: int = _MAX_CHARACTERS) -> str:
     if len(text) <= most:
         return text
     cut = text.rfind(" ", most // 2, most)
     return text[: cut if cut > 0 else most - 1].rstrip(" ,;:") + "…"
 
 
-def _first_words(reading: Reading) -> str:
-    parts: Sequence[str] = [reading.text[part.start : part.end].strip(" |") for part in reading.segments]
-    return ". ".join(part.replace("|", ",") for part in parts if part)[: 4 * _MOST_CHARACTERS]
+def _first_words(parsed: ParsedChunk) -> str:
+    parts: Sequence[str] = [parsed.text[part.start : part.end].strip(" |") for part in parsed.segments]
+    return ". ".join(part.replace("|", ",") for part in parts if part)[: 4 * _MAX_CHARACTERS]

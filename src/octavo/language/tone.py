@@ -1,4 +1,8 @@
-"""Tone."""
+"""Finds the tone of a chunk: polarity (VADER's rules) and primary emotion (our own lexicon). English only.
+
+The lexicon is short on purpose. It has words that mean one emotion nearly everywhere, and leaves out words that often
+mean something else ("kind", "mean", "sick", "like"). A model covers the rest.
+"""
 
 from __future__ import annotations
 
@@ -11,65 +15,65 @@ from octavo.language.languages import ENGLISH
 from octavo.language.load_once import load_once
 
 if TYPE_CHECKING:
-    from octavo.language.parsed_chunks import Reading
+    from octavo.language.parsed_chunks import ParsedChunk
 
 UNKNOWN = Tone(polarity=0.0, primary_emotion=Emotion.UNKNOWN)
-# The rules look at a sentence's words again for each of them, so a sentence without an end is read in pieces.
-_MOST_WORDS = 60
-# One sentence with a mood among many without is no mood of the passage; this many sentences without one are assumed.
+# The rules are quadratic in the number of words, so very long sentences are split.
+_MAX_WORDS = 60
+# One emotional sentence among many does not set the tone: this many neutral sentences are added to the mean.
 _CALM = 1.0
-# A feeling is named when at least this share of the words is about it: one word is enough in a line, not in a page.
-_LEAST_SHARE = 1 / 150
+# The minimum share of words for an emotion: one word is enough in a line, not on a page.
+_MIN_SHARE = 1 / 150
 _NEGATIONS = frozenset({"no", "not", "never", "without", "cannot", "hardly", "nor", "neither", "nobody", "nothing"})
 _REACH = 3
 
 
-def judge(reading: Reading) -> Tone:
-    if reading.language != ENGLISH:
+def find_tone(parsed: ParsedChunk) -> Tone:
+    if parsed.language != ENGLISH:
         return UNKNOWN
-    return Tone(polarity=_polarity(reading), primary_emotion=_emotion([s.words for s in reading.sentences]))
+    return Tone(polarity=_polarity(parsed), primary_emotion=_emotion([s.words for s in parsed.sentences]))
 
 
-def _polarity(reading: Reading) -> float:
+def _polarity(parsed: ParsedChunk) -> float:
     analyzer = _analyzer()
     scores = [
         analyzer.polarity_scores(part)["compound"]
-        for sentence in reading.sentences
+        for sentence in parsed.sentences
         if not analyzer.lexicon.keys().isdisjoint(sentence.words)
-        for part in _pieces(reading.text[sentence.start : sentence.end])
+        for part in _split_long(parsed.text[sentence.start : sentence.end])
     ]
     moved = [score for score in scores if score]
     return round(sum(moved) / (len(moved) + _CALM), 3)
 
 
 def polarity_of(sentence: str) -> float:
-    """Of one sentence of English: from -1, against, to 1, in favour."""
+    """The polarity of an English sentence, from -1 (negative) to 1 (positive)."""
     return float(_analyzer().polarity_scores(sentence)["compound"])
 
 
-def _pieces(sentence: str) -> Iterator[str]:
+def _split_long(sentence: str) -> Iterator[str]:
     words = sentence.split()
-    for start in range(0, len(words), _MOST_WORDS):
-        yield " ".join(words[start : start + _MOST_WORDS])
+    for start in range(0, len(words), _MAX_WORDS):
+        yield " ".join(words[start : start + _MAX_WORDS])
 
 
 def _emotion(sentences: Sequence[Sequence[str]]) -> Emotion:
-    """The feeling that most words are about, unless the words before them deny it."""
+    """The emotion of most words, ignoring negated ones."""
     counts: Counter[Emotion] = Counter(
         EMOTION_WORDS[word]
         for words in sentences
         for place, word in enumerate(words)
-        if word in EMOTION_WORDS and not any(_denies(before) for before in words[max(place - _REACH, 0) : place])
+        if word in EMOTION_WORDS and not any(_negates(before) for before in words[max(place - _REACH, 0) : place])
     )
     if not counts:
         return Emotion.NEUTRAL
     (first, count), *others = counts.most_common(2)
     total = sum(map(len, sentences))
-    stands_out = count >= total * _LEAST_SHARE and not (others and others[0][1] == count)
-    return first if stands_out else Emotion.NEUTRAL
+    is_clear = count >= total * _MIN_SHARE and not (others and others[0][1] == count)
+    return first if is_clear else Emotion.NEUTRAL
 
 
-def _denies(word: str) -> bool:
+def _negates(word: str) -> bool:
     return word in _NEGATIONS or word.replace("\u2019", "'").endswith("n't")
 
 

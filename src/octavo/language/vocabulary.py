@@ -1,4 +1,4 @@
-"""Vocabulary."""
+"""Words: how common each is in English, which forms belong together, and stop words."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 from octavo.language.load_once import load_once
 
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
-# A word, a number, or a mark that ends a phrase.
+# A word, a number, or punctuation that ends a phrase.
 TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d[\d.,:/-]*|[^\s\w]")
 
 _TOKENIZER = Path(__file__).with_name("data") / "tokenizer.json"
 _FIRST_WORD = "the"
-_LEAST_LETTERS = 3
-# What is longer is no word, and would only fill the memory of what was looked up.
-MOST_LETTERS = 40
+_MIN_LETTERS = 3
+# Longer strings are not words and would only fill the caches.
+MAX_LETTERS = 40
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es|ly|s|e)$")
 
 
 @load_once
 def _ranks() -> dict[str, int]:
-    """The vocabulary of the embedding model stands in the order of how often its words are used."""
+    """The embedding model's vocabulary is sorted by word frequency."""
     vocabulary: dict[str, int] = json.loads(_TOKENIZER.read_bytes())["model"]["vocab"]
     first = vocabulary[_FIRST_WORD]
     words = ((word, place - first + 1) for word, place in vocabulary.items() if place >= first and word.isalpha())
@@ -33,7 +33,7 @@ def _ranks() -> dict[str, int]:
 
 @lru_cache(maxsize=50_000)
 def rarity(stem: str) -> float:
-    """From 0 for the commonest word of English to 1 for one that is not among the usual thirty thousand."""
+    """From 0 for the most common English word to 1 for a word outside the 30,000 most common ones."""
     ranks = _ranks()
     last = next(reversed(ranks.values()))
     rank = ranks.get(stem) or min(ranks.get(part, last) for part in stem.split("-"))
@@ -41,15 +41,15 @@ def rarity(stem: str) -> float:
 
 
 def fold(word: str, language: str | None) -> str:
-    """What words are counted by."""
+    """The form under which a word is counted."""
     return stem(word) if language == "en" else word.lower()
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The singular of an English plural, or nearly; forms that differ otherwise are told apart."""
+    """Approximately the singular of an English plural; other forms stay distinct."""
     low = word.lower().replace("\u2019", "'").removesuffix("'s")
-    if len(low) <= _LEAST_LETTERS or not low.endswith("s") or low.endswith(("ss", "us", "is")):
+    if len(low) <= _MIN_LETTERS or not low.endswith("s") or low.endswith(("ss", "us", "is")):
         return low
     if low.endswith("ies"):
         return low[:-3] + "y"
@@ -60,16 +60,16 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def is_content(word: str, language: str) -> bool:
-    """Whether a word can say what a text is about. Adverbs cannot."""
+    """Whether a word can carry the subject of a text: no stop words and no adverbs."""
     low = word.lower().replace("\u2019", "'")
-    if len(low) < _LEAST_LETTERS and not (len(low) > 1 and word.isupper()):
+    if len(low) < _MIN_LETTERS and not (len(low) > 1 and word.isupper()):
         return False
     return low not in STOPWORDS[language] and not (language == "en" and low.endswith("ly"))
 
 
 @lru_cache(maxsize=50_000)
 def root(word: str) -> str:
-    """What the forms of an English word begin with, or nearly: good for comparing, not for showing."""
+    """The approximate common stem of an English word's forms: for comparing, not for display."""
     return _ENDING.sub("", word.lower().replace("\u2019", "'").removesuffix("'s"))
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.budgets import Budgets, set_budget, take_turn
+from octavo.ai.budgets import Budgets, lock_ledger, set_budget
 from octavo.core.errors import BudgetTooHigh
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.changes import hold
@@ -40,7 +40,7 @@ async def set_document_budget(
 ) -> DocumentBudget:
     """With None it is as for all documents again."""
     await hold(connection, owner, [document])
-    await take_turn(connection)
+    await lock_ledger(connection)
     before = await read_document_budget(connection, owner, document, usual)
     if most is not None and most > before.most_usd:
         raise BudgetTooHigh(f"That is {before.most_usd:.2f} USD.")

@@ -41,7 +41,7 @@ async def analyse_document(run: Run[Tools]) -> JSON:
 
 def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
     """Whether pages are shown as they look: only PDFs are, to models that read them."""
-    sight = tools.gateway.sight(ANSWER_SEGMENT.name)
+    sight = tools.gateway.vision_limits(ANSWER_SEGMENT.name)
     return analysed.source_type == SourceType.PDF and sight is not None and sight.pdfs
 
 
@@ -74,7 +74,7 @@ class Preparing:
     # planned
 
     async def plan(self) -> JSON:
-        analysed, room = self._analysed, self._tools.gateway.room(ANSWER_SEGMENT.name)
+        analysed, room = self._analysed, self._tools.gateway.call_limits(ANSWER_SEGMENT.name)
         lengths = await measure(self._tools.database, analysed)
         as_files = lengths.unit == "pages" and sends_files(self._tools, analysed)
         tokens = lengths.tokens(as_files=as_files)

@@ -9,7 +9,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import Answered, Caller, FileReference
+from octavo.ai.calls import Caller, FileReference, ModelAnswer
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.ai.tasks.answer_segment import SegmentAnswer, SegmentToAnswer
 from octavo.analyse.citations import Citation, PageTexts, verify
@@ -96,7 +96,7 @@ class Asking:
 
     async def answer(self) -> JSON:
         given = await self._given()
-        made: list[tuple[Answered[SegmentAnswer], list[Citation]]] = []
+        made: list[tuple[ModelAnswer[SegmentAnswer], list[Citation]]] = []
 
         async def work() -> JSON:
             job = self._run.job

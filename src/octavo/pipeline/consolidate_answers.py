@@ -10,8 +10,8 @@ from psycopg.types.json import Jsonb
 
 from octavo.ai.calls import Caller
 from octavo.ai.tasks import CONSOLIDATE_ANSWERS
-from octavo.ai.tasks.answer_segment import CitedWords
-from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentSaid
+from octavo.ai.tasks.answer_segment import PageCitation
+from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentResult
 from octavo.analyse.citations import Citation, PageTexts, verify
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, read_texts
 from octavo.analyse.errors import Incomplete
@@ -119,11 +119,11 @@ class Consolidating:
             raise Incomplete(f"Of the answers, {proof.explain(self._analysed.unit or 'pages')}.")
         return rows
 
-    async def _join(self, parts: list[SegmentSaid]) -> SegmentSaid:
+    async def _join(self, parts: list[SegmentResult]) -> SegmentResult:
         """One answer; what is too much for one call is put together in halves first."""
         given = AnswersToConsolidate(self._result.question, self._result.system, parts, self._analysed.one_unit)
         gateway, half = self._run.tools.gateway, len(parts) // 2
-        fits = CONSOLIDATE_ANSWERS.request(given).input_tokens <= gateway.room(CONSOLIDATE_ANSWERS.name).tokens
+        fits = CONSOLIDATE_ANSWERS.request(given).input_tokens <= gateway.call_limits(CONSOLIDATE_ANSWERS.name).tokens
         if not fits and half > 1:
             return await self._join([await self._join(parts[:half]), await self._join(parts[half:])])
         try:
@@ -133,9 +133,9 @@ class Consolidating:
                 raise
             return await self._join([await self._join(parts[:half]), await self._join(parts[half:])])
         self._made_by, self._failed = answered.made_by, [asdict(one) for one in answered.failed]
-        return SegmentSaid(parts[0].first, parts[-1].last, answered.output.answer, answered.output.citations)
+        return SegmentResult(parts[0].first, parts[-1].last, answered.output.answer, answered.output.citations)
 
-    async def _texts(self, said: SegmentSaid) -> list[tuple[int, str]]:
+    async def _texts(self, said: SegmentResult) -> list[tuple[int, str]]:
         """All pages where one is cited: one that was counted wrongly may be any of them."""
         if not said.citations:
             return []
@@ -143,11 +143,11 @@ class Consolidating:
         return await read_texts(tools.database, tools.bucket, self._analysed, 1, self._analysed.units or 0)
 
 
-def as_said(row: Row) -> SegmentSaid:
+def as_said(row: Row) -> SegmentResult:
     """With quotes that are known to stand there before those that are not."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
-    cited = [CitedWords(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
-    return SegmentSaid(row["first"], row["last"], row["answer"]["answer"], cited)
+    cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
+    return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited)
 
 
 def check_input(given: dict[str, JSON]) -> None:

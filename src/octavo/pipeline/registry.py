@@ -51,4 +51,4 @@ def known_schedules() -> list[Schedule]:
 
 
 def known_chores(gateway: Gateway) -> list[Chore]:
-    return [relay, gateway.tend]
+    return [relay, gateway.maintain]

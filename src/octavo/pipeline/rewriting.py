@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from octavo.ai.calls import Answered, Caller, FileReference, Picture
-from octavo.ai.providers import Sight
+from octavo.ai.calls import Caller, FileReference, ModelAnswer, Picture
+from octavo.ai.providers import VisionLimits
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES, MarkdownText, PagesToRead
 from octavo.core.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_tokens, read_pages
@@ -37,7 +37,7 @@ MOST_FILE_BYTES = 20 << 20
 PDF_TYPE, JPEG_TYPE = "application/pdf", "image/jpeg"
 # A model will not say it, whoever asks again: the plain text is what there is.
 REFUSED = (ContentBlocked, AnswerUnusable)
-Ask = Callable[[], Awaitable[Answered[MarkdownText]]]
+Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Rewriting:
 
     async def read(self, path: Path) -> Extracted | None:
         """The pages of the file as a model sees them."""
-        sight = self.run.tools.gateway.sight(EXTRACT_PAGES.name)
+        sight = self.run.tools.gateway.vision_limits(EXTRACT_PAGES.name)
         if sight is None:
             raise NoModel
         pages = [self.plain.markdown[page.start : page.end] for page in self.plain.pages]
@@ -138,11 +138,11 @@ class _Reader:
 
     work: Rewriting
     path: Path
-    sight: Sight
+    sight: VisionLimits
     digest: str
 
     async def read(self, pages: PageRange) -> Answer:
-        async def ask() -> Answered[MarkdownText]:
+        async def ask() -> ModelAnswer[MarkdownText]:
             given = PagesToRead(await self._show(pages), pages.first)
             return await self.work.run.tools.gateway.ask(EXTRACT_PAGES, given, self.work.caller)
 

@@ -11,7 +11,7 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION, QuestionToAnswer
 from octavo.core.errors import NotFound
 from octavo.database import Database, fetch_rows, load_queries
-from octavo.language.insights import Passage
+from octavo.language.insights import ChunkText
 from octavo.library.documents import find_documents
 from octavo.records.search import Statement
 from octavo.search.chunk_search import find
@@ -65,7 +65,7 @@ async def answer(gateway: Gateway, question: Question) -> Answer:
     """By a model within the owner's budget, or offline with sentences from the documents."""
     if not question.sources:
         return _nothing(LOCAL, 0.0)
-    passages = [Passage(one.content, (one.title, *one.heading_path)) for one in question.sources]
+    passages = [ChunkText(one.content, (one.title, *one.heading_path)) for one in question.sources]
     answered = await gateway.ask(ANSWER_QUESTION, QuestionToAnswer(question.text, passages), Caller(question.owner))
     cost = float(answered.cost_usd)
     if not answered.output.statements:

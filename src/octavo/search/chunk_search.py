@@ -14,7 +14,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import Answered, Caller
+from octavo.ai.calls import Caller, ModelAnswer
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadInput, OctavoError, TimedOut
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
@@ -55,7 +55,7 @@ MOST_SHOWN = 1000
 class QueryEmbedder(Protocol):
     """Embeds a query; the AI gateway does."""
 
-    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> Answered[Vectors]: ...
+    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from octavo.ai.tasks.answer_question import CitedAnswer, CitedPassage
+from octavo.ai.tasks.answer_question import ChunkCitation, CitedAnswer
 from octavo.language.quotes import find_quote
 from octavo.records.search import Citation, Statement
 
@@ -63,7 +63,7 @@ def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
     return f"{statement.text} {marks}" if marks else statement.text
 
 
-def _look_up(cited: CitedPassage, sources: Sequence[SourceChunk], number: int) -> Citation:
+def _look_up(cited: ChunkCitation, sources: Sequence[SourceChunk], number: int) -> Citation:
     """Look in the named chunk, else in the only other chunk that contains the quote: models miscount."""
     named = sources[cited.passage]
     found = find_quote(cited.quote, named.content)

@@ -21,7 +21,7 @@ from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench, open_bench
@@ -53,7 +53,7 @@ def asking(gateway: Gateway) -> Kinds[None]:
     async def ask(run: Run[None]) -> JSON:
         job = run.job
         caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token)
-        document = Source([Passage(f"Document {job.id}.")])
+        document = DocumentSource([ChunkText(f"Document {job.id}.")])
 
         async def work() -> JSON:
             return (await gateway.ask(SHORT, document, caller)).made_by
@@ -83,7 +83,7 @@ async def work_off(bench: Bench, gateway: Gateway) -> None:
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who would have to wait for a turn is put off instead: that is time of the engine's, which can be skipped."""
-    monkeypatch.setattr(billing, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(billing, "MAX_WAIT_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("calls", [60, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
@@ -102,7 +102,7 @@ async def test_everything_is_finished_or_waits_for_money(newest_server: Server, 
         assert bench.engine.one("SELECT count(*) FROM job_waiting WHERE reason = 'paused'") == statuses["paused"]
         # More money: all of it is finished.
         plenty = bench.gateway("gemini,openai")
-        await plenty.tend(bench.database)
+        await plenty.maintain(bench.database)
         await work_off(bench, plenty)
         assert bench.engine.statuses() == {"complete": calls}
         asked = sum(len(server.asked) for server in bench.servers.values())

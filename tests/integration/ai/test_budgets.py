@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from octavo.ai.budgets import SCOPES, Budgets, set_budgets, wake_paused
+from octavo.ai.budgets import SCOPES, Budgets, resume_paused_jobs, set_budgets
 from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
@@ -20,7 +20,7 @@ from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.run import Run
 from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from octavo.library.budgets import set_document_budget
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench
@@ -28,8 +28,8 @@ from tests.support.gateway import Bench
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-def part(number: int) -> Source:
-    return Source([Passage(f"Part {number}.")])
+def part(number: int) -> DocumentSource:
+    return DocumentSource([ChunkText(f"Part {number}.")])
 
 
 async def spend(gateway: Gateway, caller: Caller, count: int) -> tuple[int, int]:
@@ -60,8 +60,8 @@ async def test_many_workers_together_never_pass_a_budget(bench: Bench, scope: st
 async def test_a_refusal_says_which_budget_and_what_to_do(bench: Bench) -> None:
     with pytest.raises(OverBudget) as refused:
         await bench.gateway(document_budget=0).ask(CLASSIFY_DOCUMENT, part(1), bench.caller())
-    assert "0.00 USD are spent for this document" in refused.value.line
-    assert "Raise its budget." in refused.value.line
+    assert "0.00 USD used for this document" in refused.value.line
+    assert "Raise the document's budget." in refused.value.line
     assert bench.gemini.asked == []
 
 
@@ -170,7 +170,7 @@ async def work_until(bench: Bench, gateway: Gateway, job: UUID, status: str) -> 
     """A real worker, with the gateway's chore."""
     stopping = asyncio.Event()
     limits = WorkerLimits(lease_seconds=10, poll_seconds=0.05)
-    worker = Worker(bench.database, asking(gateway), None, limits, chores=[gateway.tend])
+    worker = Worker(bench.database, asking(gateway), None, limits, chores=[gateway.maintain])
     task = asyncio.create_task(worker.run(stopping))
     try:
         await bench.until(lambda: bench.engine.status(job) == status)
@@ -184,7 +184,7 @@ async def test_a_job_without_money_pauses_and_goes_on_when_there_is_some(bench: 
     poor = bench.gateway(owner_budget=0)
     await work_until(bench, poor, job, "paused")
     assert bench.engine.one("SELECT reason FROM job_waiting WHERE job_id = %s", job) == "paused"
-    await poor.tend(bench.database)
+    await poor.maintain(bench.database)
     assert bench.engine.status(job) == "paused"
     await work_until(bench, bench.gateway(owner_budget=1), job, "complete")
     assert bench.engine.job(job)["failures"] == 0
@@ -207,7 +207,7 @@ async def test_a_raised_budget_lets_a_paused_job_go_on_at_once(bench: Bench, who
         async with bench.database.transaction() as connection:
             await set_document_budget(connection, caller.owner_id, caller.document_id, 0.5, usual)
     assert bench.engine.status(job) == "paused"
-    await wake_paused(bench.database, usual)
+    await resume_paused_jobs(bench.database, usual)
     assert bench.engine.status(job) != "paused"
     await bench.until(lambda: bench.engine.status(job) == "complete")
     stopping.set()
@@ -221,10 +221,10 @@ async def test_jobs_are_woken_only_when_what_they_want_to_ask_fits_together(benc
     poor = bench.gateway(document_budget=0)
     for job in jobs:
         await work_until(bench, poor, job, "paused")
-    await poor.tend(bench.database)
+    await poor.maintain(bench.database)
     assert [bench.engine.status(job) for job in jobs] == ["paused"] * 3
     estimate = bench.engine.one("SELECT max(estimate_usd) FROM ai_calls")
-    await bench.gateway(document_budget=float(estimate) * 2.5).tend(bench.database)
+    await bench.gateway(document_budget=float(estimate) * 2.5).maintain(bench.database)
     assert sorted(bench.engine.status(job) for job in jobs) == ["paused", "queued", "queued"]
     await work_until(bench, bench.gateway(document_budget=1), jobs[-1], "complete")
 

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 import pytest
 
-from octavo.ai.faults import RULES, Fault
+from octavo.ai.faults import FAULT_RULES, Fault
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, Task
 from octavo.core.errors import RETRY_RULES, OctavoError
-from octavo.language.insights import DocumentInsight, Passage, Source
+from octavo.language.insights import ChunkText, DocumentInsight, DocumentSource
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench
 from tests.support.instance import free_port
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-DOCUMENT = Source([Passage("The council met on Tuesday.")])
+DOCUMENT = DocumentSource([ChunkText("The council met on Tuesday.")])
 # A slow answer is given up after this; all others come at once, or nearly so on a busy machine.
 SHORT = replace(CLASSIFY_DOCUMENT, seconds=1)
 MODELS = {"gemini": "gemini-2.5-flash", "openai": "gpt-5-mini", "anthropic": "claude-haiku-4-5"}
@@ -55,7 +55,7 @@ TABLE: dict[Trouble, Row] = {
 }
 
 
-def task_for(trouble: Trouble) -> Task[Source, DocumentInsight]:
+def task_for(trouble: Trouble) -> Task[DocumentSource, DocumentInsight]:
     return SHORT if trouble is Trouble.SLOW else CLASSIFY_DOCUMENT
 
 
@@ -80,7 +80,7 @@ async def test_a_fault_means_what_the_table_says(bench: Bench, provider: str, tr
         assert error.retry_after_seconds == 17
     assert f"{provider}:{MODELS[provider]}" in error.line
     assert all(call["fault"] == row.fault for call in bench.calls())
-    assert RULES[row.fault].falls_back == row.falls_back
+    assert FAULT_RULES[row.fault].falls_back == row.falls_back
     assert (
         bench.spent() == {"nothing": 0, "bill": bench.billed(), "estimate": bench.calls()[0]["estimate_usd"]}[row.paid]
     )

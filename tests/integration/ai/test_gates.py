@@ -11,12 +11,12 @@ import pytest
 
 from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
-from octavo.ai.ledger import Budgets, Ledger, Rate, Reservation, Verdict, Wanted
+from octavo.ai.ledger import Budgets, CallRequest, Ledger, RateLimit, Reservation, Verdict
 from octavo.ai.models import Model
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import ModelUnavailable, OctavoError, RateLimited
 from octavo.core.ids import new_id
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench
 
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 PLENTY = Budgets(Decimal(1000), Decimal(1000), Decimal(1000))
 
 
-def part(number: int) -> Source:
-    return Source([Passage(f"Part {number}.")])
+def part(number: int) -> DocumentSource:
+    return DocumentSource([ChunkText(f"Part {number}.")])
 
 
 async def ask(gateway: Gateway, caller: Caller, number: int) -> str:
@@ -40,7 +40,7 @@ async def ask(gateway: Gateway, caller: Caller, number: int) -> str:
 class Line:
     """Calls that are reserved one after another, each by another worker."""
 
-    def __init__(self, bench: Bench, rate: Rate) -> None:
+    def __init__(self, bench: Bench, rate: RateLimit) -> None:
         self.ledgers = [Ledger(bench.database, PLENTY, {"gemini": rate}) for _ in range(3)]
         self.caller = bench.caller()
         self.asked = 0
@@ -48,12 +48,12 @@ class Line:
     async def reserve(self, tokens: int = 10) -> Reservation:
         self.asked += 1
         digest = str(self.asked).encode().rjust(32, b".")
-        call = Wanted(new_id(), digest, self.caller, "embed", Model("gemini", "m"), Decimal(0), tokens, 30.0)
+        call = CallRequest(new_id(), digest, self.caller, "embed", Model("gemini", "m"), Decimal(0), tokens, 30.0)
         return await self.ledgers[self.asked % 3].reserve(call)
 
 
 async def test_requests_are_spread_over_the_minute(bench: Bench) -> None:
-    line = Line(bench, Rate(requests=60, tokens=1e9))
+    line = Line(bench, RateLimit(requests=60, tokens=1e9))
     asked: list[datetime] = []
     starts: list[datetime] = []
     for _ in range(20):
@@ -66,7 +66,7 @@ async def test_requests_are_spread_over_the_minute(bench: Bench) -> None:
 
 
 async def test_no_minute_has_more_requests_than_allowed(bench: Bench) -> None:
-    line = Line(bench, Rate(requests=30, tokens=1e9))
+    line = Line(bench, RateLimit(requests=30, tokens=1e9))
     sent: list[float] = []
     for second in range(0, 130, 5):
         while (place := await line.reserve()).verdict is Verdict.GRANTED:
@@ -77,7 +77,7 @@ async def test_no_minute_has_more_requests_than_allowed(bench: Bench) -> None:
 
 
 async def test_tokens_are_limited_too(bench: Bench) -> None:
-    line = Line(bench, Rate(requests=1e6, tokens=6000))
+    line = Line(bench, RateLimit(requests=1e6, tokens=6000))
     assert (await line.reserve(tokens=3000)).verdict is Verdict.GRANTED
     held = await line.reserve(tokens=3000)
     assert held.verdict is Verdict.HELD
@@ -87,7 +87,7 @@ async def test_tokens_are_limited_too(bench: Bench) -> None:
 
 
 async def test_who_would_wait_too_long_takes_no_place_in_line(bench: Bench) -> None:
-    line = Line(bench, Rate(requests=6, tokens=1e9))
+    line = Line(bench, RateLimit(requests=6, tokens=1e9))
     verdicts = [(await line.reserve()).verdict for _ in range(50)]
     assert verdicts.count(Verdict.GRANTED) < 5
     bench.engine.advance(60)

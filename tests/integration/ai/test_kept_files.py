@@ -20,7 +20,7 @@ PDF = b"%PDF-1.7 " + b"x" * 100_000
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gemini_files, "FIRST_LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(gemini_files, "FIRST_POLL_SECONDS", 0.001)
 
 
 async def ask(bench: Bench, caller: Caller, first: int = 1) -> str:

@@ -13,27 +13,27 @@ from hypothesis import strategies as st
 
 from octavo.ai.budgets import Budgets
 from octavo.ai.calls import Caller, CallerGone
-from octavo.ai.faults import Usage
-from octavo.ai.ledger import Ledger, Verdict, Wanted
+from octavo.ai.faults import TokenUsage
+from octavo.ai.ledger import CallRequest, Ledger, Verdict
 from octavo.ai.models import Model
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import OctavoError
 from octavo.core.ids import new_id
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.fake_ai import Asked, Trouble
 from tests.support.fake_ai.server import good_answer
 from tests.support.gateway import Bench
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-DOCUMENT = Source([Passage("The council met on Tuesday.")])
+DOCUMENT = DocumentSource([ChunkText("The council met on Tuesday.")])
 MODEL = Model("gemini", "gemini-2.5-flash")
 PLENTY = Budgets(Decimal(1000), Decimal(1000), Decimal(1000))
 
 
-def wanted(caller: Caller, question: str = "same", usd: str = "0.01") -> Wanted:
+def wanted(caller: Caller, question: str = "same", usd: str = "0.01") -> CallRequest:
     digest = question.encode().ljust(32, b".")
-    return Wanted(new_id(), digest, caller, "classify_document", MODEL, Decimal(usd), 100, 90.0)
+    return CallRequest(new_id(), digest, caller, "classify_document", MODEL, Decimal(usd), 100, 90.0)
 
 
 def ledger_of(bench: Bench, budgets: Budgets = PLENTY) -> Ledger:
@@ -54,7 +54,7 @@ async def test_another_owner_generation_or_text_asks_anew(bench: Bench) -> None:
     gateway, caller = bench.gateway(), bench.caller()
     for other in (caller, bench.caller(), replace(caller, generation=1)):
         assert not (await gateway.ask(CLASSIFY_DOCUMENT, DOCUMENT, other)).reused
-    assert not (await gateway.ask(CLASSIFY_DOCUMENT, Source([Passage("Another.")]), caller)).reused
+    assert not (await gateway.ask(CLASSIFY_DOCUMENT, DocumentSource([ChunkText("Another.")]), caller)).reused
     assert len(bench.gemini.asked) == 4
     assert bench.spent() == bench.billed()
 
@@ -128,9 +128,9 @@ async def test_an_answer_that_comes_after_it_was_given_up_tells_what_it_cost(ben
     await ledger.reserve(late)
     assert caller.job_id
     bench.engine.cancel(caller.job_id)
-    await ledger.tend()
+    await ledger.maintain()
     assert bench.states() == [("failed", "abandoned")]
-    await ledger.settle(late.id, Usage(10, 10), Decimal("0.004"), 1.0, {"late": True})
+    await ledger.settle(late.id, TokenUsage(10, 10), Decimal("0.004"), 1.0, {"late": True})
     (call,) = bench.calls()
     assert (call["state"], call["cost_usd"], call["is_estimated"]) == ("failed", Decimal("0.004"), False)
     assert bench.spent() == Decimal("0.004")
@@ -138,7 +138,7 @@ async def test_an_answer_that_comes_after_it_was_given_up_tells_what_it_cost(ben
 
 async def test_what_is_asked_after_a_kill_is_at_most_the_call_in_flight(bench: Bench) -> None:
     """The worker dies while a model answers: all that was settled is used again, one call is repeated."""
-    passages = [Source([Passage(f"Part {number}.")]) for number in range(4)]
+    passages = [DocumentSource([ChunkText(f"Part {number}.")]) for number in range(4)]
     gateway, caller = bench.gateway(), bench.working(lease=5)
     for one in passages[:2]:
         await gateway.ask(CLASSIFY_DOCUMENT, one, caller)
@@ -160,7 +160,7 @@ async def test_old_answers_are_forgotten_and_their_cost_is_not(bench: Bench) -> 
     gateway, caller = bench.gateway(), bench.caller()
     cost = (await gateway.ask(CLASSIFY_DOCUMENT, DOCUMENT, caller)).cost_usd
     bench.engine.advance(31 * 24 * 3600)
-    await gateway.tend(bench.database)
+    await gateway.maintain(bench.database)
     (call,) = bench.calls()
     assert (call["request_hash"], call["response"], call["cost_usd"]) == (None, None, cost)
     assert not (await gateway.ask(CLASSIFY_DOCUMENT, DOCUMENT, caller)).reused
@@ -217,7 +217,7 @@ async def test_the_sums_are_right_after_any_order_of_calls(bench: Bench, steps: 
     bench.clear()
     ledger = ledger_of(bench)
     callers = [bench.caller() for _ in range(2)]
-    opened: list[Wanted] = []
+    opened: list[CallRequest] = []
     for step, number, amount in steps:
         one = opened.pop(number % len(opened)) if opened and step in {"settle", "fail", "lose"} else None
         match step:
@@ -226,11 +226,11 @@ async def test_the_sums_are_right_after_any_order_of_calls(bench: Bench, steps: 
                 if (await ledger.reserve(call)).verdict is Verdict.GRANTED:
                     opened.append(call)
             case "settle" if one:
-                await ledger.settle(one.id, Usage(1, 1), amount, 0.1, {"ok": True})
+                await ledger.settle(one.id, TokenUsage(1, 1), amount, 0.1, {"ok": True})
             case "fail" if one:
-                await ledger.fail(one.id, "broken", Usage(), amount or None, 0.1, hurts=True)
+                await ledger.fail(one.id, "broken", TokenUsage(), amount or None, 0.1, trips_circuit=True)
             case "tend":
-                await ledger.tend()
+                await ledger.maintain()
             case "wait":
                 bench.engine.advance(100)
             case "delete":

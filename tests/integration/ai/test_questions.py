@@ -23,7 +23,7 @@ from octavo.ai.tasks import (
 )
 from octavo.core.errors import AnswerUnusable, NoModel, OctavoError
 from octavo.core.types import JSON
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.fake_ai import Asked, Trouble
 from tests.support.fake_ai.server import good_answer
 from tests.support.gateway import Bench
@@ -54,7 +54,7 @@ def keys_in(value: JSON) -> set[str]:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_document_cannot_leave_its_marks_and_meets_no_tools(bench: Bench, provider: str) -> None:
-    passages = [Passage(INJECTION, ("Chapter",)), Passage("A quiet one.")]
+    passages = [ChunkText(INJECTION, ("Chapter",)), ChunkText("A quiet one.")]
     answered = await bench.gateway(provider).ask(ENRICH_CHUNKS, passages, bench.working())
     assert [one.passage for one in answered.output.chunks] == [0, 1]
     (asked,) = asked_of(bench, provider)
@@ -118,7 +118,7 @@ async def test_too_much_is_cut_instead_of_paid_for_again(bench: Bench) -> None:
         return json.dumps(answer)
 
     bench.gemini.answer = too_much
-    answered = await bench.gateway().ask(ENRICH_CHUNKS, [Passage("One.")], bench.working())
+    answered = await bench.gateway().ask(ENRICH_CHUNKS, [ChunkText("One.")], bench.working())
     (chunk,) = answered.output.chunks
     assert (len(chunk.themes), len(chunk.concepts), chunk.importance, chunk.concepts[0].importance) == (3, 10, 1.0, 0.0)
     assert len(bench.gemini.asked) == 1
@@ -134,7 +134,7 @@ async def test_a_passage_that_is_left_out_or_told_twice_is_asked_for_again(bench
         return good_answer(asked) if len(bench.gemini.asked) == 2 else mixed_up(asked)
 
     bench.gemini.answer = at_last
-    answered = await bench.gateway().ask(ENRICH_CHUNKS, [Passage("One."), Passage("Two.")], bench.working())
+    answered = await bench.gateway().ask(ENRICH_CHUNKS, [ChunkText("One."), ChunkText("Two.")], bench.working())
     assert [one.passage for one in answered.output.chunks] == [0, 1]
     assert "one entry for each passage from 0 to 1" in bench.gemini.asked[1].text
 
@@ -143,7 +143,7 @@ async def test_each_provider_is_asked_in_its_own_form(bench: Bench) -> None:
     caller = bench.working()
     for provider in PROVIDERS:
         generation = replace(caller, generation=PROVIDERS.index(provider))
-        await bench.gateway(provider).ask(CLASSIFY_DOCUMENT, Source([Passage("Text.")]), generation)
+        await bench.gateway(provider).ask(CLASSIFY_DOCUMENT, DocumentSource([ChunkText("Text.")]), generation)
     config: dict[str, Any] = bench.gemini.asked[0].body["generationConfig"]
     assert config["thinkingConfig"] == {"thinkingBudget": 0}
     assert config["maxOutputTokens"] == 1800
@@ -157,20 +157,20 @@ async def test_each_provider_is_asked_in_its_own_form(bench: Bench) -> None:
 
 async def test_a_task_can_have_models_of_its_own(bench: Bench) -> None:
     gateway = bench.gateway("gemini,openai,local", task_models="classify_document=openai:gpt-5|local")
-    answered = await gateway.ask(CLASSIFY_DOCUMENT, Source([Passage("Text.")]), bench.working())
+    answered = await gateway.ask(CLASSIFY_DOCUMENT, DocumentSource([ChunkText("Text.")]), bench.working())
     assert answered.made_by == "openai:gpt-5"
     bench.openai.script.append(Trouble.BROKEN)
-    answered = await gateway.ask(CLASSIFY_DOCUMENT, Source([Passage("Other.")]), bench.working())
+    answered = await gateway.ask(CLASSIFY_DOCUMENT, DocumentSource([ChunkText("Other.")]), bench.working())
     assert answered.made_by == "local"
     assert answered.failed[0].model == "openai:gpt-5"
 
 
 async def test_local_alone_asks_nobody_and_says_who_it_is(bench: Bench) -> None:
     gateway, caller = bench.gateway("local"), bench.working()
-    answered = await gateway.ask(ENRICH_CHUNKS, [Passage("The council met."), Passage("It rained.")], caller)
+    answered = await gateway.ask(ENRICH_CHUNKS, [ChunkText("The council met."), ChunkText("It rained.")], caller)
     assert answered.made_by == "local"
     assert len(answered.output.chunks) == 2
-    assert (await gateway.ask(CLASSIFY_DOCUMENT, Source([Passage("A text.")]), caller)).made_by == "local"
+    assert (await gateway.ask(CLASSIFY_DOCUMENT, DocumentSource([ChunkText("A text.")]), caller)).made_by == "local"
     image = ImageToClassify(Picture(b"", "image/png"), "a.png", "An invoice.")
     assert (await gateway.ask(CLASSIFY_IMAGE, image, caller)).made_by == "local"
     with pytest.raises(NoModel):

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.answer_schemas import clean, fit, plain_schema, whole_schema
+from octavo.ai.answer_schemas import clean_text, fit_to_schema, plain_schema, whole_schema
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, ENRICH_CHUNKS, ChunkInsights
-from octavo.ai.tasks.task import Unusable
+from octavo.ai.tasks.task import UnusableAnswer
 from octavo.core.types import JSON
-from octavo.language.insights import ChunkInsight, DocumentInsight, Passage, Source
-from octavo.language.quotes import find_quote, keep_verbatim
+from octavo.language.insights import ChunkInsight, ChunkText, DocumentInsight, DocumentSource
+from octavo.language.quotes import find_quote
 
-DOCUMENT = Source([Passage("Text.")])
+DOCUMENT = DocumentSource([ChunkText("Text.")])
 GOOD: dict[str, JSON] = {
     "title": "A title",
     "author": None,
@@ -53,7 +53,7 @@ def test_what_is_only_too_much_is_cut() -> None:
     ],
 )
 def test_what_is_wrong_is_told_without_what_was_said(wrong: dict[str, JSON], said: str) -> None:
-    with pytest.raises(Unusable) as refused:
+    with pytest.raises(UnusableAnswer) as refused:
         read(**wrong)
     assert said in str(refused.value)
     assert "novel" not in str(refused.value).replace("'novel'", "")
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_told_without_what_was_said(wrong: dict[str, JSON], sai
 
 @pytest.mark.parametrize("answer", ["", "no", "[1]", "{", "null", '"text"', "[" * 5000, "[" * 900 + "]" * 900])
 def test_anything_else_is_of_no_use(answer: str) -> None:
-    with pytest.raises(Unusable):
+    with pytest.raises(UnusableAnswer):
         CLASSIFY_DOCUMENT.read(answer, DOCUMENT)
 
 
@@ -75,20 +75,20 @@ JSONS = st.recursive(
 
 @given(JSONS)
 def test_no_answer_breaks_the_reader(value: JSON) -> None:
-    for task, given_to in ((CLASSIFY_DOCUMENT, DOCUMENT), (ENRICH_CHUNKS, [Passage("Text.")])):
-        with suppress(Unusable):
+    for task, given_to in ((CLASSIFY_DOCUMENT, DOCUMENT), (ENRICH_CHUNKS, [ChunkText("Text.")])):
+        with suppress(UnusableAnswer):
             task.read(json.dumps(value), given_to)  # pyright: ignore[reportArgumentType]
 
 
 @given(st.text())
 def test_what_was_cleaned_can_be_kept(text: str) -> None:
-    assert "\x00" not in clean(text)
-    clean(text).encode()
+    assert "\x00" not in clean_text(text)
+    clean_text(text).encode()
 
 
 def test_numbers_are_moved_to_their_limits() -> None:
     schema = whole_schema(ChunkInsight)
-    fitted = fit({"importance": 7, "tone": {"polarity": -3}, "themes": [" a ", ""]}, schema)
+    fitted = fit_to_schema({"importance": 7, "tone": {"polarity": -3}, "themes": [" a ", ""]}, schema)
     assert fitted == {"importance": 1, "tone": {"polarity": -1}, "themes": ["a"]}
 
 
@@ -129,7 +129,8 @@ def test_a_quote_is_what_stands_in_the_text(quote: str, found: str | None) -> No
 
 
 def test_quotes_that_are_not_in_the_text_are_dropped() -> None:
-    assert [one.text for one in keep_verbatim(["on Tuesday", "on Monday", "in all"], TEXT)] == [
+    quotes = ["on Tuesday", "on Monday", "in all"]
+    assert [match.text for quote in quotes if (match := find_quote(quote, TEXT))] == [
         "on\nTuesday",
         "in   all",
     ]

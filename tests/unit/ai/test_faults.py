@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.ai.faults import RULES, SIGNS, Fault, ProviderFault, read_fault, worth_most
+from octavo.ai.faults import FAULT_PATTERNS, FAULT_RULES, Fault, ProviderFault, classify_error, most_recoverable
 from octavo.core.errors import ContentBlocked, ModelUnavailable, RateLimited
 
 
 def test_every_fault_has_a_rule() -> None:
-    assert set(RULES) == set(Fault)
+    assert set(FAULT_RULES) == set(Fault)
 
 
 def test_only_bad_keys_and_refusals_are_asked_of_nobody_else() -> None:
-    assert {fault for fault, rule in RULES.items() if not rule.falls_back} == {Fault.BAD_KEY, Fault.REFUSED}
+    assert {fault for fault, rule in FAULT_RULES.items() if not rule.falls_back} == {Fault.BAD_KEY, Fault.REFUSED}
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_only_bad_keys_and_refusals_are_asked_of_nobody_else() -> None:
     ],
 )
 def test_what_a_provider_says_is_understood(provider: str, status: int, said: str, fault: Fault) -> None:
-    assert read_fault(provider, status, said) is fault
+    assert classify_error(provider, status, said) is fault
 
 
 def test_the_table_holds_no_line_that_another_hides() -> None:
-    for place, sign in enumerate(SIGNS):
+    for place, sign in enumerate(FAULT_PATTERNS):
         hidden = [
             earlier
-            for earlier in SIGNS[:place]
+            for earlier in FAULT_PATTERNS[:place]
             if earlier.provider in {"", sign.provider}
-            and earlier.says == ""
+            and earlier.body == ""
             and set(sign.statuses) <= set(earlier.statuses)
         ]
         assert hidden == []
@@ -62,9 +62,9 @@ def test_of_many_faults_the_one_that_passes_soonest_is_told() -> None:
         ProviderFault(Fault.RATE_LIMITED, retry_after=40),
         ProviderFault(Fault.CIRCUIT_OPEN, retry_after=9),
     )
-    assert isinstance(worth_most([blocked]).as_error("m"), ContentBlocked)
-    assert worth_most([blocked, slow]) is slow
-    assert isinstance(worth_most([slow, blocked, limited]).as_error("m"), RateLimited)
-    error = worth_most([limited, closed]).as_error("gemini:m")
+    assert isinstance(most_recoverable([blocked]).as_error("m"), ContentBlocked)
+    assert most_recoverable([blocked, slow]) is slow
+    assert isinstance(most_recoverable([slow, blocked, limited]).as_error("m"), RateLimited)
+    error = most_recoverable([limited, closed]).as_error("gemini:m")
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after_seconds == 9

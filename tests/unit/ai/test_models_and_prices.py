@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from octavo.ai.faults import Usage
-from octavo.ai.gateway_setup import check_models, read_rates
-from octavo.ai.models import line_of
+from octavo.ai.faults import TokenUsage
+from octavo.ai.gateway_setup import check_models, parse_rate_limits
+from octavo.ai.models import model_chain
 from octavo.ai.prices import Prices
 from octavo.ai.vectors import cut_windows, pack, pool, unpack
 from octavo.core.errors import BadSetting
@@ -22,29 +22,32 @@ def settings_of(**more: Any) -> Settings:  # noqa: ANN401
 
 
 def test_without_settings_everything_is_done_here() -> None:
-    line = line_of(Settings())
+    line = model_chain(Settings())
     assert [str(one) for one in line.of("enrich_chunks")] == ["local"]
     assert str(line.embedding) == "local"
 
 
 def test_models_stand_in_the_order_of_their_providers() -> None:
-    line = line_of(settings_of(providers="anthropic,openai,local", task_models="classify_image=openai:gpt-5|local"))
+    line = model_chain(settings_of(providers="anthropic,openai,local", task_models="classify_image=openai:gpt-5|local"))
     names = ["anthropic:claude-haiku-4-5", "openai:gpt-5-mini", "local"]
     assert [str(one) for one in line.of("enrich_chunks")] == names
     assert [str(one) for one in line.of("classify_image")] == ["openai:gpt-5", "local"]
     assert str(line.embedding) == "openai:text-embedding-3-small"
-    assert str(line_of(settings_of(providers="anthropic")).embedding) == "local"
+    assert str(model_chain(settings_of(providers="anthropic")).embedding) == "local"
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"task_models": "paint=gemini:x"}, "there is no task paint; there are answer_"),
-        ({"task_models": "classify_image=openai:gpt-5"}, "openai:gpt-5 is none of OCTAVO_PROVIDERS"),
-        ({"embedding_model": "openai:text-embedding-3-small"}, "is none of OCTAVO_PROVIDERS"),
-        ({"gemini_model": "gemini-99"}, "What gemini:gemini-99 costs is not known; say so in OCTAVO_PRICES"),
-        ({"provider_limits": "gemini=0/5"}, "is not like gemini=1000/1000000"),
-        ({"provider_limits": "gemni=5/5"}, "is not like gemini=1000/1000000"),
+        ({"task_models": "paint=gemini:x"}, "unknown task paint. Tasks: answer_"),
+        (
+            {"task_models": "classify_image=openai:gpt-5"},
+            "The provider of openai:gpt-5 is missing from OCTAVO_PROVIDERS",
+        ),
+        ({"embedding_model": "openai:text-embedding-3-small"}, "is missing from OCTAVO_PROVIDERS"),
+        ({"gemini_model": "gemini-99"}, "The price of gemini:gemini-99 is unknown. Add it to OCTAVO_PRICES"),
+        ({"provider_limits": "gemini=0/5"}, "is invalid. Example: gemini=1000/1000000"),
+        ({"provider_limits": "gemni=5/5"}, "is invalid. Example: gemini=1000/1000000"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(more: dict[str, str], said: str) -> None:
@@ -75,26 +78,26 @@ def test_a_wrong_setting_says_what_is_missing(
 
 
 def test_rates_are_read() -> None:
-    rates = read_rates(["gemini=60/1000000", "openai=0.5/10"])
+    rates = parse_rate_limits(["gemini=60/1000000", "openai=0.5/10"])
     assert (rates["gemini"].requests, rates["gemini"].tokens, rates["openai"].requests) == (60, 1_000_000, 0.5)
 
 
 @pytest.mark.parametrize(
     ("provider", "model", "usage", "cost"),
     [
-        ("gemini", "gemini-2.5-flash", Usage(1_000_000, 1_000_000), "2.8"),
-        ("gemini", "gemini-2.5-flash", Usage(1_000_000, 0, 1_000_000), "0.03"),
+        ("gemini", "gemini-2.5-flash", TokenUsage(1_000_000, 1_000_000), "2.8"),
+        ("gemini", "gemini-2.5-flash", TokenUsage(1_000_000, 0, 1_000_000), "0.03"),
         # Long calls of some models cost more, all of them.
-        ("gemini", "gemini-2.5-pro", Usage(200_000, 0), "0.25"),
-        ("gemini", "gemini-2.5-pro", Usage(200_001, 0), "0.5000025"),
-        ("openai", "gpt-5-mini-2025-08-07", Usage(1_000_000, 0), "0.25"),
-        ("anthropic", "claude-haiku-4-5-20251001", Usage(0, 1_000_000), "5"),
-        ("gemini", "gemini-embedding-001", Usage(1_000_000), "0.15"),
-        ("compatible", "anything", Usage(1_000_000, 1_000_000), "0"),
-        ("openai", "gpt-99", Usage(1_000_000, 1_000_000), "11"),
+        ("gemini", "gemini-2.5-pro", TokenUsage(200_000, 0), "0.25"),
+        ("gemini", "gemini-2.5-pro", TokenUsage(200_001, 0), "0.5000025"),
+        ("openai", "gpt-5-mini-2025-08-07", TokenUsage(1_000_000, 0), "0.25"),
+        ("anthropic", "claude-haiku-4-5-20251001", TokenUsage(0, 1_000_000), "5"),
+        ("gemini", "gemini-embedding-001", TokenUsage(1_000_000), "0.15"),
+        ("compatible", "anything", TokenUsage(1_000_000, 1_000_000), "0"),
+        ("openai", "gpt-99", TokenUsage(1_000_000, 1_000_000), "11"),
     ],
 )
-def test_what_a_call_costs(provider: str, model: str, usage: Usage, cost: str) -> None:
+def test_what_a_call_costs(provider: str, model: str, usage: TokenUsage, cost: str) -> None:
     assert Prices(["gpt-99=1/10"]).find(provider, model).cost(usage) == Decimal(cost)
 
 

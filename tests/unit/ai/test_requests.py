@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.calls import FileReference, Picture, Quoted
+from octavo.ai.calls import FileReference, Picture, QuotedText
 from octavo.ai.tasks import (
     ANSWER_SEGMENT,
     CLASSIFY_DOCUMENT,
@@ -22,15 +22,15 @@ from octavo.ai.tasks import (
 )
 from octavo.ai.tasks.answer_segment import SegmentToAnswer
 from octavo.ai.tasks.task import load_prompt
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 
 OWNER = UUID(int=1)
-DOCUMENT = Source([Passage("Text.", ("Head",))], filename="a.pdf")
+DOCUMENT = DocumentSource([ChunkText("Text.", ("Head",))], filename="a.pdf")
 
 
 @given(st.text())
 def test_no_text_can_end_the_marks_around_it(text: str) -> None:
-    fenced = Quoted("document", text).fenced
+    fenced = QuotedText("document", text).fenced
     opening = re.match(r"<(document-[0-9a-f]{16})>\n", fenced)
     assert opening
     assert fenced == f"<{opening[1]}>\n{text}\n</{opening[1]}>"
@@ -55,7 +55,7 @@ def test_a_question_is_the_same_only_if_all_of_it_is() -> None:
 
 
 def test_tokens_are_guessed_rather_too_high() -> None:
-    passages = [Passage("four " * 300)] * 50
+    passages = [ChunkText("four " * 300)] * 50
     request = ENRICH_CHUNKS.request(passages)
     assert 50 * 300 * 1.3 < request.input_tokens < 50 * 300 * 3
     assert request.expected_tokens == 15_000 < request.output_tokens == 30_000
@@ -88,8 +88,8 @@ def test_two_tasks_of_one_name_are_refused() -> None:
 
 
 def test_a_long_document_is_shown_by_its_beginning_and_its_headings() -> None:
-    source = Source([Passage(f"{number} " + "word " * 300, (f"Part {number}",)) for number in range(200)])
+    source = DocumentSource([ChunkText(f"{number} " + "word " * 300, (f"Part {number}",)) for number in range(200)])
     request = CLASSIFY_DOCUMENT.request(source)
-    shown = [part.text for part in request.parts if isinstance(part, Quoted)]
+    shown = [part.text for part in request.parts if isinstance(part, QuotedText)]
     assert sum(map(len, shown)) < 30_000
     assert "Part 99" in shown[0]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.call_limits import CallRoom
+from octavo.ai.call_limits import CallLimits
 from octavo.analyse.segments import (
     Segment,
     SegmentLimits,
@@ -17,7 +17,7 @@ from octavo.analyse.segments import (
     subdivide,
 )
 
-PLENTY = CallRoom(pages=1000, bytes=50 << 20, tokens=1_000_000)
+PLENTY = CallLimits(pages=1000, bytes=50 << 20, tokens=1_000_000)
 shapes = st.builds(SegmentLimits, *(st.integers(1, 30),) * 3, st.integers(1, 5000))
 
 
@@ -70,7 +70,7 @@ def test_a_thousand_pages_have_their_context_before_them() -> None:
 
 
 def test_a_file_is_never_larger_than_a_provider_takes() -> None:
-    shape = limits_for_pages(1000, 100 << 20, CallRoom(pages=100, bytes=5 << 20, tokens=200_000))
+    shape = limits_for_pages(1000, 100 << 20, CallLimits(pages=100, bytes=5 << 20, tokens=200_000))
     assert all(one.shown <= 50 for one in plan_segments([2500] * 1000, shape))
 
 

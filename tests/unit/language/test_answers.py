@@ -7,18 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.language import Embedder, answer
-from octavo.language.insights import Passage
+from octavo.language.insights import ChunkText
 
 PASSAGES = [
-    Passage(
+    ChunkText(
         "# Harbour\n\nThe new bridge opened in 2019. It was **built by** Smith & Sons. Ships pass below it.",
         ("Harbour",),
     ),
-    Passage(
+    ChunkText(
         "Overfitting is when a model learns the noise of its training data.\n\nMany students ask about overfitting."
     ),
-    Passage("| Product | Price |\n|---|---|\n| Anchor | 120 EUR |\n| Rope | 15 EUR |", ("Price list",)),
-    Passage("東京は日本の首都です。大阪は商業の町です。"),
+    ChunkText("| Product | Price |\n|---|---|\n| Anchor | 120 EUR |\n| Rope | 15 EUR |", ("Price list",)),
+    ChunkText("東京は日本の首都です。大阪は商業の町です。"),
 ]
 
 
@@ -41,7 +41,7 @@ def test_marks_stay_whole() -> None:
 
 
 def test_what_is_said_in_other_words_is_found_by_meaning() -> None:
-    passages = [Passage("Feed the starter daily. The automobile was repaired last week. Bread rises overnight.")]
+    passages = [ChunkText("Feed the starter daily. The automobile was repaired last week. Bread rises overnight.")]
     assert answer("Has the car been fixed?", passages).quotes == []
     (quote,) = answer("Has the car been fixed?", passages, Embedder().embed).quotes
     assert quote.text == "The automobile was repaired last week."
@@ -53,18 +53,18 @@ def test_what_is_not_there_is_not_answered(question: str) -> None:
 
 
 def test_what_is_said_twice_is_quoted_once() -> None:
-    twice = [Passage("The bridge opened in 2019."), Passage("The bridge opened in 2019.")]
-    assert [quote.passage for quote in answer("When did the bridge open?", twice).quotes] == [0]
+    twice = [ChunkText("The bridge opened in 2019."), ChunkText("The bridge opened in 2019.")]
+    assert [quote.chunk for quote in answer("When did the bridge open?", twice).quotes] == [0]
 
 
 texts = st.text(alphabet=st.sampled_from("abc ABC.!?\n#*_|-`[]()1\u3002東京"), max_size=200)
 
 
 @settings(deadline=None)
-@given(texts, st.lists(texts.map(Passage), max_size=4))
-def test_quotes_are_verbatim(question: str, passages: list[Passage]) -> None:
+@given(texts, st.lists(texts.map(ChunkText), max_size=4))
+def test_quotes_are_verbatim(question: str, passages: list[ChunkText]) -> None:
     found = answer(question, passages)
     assert len(found.quotes) <= 5
     for quote in found.quotes:
-        assert passages[quote.passage].content[quote.start : quote.end] == quote.text != ""
+        assert passages[quote.chunk].content[quote.start : quote.end] == quote.text != ""
         assert 0.5 <= quote.score <= 1

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.language import describe
-from octavo.language.insights import ChunkInsight, DocumentInsight, DocumentType, Emotion, Passage, Source
+from octavo.language.insights import ChunkInsight, ChunkText, DocumentInsight, DocumentSource, DocumentType, Emotion
 
 PLANTS = """Photosynthesis is the process by which green plants turn sunlight into chemical energy. Chlorophyll in the
 leaves absorbs light, and the plant takes in carbon dioxide through its leaves. Photosynthesis releases oxygen as a
@@ -16,11 +16,11 @@ SOLAR = """A solar cell turns sunlight into electric energy. Solar cells are mad
 sets electrons free. The efficiency of solar cells has doubled since 1990. Researchers compare solar cells with
 photosynthesis, which is far less efficient in using sunlight."""
 REFERENCES = "Smith, A. Light and leaves. Miller, B. Silicon. Jones, C. Energy of the sun, volume 3, pages 12 to 40."
-SOURCE = Source(
+SOURCE = DocumentSource(
     [
-        Passage(f"# Energy from the sun\n\n{PLANTS}", ("Energy from the sun",)),
-        Passage(f"## Solar cells\n\n{SOLAR}", ("Energy from the sun", "Solar cells")),
-        Passage(f"## References\n\n{REFERENCES}", ("Energy from the sun", "References")),
+        ChunkText(f"# Energy from the sun\n\n{PLANTS}", ("Energy from the sun",)),
+        ChunkText(f"## Solar cells\n\n{SOLAR}", ("Energy from the sun", "Solar cells")),
+        ChunkText(f"## References\n\n{REFERENCES}", ("Energy from the sun", "References")),
     ],
     kind="markdown",
     filename="sun.md",
@@ -44,7 +44,7 @@ def test_each_chunk_is_described_in_its_own_words() -> None:
     plants, solar, _ = describe(SOURCE).chunks
     assert plants.concepts[0].text.lower() == "photosynthesis"
     assert solar.concepts[0].text.lower() == "solar cell"
-    for chunk, passage in zip((plants, solar), SOURCE.passages, strict=False):
+    for chunk, passage in zip((plants, solar), SOURCE.chunks, strict=False):
         content = words(passage.content)
         assert 2 <= len(chunk.themes) <= 3
         assert 5 <= len(chunk.concepts) <= 10
@@ -66,7 +66,7 @@ def test_what_it_makes_is_labelled_and_repeatable() -> None:
 
 def test_a_language_that_it_does_not_know_is_not_guessed_at() -> None:
     text = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした所で泣いていた。"
-    description = describe(Source([Passage(text, ("吾輩は猫である", "一"))]))
+    description = describe(DocumentSource([ChunkText(text, ("吾輩は猫である", "一"))]))
     (chunk,) = description.chunks
     assert description.document.language == "ja"
     assert description.document.tags == []
@@ -90,7 +90,7 @@ def test_a_language_that_it_does_not_know_is_not_guessed_at() -> None:
     ],
 )
 def test_concepts_of_neighbouring_languages(text: str, concept: str) -> None:
-    (chunk,) = describe(Source([Passage(text)])).chunks
+    (chunk,) = describe(DocumentSource([ChunkText(text)])).chunks
     assert concept in {one.text for one in chunk.concepts[:2]}
 
 
@@ -98,13 +98,13 @@ def test_concepts_of_neighbouring_languages(text: str, concept: str) -> None:
     "text", ["", "4711", "| 1 | 2 |\n|---|---|\n| 3 | 4 |", "```\ncode\n```", "!!! ???", "A", "\x00"]
 )
 def test_a_passage_that_says_nothing_is_described_as_such(text: str) -> None:
-    (chunk,) = describe(Source([Passage(text)])).chunks
+    (chunk,) = describe(DocumentSource([ChunkText(text)])).chunks
     assert len(chunk.concepts) <= 1
     assert 0 <= chunk.importance <= 1
 
 
 def test_a_document_without_text_is_described_as_such() -> None:
-    description = describe(Source([], kind="image", filename="IMG_1.jpg"))
+    description = describe(DocumentSource([], kind="image", filename="IMG_1.jpg"))
     assert description.chunks == []
     assert description.document == DocumentInsight(
         title=None, author=None, summary="", date=None, language=None, type=DocumentType.IMAGE, tags=[]
@@ -114,8 +114,8 @@ def test_a_document_without_text_is_described_as_such() -> None:
 anything = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=200)
 marked = st.text(alphabet=st.sampled_from("ab A.B!?\n#*_|-`[]()<>1$\u201c\u3002é\u0130ß"), max_size=200)
 sources = st.builds(
-    Source,
-    st.lists(st.builds(Passage, anything | marked, st.lists(anything, max_size=2).map(tuple)), max_size=4),
+    DocumentSource,
+    st.lists(st.builds(ChunkText, anything | marked, st.lists(anything, max_size=2).map(tuple)), max_size=4),
     kind=st.sampled_from(["pdf", "epub", "image"]),
     title=st.none() | anything,
     author=st.none() | anything,
@@ -125,9 +125,9 @@ sources = st.builds(
 
 @settings(deadline=None)
 @given(sources)
-def test_whatever_a_document_holds_the_limits_hold(source: Source) -> None:
+def test_whatever_a_document_holds_the_limits_hold(source: DocumentSource) -> None:
     description = describe(source)
-    assert len(description.chunks) == len(source.passages)
+    assert len(description.chunks) == len(source.chunks)
     DocumentInsight.model_validate(description.document.model_dump())
     for chunk in description.chunks:
         ChunkInsight.model_validate(chunk.model_dump())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.ai.tasks.answer_segment import SegmentToAnswer, answer_here
+from octavo.ai.tasks.answer_segment import SegmentToAnswer, answer_offline
 from octavo.analyse.citations import PageTexts, verify
 from octavo.language import asks_summary
 
@@ -24,7 +24,7 @@ PAGES = list(TEXTS.items())
 
 
 def test_the_built_in_summary_prompt_is_answered_with_the_main_sentences_in_order_and_all_are_found() -> None:
-    answer = answer_here(SegmentToAnswer(BUILT_IN, "", PAGES))
+    answer = answer_offline(SegmentToAnswer(BUILT_IN, "", PAGES))
     cited = verify([(one.page, one.quote, one.relevance) for one in answer.citations], PageTexts(TEXTS))
     assert answer.found
     assert {one.page for one in cited} == {7, 8, 9}
@@ -37,8 +37,8 @@ def test_the_built_in_summary_prompt_is_answered_with_the_main_sentences_in_orde
 
 def test_what_is_said_on_every_page_is_told_once_and_pages_without_sentences_give_nothing() -> None:
     again = [(number, "The water table of raised bogs fell after the ditches.") for number in range(1, 6)]
-    assert len(answer_here(SegmentToAnswer("Give an overview.", "", again)).citations) == 1
-    empty = answer_here(SegmentToAnswer("Give an overview.", "", [(1, "| 1 | 2 |"), (2, "")]))
+    assert len(answer_offline(SegmentToAnswer("Give an overview.", "", again)).citations) == 1
+    empty = answer_offline(SegmentToAnswer("Give an overview.", "", [(1, "| 1 | 2 |"), (2, "")]))
     assert (empty.found, empty.citations) == (False, [])
 
 

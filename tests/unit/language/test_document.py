@@ -5,45 +5,45 @@ from __future__ import annotations
 import pytest
 
 from octavo.language.document_types import find_type
-from octavo.language.insights import DocumentType, Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource, DocumentType
 from octavo.language.titles import find_author, find_title
 
 
 @pytest.mark.parametrize(
     ("source", "title"),
     [
-        (Source([], title="A Course in Machine Learning"), "A Course in Machine Learning"),
-        (Source([], title="Microsoft Word - Annual report"), "Annual report"),
-        (Source([], title="[inria-00555588, v1] A study"), "A study"),
-        (Source([Passage("# Real title\n\nText.")], title="report_final2.docx"), "Real title"),
-        (Source([Passage("# Real title\n\nText.")], title="Untitled document"), "Real title"),
-        (Source([Passage("# **Bold** title\n\nText.")]), "Bold title"),
-        (Source([Passage("Text.", ("Above", "Below"))]), "Above"),
-        (Source([Passage("# Contents\n\n# First chapter\n\nText.")]), "First chapter"),
-        (Source([Passage("A short first line\n\nText that follows.")]), "A short first line"),
-        (Source([Passage("Text that goes on and on. " * 20)]), None),
-        (Source([Passage("4711")], title="4711", filename="4711.pdf"), None),
-        (Source([]), None),
+        (DocumentSource([], title="A Course in Machine Learning"), "A Course in Machine Learning"),
+        (DocumentSource([], title="Microsoft Word - Annual report"), "Annual report"),
+        (DocumentSource([], title="[inria-00555588, v1] A study"), "A study"),
+        (DocumentSource([ChunkText("# Real title\n\nText.")], title="report_final2.docx"), "Real title"),
+        (DocumentSource([ChunkText("# Real title\n\nText.")], title="Untitled document"), "Real title"),
+        (DocumentSource([ChunkText("# **Bold** title\n\nText.")]), "Bold title"),
+        (DocumentSource([ChunkText("Text.", ("Above", "Below"))]), "Above"),
+        (DocumentSource([ChunkText("# Contents\n\n# First chapter\n\nText.")]), "First chapter"),
+        (DocumentSource([ChunkText("A short first line\n\nText that follows.")]), "A short first line"),
+        (DocumentSource([ChunkText("Text that goes on and on. " * 20)]), None),
+        (DocumentSource([ChunkText("4711")], title="4711", filename="4711.pdf"), None),
+        (DocumentSource([]), None),
     ],
 )
-def test_titles(source: Source, title: str | None) -> None:
+def test_titles(source: DocumentSource, title: str | None) -> None:
     assert find_title(source) == title
 
 
 @pytest.mark.parametrize(
     ("source", "author"),
     [
-        (Source([], author="Hal Daumé III"), "Hal Daumé III"),
+        (DocumentSource([], author="Hal Daumé III"), "Hal Daumé III"),
         (
-            Source([Passage("# Title\n\nBy Ada Lovelace and Charles Babbage\n\nText.")]),
+            DocumentSource([ChunkText("# Title\n\nBy Ada Lovelace and Charles Babbage\n\nText.")]),
             "Ada Lovelace and Charles Babbage",
         ),
-        (Source([Passage("Author: Ada Lovelace\n\nText.")]), "Ada Lovelace"),
-        (Source([Passage("by the way it rained\n")]), None),
-        (Source([Passage("Text.")], author="42"), None),
+        (DocumentSource([ChunkText("Author: Ada Lovelace\n\nText.")]), "Ada Lovelace"),
+        (DocumentSource([ChunkText("by the way it rained\n")]), None),
+        (DocumentSource([ChunkText("Text.")], author="42"), None),
     ],
 )
-def test_authors(source: Source, author: str | None) -> None:
+def test_authors(source: DocumentSource, author: str | None) -> None:
     assert find_author(source) == author
 
 

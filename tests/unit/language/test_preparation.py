@@ -10,23 +10,23 @@ import pytest
 
 PROGRAM = """
 import sys
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 from octavo.language import answer, describe, prepare
 
 prepare()
 opened = []
 sys.addaudithook(lambda event, arguments: event == "open" and opened.append(arguments[0]))
 passages = [
-    Passage("The old bridge was closed in 2019. Everybody is happy about it.", ("Harbour",)),
-    Passage("Die alte Brücke wurde 2019 gesperrt, und alle sind froh darüber."),
-    Passage("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"),
-    Passage("| 1 | 2 |"),
+    ChunkText("The old bridge was closed in 2019. Everybody is happy about it.", ("Harbour",)),
+    ChunkText("Die alte Brücke wurde 2019 gesperrt, und alle sind froh darüber."),
+    ChunkText("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"),
+    ChunkText("| 1 | 2 |"),
 ]
 for kind in ("pdf", "eml", "image"):
-    describe(Source(passages, kind=kind, title="Bridge", language="en-US"))
+    describe(DocumentSource(passages, kind=kind, title="Bridge", language="en-US"))
 answer("When was the bridge closed?", passages)
 print(opened)
-description = describe(Source(passages * 3))
+description = describe(DocumentSource(passages * 3))
 print(description.document.model_dump_json(), *(chunk.model_dump_json() for chunk in description.chunks))
 print(answer("When was the old bridge closed?", passages).model_dump_json())
 """

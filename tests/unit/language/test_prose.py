@@ -8,15 +8,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from octavo.language.markdown_segments import Part, blank, segments
-from octavo.language.sentences import split
+from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments
+from octavo.language.sentences import split_sentences
 
 marks = st.text(alphabet=st.sampled_from("ab .!?\n#*_|-+>`~[]()<>1$&;:/@\\\"'。"), max_size=300)
 
 
-def parts(markdown: str) -> list[tuple[Part, str]]:
-    text = blank(markdown)
-    return [(one.part, " ".join(text[one.start : one.end].split())) for one in segments(markdown)]
+def parts(markdown: str) -> list[tuple[SegmentKind, str]]:
+    text = blank_markup(markdown)
+    return [(one.part, " ".join(text[one.start : one.end].split())) for one in split_segments(markdown)]
 
 
 def test_parts_are_told_apart() -> None:
@@ -40,13 +40,13 @@ code.is(left, out)
 1. third
 """
     assert parts(markdown) == [
-        (Part.HEADING, "A title"),
-        (Part.PARAGRAPH, "A paragraph that goes on. See this page or mail ."),
-        (Part.ITEM, "first goes on"),
-        (Part.ITEM, "second > quoted"),
-        (Part.CELLS, "| a | b |"),
-        (Part.CELLS, "| 1 | 2 |"),
-        (Part.ITEM, "third"),
+        (SegmentKind.HEADING, "A title"),
+        (SegmentKind.PARAGRAPH, "A paragraph that goes on. See this page or mail ."),
+        (SegmentKind.ITEM, "first goes on"),
+        (SegmentKind.ITEM, "second > quoted"),
+        (SegmentKind.CELLS, "| a | b |"),
+        (SegmentKind.CELLS, "| 1 | 2 |"),
+        (SegmentKind.ITEM, "third"),
     ]
 
 
@@ -54,16 +54,16 @@ code.is(left, out)
 @example("\u2022 ")
 @given(marks)
 def test_offsets_stay(markdown: str) -> None:
-    assert len(blank(markdown)) == len(markdown)
+    assert len(blank_markup(markdown)) == len(markdown)
     end = 0
-    for part in segments(markdown):
+    for part in split_segments(markdown):
         assert end <= part.start < part.end <= len(markdown)
         end = part.end
 
 
 @given(marks)
 def test_sentences_lie_in_order_and_leave_no_word_out(text: str) -> None:
-    spans = list(split(text))
+    spans = list(split_sentences(text))
     assert all(start < end for start, end in spans)
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
     assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
@@ -80,4 +80,4 @@ def test_sentences_lie_in_order_and_leave_no_word_out(text: str) -> None:
     ],
 )
 def test_sentences(text: str, sentences: list[str]) -> None:
-    assert [text[start:end] for start, end in split(text)] == sentences
+    assert [text[start:end] for start, end in split_sentences(text)] == sentences

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from octavo.language import answer, describe
-from octavo.language.insights import Passage, Source
+from octavo.language.insights import ChunkText, DocumentSource
 
 SIZE = 4_000
 # Linear is 4, quadratic 16; the machine may be busy, so the best of several runs counts.
@@ -44,10 +44,10 @@ ODD = {
 }
 
 
-def spent(passages: Sequence[Passage]) -> float:
+def spent(passages: Sequence[ChunkText]) -> float:
     def once() -> float:
         start = time.process_time()
-        describe(Source(passages, kind="pdf"))
+        describe(DocumentSource(passages, kind="pdf"))
         answer("When was the old bridge of 東京 closed?", passages)
         return time.process_time() - start
 
@@ -60,7 +60,7 @@ def text_of(part: str, size: int) -> str:
 
 @pytest.mark.parametrize("part", ODD.values(), ids=ODD.keys())
 def test_one_passage(part: str) -> None:
-    small, large = (spent([Passage(text_of(part, size))]) for size in (SIZE, 4 * SIZE))
+    small, large = (spent([ChunkText(text_of(part, size))]) for size in (SIZE, 4 * SIZE))
     # What takes next to no time says nothing about growth.
     assert large < MOST * max(small, 0.004)
 
@@ -68,5 +68,5 @@ def test_one_passage(part: str) -> None:
 @pytest.mark.parametrize("part", [ODD["prose"], ODD["other words"]], ids=["prose", "other words"])
 def test_many_passages(part: str) -> None:
     text = text_of(part, 32 * SIZE)
-    passages = [Passage(text[start : start + 1000], ("A", "B")) for start in range(0, len(text), 1000)]
+    passages = [ChunkText(text[start : start + 1000], ("A", "B")) for start in range(0, len(text), 1000)]
     assert spent(passages) < MOST * max(spent(passages[: len(passages) // 4]), 0.004)

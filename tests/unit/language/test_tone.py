@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from octavo.language.insights import Emotion, Passage, Tone
-from octavo.language.parsed_chunks import read
-from octavo.language.tone import UNKNOWN, judge
+from octavo.language.insights import ChunkText, Emotion, Tone
+from octavo.language.parsed_chunks import parse_chunk
+from octavo.language.tone import UNKNOWN, find_tone
 
 
 def tone(text: str, language: str = "en") -> Tone:
-    return judge(read(Passage(text), language))
+    return find_tone(parse_chunk(ChunkText(text), language))
 
 
 def test_praise_and_blame_are_opposites() -> None:

@@ -1,25 +1,25 @@
-"""Those who run models, each in one file: how a question is put into their form, and what their answer means.
+"""Model providers, one file each: how a request is encoded and how a response is decoded.
 
-Nothing outside of this package knows one of them, and nothing in it retries: that is the gateway's, which pays.
+No other package knows their formats. Providers never retry: the gateway does, because it pays.
 """
 
 from octavo.ai.providers.anthropic import Anthropic
 from octavo.ai.providers.gemini import Gemini
 from octavo.ai.providers.gemini_files import GeminiFiles
-from octavo.ai.providers.http_client import Wire
+from octavo.ai.providers.http_client import HttpClient
 from octavo.ai.providers.openai import Compatible, OpenAI
-from octavo.ai.providers.provider import Embedded, Embedder, Provider, Reply, Sight
+from octavo.ai.providers.provider import Embedder, EmbeddingReply, ModelReply, Provider, VisionLimits
 
 __all__ = [
     "Anthropic",
     "Compatible",
-    "Embedded",
     "Embedder",
+    "EmbeddingReply",
     "Gemini",
     "GeminiFiles",
+    "HttpClient",
+    "ModelReply",
     "OpenAI",
     "Provider",
-    "Reply",
-    "Sight",
-    "Wire",
+    "VisionLimits",
 ]

@@ -9,14 +9,14 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from octavo.ai.calls import FileReference, Part, Picture, Quoted, Request, Words
-from octavo.ai.faults import ProviderFault, Usage, read_ending
-from octavo.ai.providers.http_client import Wire
-from octavo.ai.providers.provider import Reply, Sight
+from octavo.ai.calls import FileReference, InstructionText, ModelRequest, Part, Picture, QuotedText
+from octavo.ai.faults import ProviderFault, TokenUsage, classify_finish
+from octavo.ai.providers.http_client import HttpClient
+from octavo.ai.providers.provider import ModelReply, VisionLimits
 
 FAMILY = "anthropic"
 API_VERSION = "2023-06-01"
-# What the present models can write at once; who asks for more is refused.
+# The output limit of the current models; the API refuses requests for more.
 MOST_TOKENS = 64_000
 
 
@@ -40,13 +40,13 @@ class Message(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Anthropic:
-    wire: Wire
+    http: HttpClient
     url: str
     key: str
 
-    sight: ClassVar[Sight] = Sight(pixels=1568, pages=100)
+    vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=1568, pages=100)
 
-    async def generate(self, model: str, request: Request, owner: UUID, seconds: float) -> Reply:
+    async def generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
         del owner
         body: dict[str, Any] = {
             "model": model,
@@ -57,15 +57,15 @@ class Anthropic:
         if request.schema:
             body["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
         headers = {"x-api-key": self.key, "anthropic-version": API_VERSION}
-        heard = await self.wire.post(FAMILY, f"{self.url}/v1/messages", body, headers, seconds)
-        return _read_reply(heard.read_as(Message))
+        reply = await self.http.post(FAMILY, f"{self.url}/v1/messages", body, headers, seconds)
+        return _read_reply(reply.read_as(Message))
 
 
 async def _part(part: Part) -> dict[str, Any]:
     match part:
-        case Words():
+        case InstructionText():
             return {"type": "text", "text": part.text}
-        case Quoted():
+        case QuotedText():
             return {"type": "text", "text": part.fenced}
         case Picture():
             return {"type": "image", "source": _source(part.media_type, part.data)}
@@ -77,10 +77,10 @@ def _source(media_type: str, data: bytes) -> dict[str, str]:
     return {"type": "base64", "media_type": media_type, "data": b64encode(data).decode()}
 
 
-def _read_reply(answer: Message) -> Reply:
+def _read_reply(answer: Message) -> ModelReply:
     counts = answer.usage
-    read = counts.input_tokens + (counts.cache_read_input_tokens or 0) + (counts.cache_creation_input_tokens or 0)
-    usage = Usage(read, counts.output_tokens, counts.cache_read_input_tokens or 0)
-    if fault := read_ending(FAMILY, answer.stop_reason):
+    tokens_in = counts.input_tokens + (counts.cache_read_input_tokens or 0) + (counts.cache_creation_input_tokens or 0)
+    usage = TokenUsage(tokens_in, counts.output_tokens, counts.cache_read_input_tokens or 0)
+    if fault := classify_finish(FAMILY, answer.stop_reason):
         raise ProviderFault(fault, usage)
-    return Reply("".join(block.text for block in answer.content if block.type == "text"), usage)
+    return ModelReply("".join(block.text for block in answer.content if block.type == "text"), usage)

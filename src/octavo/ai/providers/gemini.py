@@ -1,4 +1,4 @@
-"""Google's Gemini: answers and vectors. Files go through `gemini_files`, because it keeps them for two days."""
+"""Google Gemini: answers and vectors. Files are uploaded by `gemini_files`; Google keeps them for two days."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from octavo.ai.calls import FileReference, Part, Picture, Quoted, Request, Words
-from octavo.ai.faults import Fault, ProviderFault, Usage, read_ending
+from octavo.ai.calls import FileReference, InstructionText, ModelRequest, Part, Picture, QuotedText
+from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_finish
 from octavo.ai.providers.gemini_files import FAMILY, GeminiFiles
-from octavo.ai.providers.http_client import Heard, Wire
-from octavo.ai.providers.provider import Embedded, Reply, Sight, of_length_one
+from octavo.ai.providers.http_client import HttpClient, HttpReply
+from octavo.ai.providers.provider import EmbeddingReply, ModelReply, VisionLimits, unit_vector
 
 DIMENSIONS = 768
-# It does not always say what it counted for vectors.
-CHARACTERS_A_TOKEN = 4
-# Thinking is paid for like answering; these tasks gain nothing by it. The first beginning of a name that fits is meant.
+# Used when the API does not report the token count of an embedding call.
+CHARACTERS_PER_TOKEN = 4
+# Thinking is billed as output, and these tasks gain nothing from it. The first matching prefix wins.
 THINKING: dict[str, dict[str, Any]] = {
     "gemini-2.5-pro": {"thinkingBudget": 128},
     "gemini-2.5": {"thinkingBudget": 0},
@@ -28,63 +28,63 @@ THINKING: dict[str, dict[str, Any]] = {
 }
 
 
-class Form(BaseModel):
-    """Google leaves out what is empty."""
+class ApiModel(BaseModel):
+    """Google omits empty fields."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
 
-class Piece(Form):
+class ContentPart(ApiModel):
     text: str = ""
     thought: bool = False
 
 
-class Content(Form):
-    parts: list[Piece] = []
+class Content(ApiModel):
+    parts: list[ContentPart] = []
 
 
-class Candidate(Form):
+class Candidate(ApiModel):
     content: Content = Content()
     finish_reason: str = ""
 
 
-class Feedback(Form):
+class Feedback(ApiModel):
     block_reason: str = ""
 
 
-class Counts(Form):
+class Counts(ApiModel):
     prompt_token_count: int = 0
     candidates_token_count: int = 0
     thoughts_token_count: int = 0
     cached_content_token_count: int = 0
 
 
-class Generated(Form):
+class GenerateReply(ApiModel):
     candidates: list[Candidate] = []
     prompt_feedback: Feedback = Feedback()
     usage_metadata: Counts = Counts()
 
 
-class Vector(Form):
+class Vector(ApiModel):
     values: list[float]
 
 
-class Embeddings(Form):
+class Embeddings(ApiModel):
     embeddings: list[Vector]
     usage_metadata: Counts = Counts()
 
 
 @dataclass(frozen=True, slots=True)
 class Gemini:
-    wire: Wire
+    http: HttpClient
     url: str
     key: str
     files: GeminiFiles
 
-    sight: ClassVar[Sight] = Sight(pixels=3072, pages=1000)
+    vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=3072, pages=1000)
 
-    async def generate(self, model: str, request: Request, owner: UUID, seconds: float) -> Reply:
-        """A file that is no longer there, whatever we know of it, is sent again once."""
+    async def generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
+        """Upload a file once more if Google no longer has it."""
         try:
             return await self._generate(model, request, owner, seconds)
         except ProviderFault as fault:
@@ -95,9 +95,9 @@ class Gemini:
                 await self.files.forget(owner, part)
         return await self._generate(model, request, owner, seconds)
 
-    async def _generate(self, model: str, request: Request, owner: UUID, seconds: float) -> Reply:
+    async def _generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
         form = {"responseMimeType": "application/json", "responseJsonSchema": request.schema} if request.schema else {}
-        thinking = next((how for begin, how in THINKING.items() if model.startswith(begin)), None)
+        thinking = next((how for prefix, how in THINKING.items() if model.startswith(prefix)), None)
         body = {
             "systemInstruction": {"parts": [{"text": request.instructions}]},
             "contents": [{"role": "user", "parts": [await self._part(part, owner) for part in request.parts]}],
@@ -107,9 +107,9 @@ class Gemini:
                 **({"thinkingConfig": thinking} if thinking else {}),
             },
         }
-        return _read_reply((await self._post(f"{model}:generateContent", body, seconds)).read_as(Generated))
+        return _read_reply((await self._post(f"{model}:generateContent", body, seconds)).read_as(GenerateReply))
 
-    async def embed(self, model: str, texts: Sequence[str], seconds: float) -> Embedded:
+    async def embed(self, model: str, texts: Sequence[str], seconds: float) -> EmbeddingReply:
         requests = [
             {
                 "model": f"models/{model}",
@@ -119,37 +119,37 @@ class Gemini:
             }
             for text in texts
         ]
-        heard = await self._post(f"{model}:batchEmbedContents", {"requests": requests}, seconds)
-        answer = heard.read_as(Embeddings)
-        read = answer.usage_metadata.prompt_token_count or sum(map(len, texts)) // CHARACTERS_A_TOKEN
-        return Embedded([of_length_one(one.values) for one in answer.embeddings], Usage(read=read))
+        reply = await self._post(f"{model}:batchEmbedContents", {"requests": requests}, seconds)
+        answer = reply.read_as(Embeddings)
+        tokens_in = answer.usage_metadata.prompt_token_count or sum(map(len, texts)) // CHARACTERS_PER_TOKEN
+        return EmbeddingReply([unit_vector(one.values) for one in answer.embeddings], TokenUsage(input=tokens_in))
 
-    async def _post(self, method: str, body: dict[str, Any], seconds: float) -> Heard:
+    async def _post(self, method: str, body: dict[str, Any], seconds: float) -> HttpReply:
         headers = {"x-goog-api-key": self.key}
-        return await self.wire.post(FAMILY, f"{self.url}/v1beta/models/{method}", body, headers, seconds)
+        return await self.http.post(FAMILY, f"{self.url}/v1beta/models/{method}", body, headers, seconds)
 
     async def _part(self, part: Part, owner: UUID) -> dict[str, Any]:
         match part:
-            case Words():
+            case InstructionText():
                 return {"text": part.text}
-            case Quoted():
+            case QuotedText():
                 return {"text": part.fenced}
             case Picture():
                 return {"inlineData": {"mimeType": part.media_type, "data": b64encode(part.data).decode()}}
             case FileReference():
-                kept = await self.files.keep(owner, part)
-                return {"fileData": {"mimeType": part.media_type, "fileUri": kept.uri}}
+                uploaded = await self.files.upload(owner, part)
+                return {"fileData": {"mimeType": part.media_type, "fileUri": uploaded.uri}}
 
 
-def _read_reply(answer: Generated) -> Reply:
+def _read_reply(answer: GenerateReply) -> ModelReply:
     counts = answer.usage_metadata
-    written = counts.candidates_token_count + counts.thoughts_token_count
-    usage = Usage(counts.prompt_token_count, written, counts.cached_content_token_count)
+    tokens_out = counts.candidates_token_count + counts.thoughts_token_count
+    usage = TokenUsage(counts.prompt_token_count, tokens_out, counts.cached_content_token_count)
     if answer.prompt_feedback.block_reason:
         raise ProviderFault(Fault.BLOCKED, usage)
     if not answer.candidates:
         raise ProviderFault(Fault.MALFORMED, usage)
     candidate = answer.candidates[0]
-    if fault := read_ending(FAMILY, candidate.finish_reason):
+    if fault := classify_finish(FAMILY, candidate.finish_reason):
         raise ProviderFault(fault, usage)
-    return Reply("".join(part.text for part in candidate.content.parts if not part.thought), usage)
+    return ModelReply("".join(part.text for part in candidate.content.parts if not part.thought), usage)

@@ -1,4 +1,4 @@
-"""Files that Gemini keeps for two days: sent once, waited for until they can be used, sent again when they are gone."""
+"""Uploads to Gemini, which keeps files for two days: each file is sent once, and again after it expired."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pydantic import BaseModel
 
 from octavo.ai.calls import FileReference
 from octavo.ai.faults import Fault, ProviderFault
-from octavo.ai.providers.http_client import Wire
+from octavo.ai.providers.http_client import HttpClient
 from octavo.database import Database, load_queries
 
 QUERIES = load_queries("ai")
 FAMILY = "gemini"
-KEPT_HOURS = 47  # of the 48 that it promises
+KEPT_HOURS = 47  # Google promises 48
 FILE_SECONDS = 60.0
 ACTIVE_SECONDS = 600.0
-FIRST_LOOK_SECONDS = 0.5
-MOST_LOOK_SECONDS = 10.0
+FIRST_POLL_SECONDS = 0.5
+MAX_POLL_SECONDS = 10.0
 
 
 class File(BaseModel):
@@ -31,49 +31,49 @@ class File(BaseModel):
     state: str
 
 
-class Sent(BaseModel):
+class UploadReply(BaseModel):
     file: File
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFile:
+class UploadedFile:
     name: str
     uri: str
 
 
 @dataclass(frozen=True, slots=True)
 class GeminiFiles:
-    """Files of one key at one address; an owner never uses another one's."""
+    """Files of one API key at one URL. An owner never uses a file of another owner."""
 
     database: Database
-    wire: Wire
+    http: HttpClient
     url: str
     key: str
-    _turns: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(
+    _locks: WeakValueDictionary[tuple[UUID, str], asyncio.Lock] = field(
         default_factory=WeakValueDictionary[tuple[UUID, str], asyncio.Lock], init=False, repr=False
     )
 
-    async def keep(self, owner: UUID, file: FileReference) -> KeptFile:
-        """Where the file is at Google, after sending it if it is not there. Several who want the same send it once."""
-        async with self._turns.setdefault((owner, file.sha256), asyncio.Lock()):
-            return await self._keep(owner, file)
+    async def upload(self, owner: UUID, file: FileReference) -> UploadedFile:
+        """Return the file at Google, after uploading it if needed. Concurrent callers upload it once."""
+        async with self._locks.setdefault((owner, file.sha256), asyncio.Lock()):
+            return await self._find_or_send(owner, file)
 
-    async def _keep(self, owner: UUID, file: FileReference) -> KeptFile:
+    async def _find_or_send(self, owner: UUID, file: FileReference) -> UploadedFile:
         async with self.database.connection() as connection:
-            row = await (await connection.execute(QUERIES.provider_file, self._place(owner, file))).fetchone()
+            row = await (await connection.execute(QUERIES.provider_file, self._key(owner, file))).fetchone()
         if row:
-            return KeptFile(*row)
-        kept = await self._send(file)
-        values = {**self._place(owner, file), "name": kept.name, "uri": kept.uri, "hours": KEPT_HOURS}
+            return UploadedFile(*row)
+        uploaded = await self._send(file)
+        values = {**self._key(owner, file), "name": uploaded.name, "uri": uploaded.uri, "hours": KEPT_HOURS}
         async with self.database.connection() as connection:
             await connection.execute(QUERIES.keep_provider_file, values)
-        return kept
+        return uploaded
 
     async def forget(self, owner: UUID, file: FileReference) -> None:
         async with self.database.connection() as connection:
-            await connection.execute(QUERIES.forget_provider_file, self._place(owner, file))
+            await connection.execute(QUERIES.forget_provider_file, self._key(owner, file))
 
-    async def _send(self, file: FileReference) -> KeptFile:
+    async def _send(self, file: FileReference) -> UploadedFile:
         data = await file.read()
         start = {
             "x-goog-api-key": self.key,
@@ -82,34 +82,34 @@ class GeminiFiles:
             "x-goog-upload-header-content-length": str(len(data)),
             "x-goog-upload-header-content-type": file.media_type,
         }
-        begun = await self.wire.post(FAMILY, f"{self.url}/upload/v1beta/files", {"file": {}}, start, FILE_SECONDS)
-        place = begun.headers.get("x-goog-upload-url")
-        if not place:
+        started = await self.http.post(FAMILY, f"{self.url}/upload/v1beta/files", {"file": {}}, start, FILE_SECONDS)
+        upload_url = started.headers.get("x-goog-upload-url")
+        if not upload_url:
             raise ProviderFault(Fault.MALFORMED)
         whole = {"x-goog-upload-command": "upload, finalize", "x-goog-upload-offset": "0"}
-        sent = await self.wire.send(FAMILY, "POST", place, data, whole, FILE_SECONDS)
-        return await self._wait_until_active(sent.read_as(Sent).file)
+        sent = await self.http.send(FAMILY, "POST", upload_url, data, whole, FILE_SECONDS)
+        return await self._wait_until_active(sent.read_as(UploadReply).file)
 
-    async def _wait_until_active(self, file: File) -> KeptFile:
-        """Videos and long documents are prepared first; ten minutes are enough for those that ever will be."""
-        pause = FIRST_LOOK_SECONDS
+    async def _wait_until_active(self, file: File) -> UploadedFile:
+        """Google processes long documents first; a file that needs more than ten minutes never becomes active."""
+        pause = FIRST_POLL_SECONDS
         try:
             async with asyncio.timeout(ACTIVE_SECONDS):
                 while file.state == "PROCESSING":
                     await asyncio.sleep(pause)
-                    pause = min(pause * 2, MOST_LOOK_SECONDS)
-                    file = await self._look(file.name)
+                    pause = min(pause * 2, MAX_POLL_SECONDS)
+                    file = await self._check(file.name)
         except TimeoutError:
             raise ProviderFault(Fault.TIMED_OUT) from None
         if file.state != "ACTIVE":
             raise ProviderFault(Fault.FILE_GONE)
-        return KeptFile(file.name, file.uri)
+        return UploadedFile(file.name, file.uri)
 
-    async def _look(self, name: str) -> File:
+    async def _check(self, name: str) -> File:
         headers = {"x-goog-api-key": self.key}
-        heard = await self.wire.send(FAMILY, "GET", f"{self.url}/v1beta/{name}", b"", headers, FILE_SECONDS)
-        return heard.read_as(File)
+        reply = await self.http.send(FAMILY, "GET", f"{self.url}/v1beta/{name}", b"", headers, FILE_SECONDS)
+        return reply.read_as(File)
 
-    def _place(self, owner: UUID, file: FileReference) -> dict[str, Any]:
+    def _key(self, owner: UUID, file: FileReference) -> dict[str, Any]:
         account = sha256(f"{self.url}\n{self.key}".encode()).hexdigest()[:16]
         return {"provider": FAMILY, "account": account, "owner": owner, "sha256": bytes.fromhex(file.sha256)}

@@ -1,4 +1,4 @@
-"""Requests to providers over HTTP: one try, within its time, and every way to fail as a fault."""
+"""HTTP requests to providers: one attempt with a time limit; every failure becomes a `ProviderFault`."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from octavo import __version__
-from octavo.ai.faults import Fault, ProviderFault, read_fault
+from octavo.ai.faults import Fault, ProviderFault, classify_error
 from octavo.core.http import read_http_date, read_retry_after
 
 CONNECT_SECONDS = 10.0
 CONNECTIONS = 100
-MOST_BYTES = 64 << 20
-READ_OF_A_REFUSAL = 20_000
-MOST_RETRY_AFTER = 3600.0
-# Gemini says it in the body.
+MAX_BYTES = 64 << 20
+MAX_ERROR_BYTES = 20_000
+MAX_RETRY_AFTER = 3600.0
+# Gemini puts the delay into the body.
 _RETRY_DELAY = re.compile(r'"retryDelay":\s*"([\d.]+)s"')
 
 Form = TypeVar("Form", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HttpReply:
     headers: Mapping[str, str]
     body: bytes
 
     def read_as(self, form: type[Form]) -> Form:
-        """What has another form was paid for, but nobody can say how much."""
+        """Parse the body. An unexpected form was billed, but the amount is unknown."""
         try:
             return form.model_validate_json(self.body)
         except ValidationError:
             raise ProviderFault(Fault.MALFORMED, usage=None) from None
 
 
-class Wire:
-    """The connections to all providers. No proxies or passwords from the environment, and no redirects."""
+class HttpClient:
+    """Connections to all providers. Ignores proxies and credentials in the environment, and follows no redirects."""
 
     def __init__(self) -> None:
         limits = httpx.Limits(max_connections=CONNECTIONS, keepalive_expiry=5.0)
@@ -54,14 +54,16 @@ class Wire:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def post(self, provider: str, url: str, body: object, headers: Mapping[str, str], seconds: float) -> Heard:
-        """Send JSON; `provider` is whose table of faults holds."""
-        sent = {"content-type": "application/json", **headers}
-        return await self.send(provider, "POST", url, json.dumps(body).encode(), sent, seconds)
+    async def post(
+        self, provider: str, url: str, body: object, headers: Mapping[str, str], seconds: float
+    ) -> HttpReply:
+        """Send JSON. `provider` selects the table of faults."""
+        all_headers = {"content-type": "application/json", **headers}
+        return await self.send(provider, "POST", url, json.dumps(body).encode(), all_headers, seconds)
 
     async def send(
         self, provider: str, method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float
-    ) -> Heard:
+    ) -> HttpReply:
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -72,24 +74,24 @@ class Wire:
             raise ProviderFault(Fault.TIMED_OUT, usage=None) from None
         except (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError):
             raise ProviderFault(Fault.CUT_OFF, usage=None) from None
-        except (httpx.TransportError, httpx.InvalidURL):  # nothing was asked, so nothing is paid
+        except (httpx.TransportError, httpx.InvalidURL):  # the request was not sent, so nothing is billed
             raise ProviderFault(Fault.UNREACHABLE) from None
         if response.is_success:
-            return Heard(response.headers, content)
-        said = content[:READ_OF_A_REFUSAL].decode(errors="replace")
-        fault = read_fault(provider, response.status_code, said)
-        raise ProviderFault(fault, retry_after=_retry_after(response.headers, said), status=response.status_code)
+            return HttpReply(response.headers, content)
+        text = content[:MAX_ERROR_BYTES].decode(errors="replace")
+        fault = classify_error(provider, response.status_code, text)
+        raise ProviderFault(fault, retry_after=_retry_after(response.headers, text), status=response.status_code)
 
 
 async def _read(response: httpx.Response) -> bytes:
-    pieces: list[bytes] = []
+    parts: list[bytes] = []
     size = 0
-    async for piece in response.aiter_bytes():
-        pieces.append(piece)
-        size += len(piece)
-        if size > MOST_BYTES:
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > MAX_BYTES:
             raise ProviderFault(Fault.MALFORMED, usage=None)
-    return b"".join(pieces)
+    return b"".join(parts)
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
@@ -97,4 +99,4 @@ def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
     in_body = _RETRY_DELAY.search(body)
     header = headers.get("retry-after") or (in_body[1] if in_body else None)
     clock = read_http_date(headers.get("date", "")) or datetime.now(UTC)
-    return read_retry_after(header, clock, longest=MOST_RETRY_AFTER)
+    return read_retry_after(header, clock, longest=MAX_RETRY_AFTER)

@@ -1,4 +1,4 @@
-"""What the gateway expects of a provider."""
+"""The interface of a provider."""
 
 from __future__ import annotations
 
@@ -8,55 +8,55 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 from uuid import UUID
 
-from octavo.ai.calls import Request
-from octavo.ai.faults import Usage
+from octavo.ai.calls import ModelRequest
+from octavo.ai.faults import TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A whole answer; any other is a `ProviderFault`."""
+class ModelReply:
+    """A complete answer; anything else is a `ProviderFault`."""
 
     text: str
-    usage: Usage
+    usage: TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """One vector of length 1 for each text, in their order."""
+class EmbeddingReply:
+    """One unit vector per text, in order."""
 
     vectors: list[list[float]]
-    usage: Usage
+    usage: TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What a model can be shown at once: pictures with no side longer than `pixels`, so many pages, PDFs or not."""
+class VisionLimits:
+    """What a model accepts in one call: pictures with sides up to `pixels`, a number of pages, and whether PDFs."""
 
     pixels: int
     pages: int
     pdfs: bool = True
 
-    def and_of(self, other: Sight) -> Sight:
-        """What both can be shown."""
-        return Sight(min(self.pixels, other.pixels), min(self.pages, other.pages), self.pdfs and other.pdfs)
+    def intersect(self, other: VisionLimits) -> VisionLimits:
+        """What both accept."""
+        return VisionLimits(min(self.pixels, other.pixels), min(self.pages, other.pages), self.pdfs and other.pdfs)
 
 
 class Provider(Protocol):
-    sight: ClassVar[Sight]
+    vision_limits: ClassVar[VisionLimits]
 
-    async def generate(self, model: str, request: Request, owner: UUID, seconds: float) -> Reply:
-        """Ask once. Raises `ProviderFault` for whatever goes wrong, and nothing else."""
+    async def generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
+        """Call once. Raises only `ProviderFault`."""
         ...
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    async def embed(self, model: str, texts: Sequence[str], seconds: float) -> Embedded:
-        """Vectors for texts. Raises `ProviderFault` for whatever goes wrong."""
+    async def embed(self, model: str, texts: Sequence[str], seconds: float) -> EmbeddingReply:
+        """Embed texts. Raises only `ProviderFault`."""
         ...
 
 
-def of_length_one(vector: Sequence[float]) -> list[float]:
-    """Some providers' vectors are shortened and no longer of that length; cosines are then products alone."""
+def unit_vector(vector: Sequence[float]) -> list[float]:
+    """Normalise a vector, so that its cosine similarity is a dot product. Some providers return truncated vectors."""
     length = math.sqrt(math.fsum(one * one for one in vector))
     return [one / length for one in vector] if length else list(vector)

@@ -1,4 +1,4 @@
-"""What models are asked to do. A task is one small file here, its prompt in `prompts/`, and a line below."""
+"""The tasks for models. A task is one small file here, a prompt in `prompts/`, and a line below."""
 
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION
 from octavo.ai.tasks.answer_segment import ANSWER_SEGMENT

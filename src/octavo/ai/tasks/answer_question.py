@@ -1,4 +1,4 @@
-"""Answers a question from passages, each statement with the words that show it."""
+"""Task: answer a question from chunks, each statement with verbatim citations."""
 
 from __future__ import annotations
 
@@ -8,68 +8,68 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from octavo.ai.calls import Part, Quoted, Words
-from octavo.ai.tasks.task import Task, Unusable
-from octavo.language.insights import Output, Passage
+from octavo.ai.calls import InstructionText, Part, QuotedText
+from octavo.ai.tasks.task import Task, UnusableAnswer
+from octavo.language.insights import ChunkText, Output
 
-MOST_STATEMENTS = 20
-MOST_CITATIONS = 5
+MAX_STATEMENTS = 20
+MAX_CITATIONS = 5
 ANSWER_TOKENS = 800
-_MOST_HERE = 4
+_MAX_OFFLINE = 4
 
-Words500 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
-Words1000 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
+Text500 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+Text1000 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 
 
-class CitedPassage(Output):
-    """`passage` counts from 0; whether the quote stands there is looked at by whoever asked."""
+class ChunkCitation(Output):
+    """`passage` is the number of the chunk, from 0. The caller checks that the quote is in it."""
 
     passage: Annotated[int, Field(ge=0)]
-    quote: Words500
+    quote: Text500
 
 
 class Statement(Output):
-    text: Words1000
-    citations: Annotated[list[CitedPassage], Field(max_length=MOST_CITATIONS)]
+    text: Text1000
+    citations: Annotated[list[ChunkCitation], Field(max_length=MAX_CITATIONS)]
 
 
 class CitedAnswer(Output):
-    """No statements: the passages do not answer it."""
+    """Without statements the chunks do not answer the question."""
 
-    statements: Annotated[list[Statement], Field(max_length=MOST_STATEMENTS)]
+    statements: Annotated[list[Statement], Field(max_length=MAX_STATEMENTS)]
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionToAnswer:
-    """The headings of a passage begin with the title of its document."""
+    """The first heading of each chunk is the title of its document."""
 
     question: str
-    passages: Sequence[Passage]
+    chunks: Sequence[ChunkText]
 
 
-def show(given: QuestionToAnswer) -> list[Part]:
-    parts: list[Part] = [Words(f"Answer from these {len(given.passages)} passages, numbered from 0.")]
-    for number, passage in enumerate(given.passages):
-        parts.append(Quoted(f"passage-{number}", f"{' > '.join(passage.headings)}\n\n{passage.content}"))
-    return [*parts, Words(f"The question:\n{given.question}")]
+def build_parts(given: QuestionToAnswer) -> list[Part]:
+    parts: list[Part] = [InstructionText(f"Answer from these {len(given.chunks)} passages, numbered from 0.")]
+    for number, chunk in enumerate(given.chunks):
+        parts.append(QuotedText(f"passage-{number}", f"{' > '.join(chunk.headings)}\n\n{chunk.content}"))
+    return [*parts, InstructionText(f"The question:\n{given.question}")]
 
 
-def of_these_passages(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnswer:
-    last = len(given.passages) - 1
+def check_citations(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnswer:
+    last = len(given.chunks) - 1
     if any(cited.passage > last for one in answer.statements for cited in one.citations):
-        raise Unusable(f"`passage` must be a number from 0 to {last}")
+        raise UnusableAnswer(f"`passage` must be a number from 0 to {last}")
     return answer
 
 
-def answer_here(given: QuestionToAnswer) -> CitedAnswer:
-    """Sentences of the passages, the best first; each is its own citation."""
+def answer_offline(given: QuestionToAnswer) -> CitedAnswer:
+    """The best sentences of the chunks; each is its own citation."""
     from octavo.language import answer, offline_embedder
 
-    quotes = answer(given.question, given.passages, offline_embedder().embed, most=_MOST_HERE).quotes
-    said = [(one.passage, words) for one in quotes if (words := " ".join(one.text.split())[:500].strip())]
+    quotes = answer(given.question, given.chunks, offline_embedder().embed, most=_MAX_OFFLINE).quotes
+    cited = [(one.chunk, words) for one in quotes if (words := " ".join(one.text.split())[:500].strip())]
     return CitedAnswer(
         statements=[
-            Statement(text=words, citations=[CitedPassage(passage=passage, quote=words)]) for passage, words in said
+            Statement(text=words, citations=[ChunkCitation(passage=chunk, quote=words)]) for chunk, words in cited
         ]
     )
 
@@ -77,9 +77,9 @@ def answer_here(given: QuestionToAnswer) -> CitedAnswer:
 ANSWER_QUESTION: Task[QuestionToAnswer, CitedAnswer] = Task(
     name="answer_question",
     output=CitedAnswer,
-    show=show,
-    expect=lambda _given: ANSWER_TOKENS,
+    build_parts=build_parts,
+    estimate_tokens=lambda _given: ANSWER_TOKENS,
     output_tokens=5 * ANSWER_TOKENS,
-    check=of_these_passages,
-    local=answer_here,
+    check=check_citations,
+    offline=answer_offline,
 )

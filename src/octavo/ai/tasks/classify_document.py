@@ -1,43 +1,43 @@
-"""Title, author, summary, date, language, type and tags of a document, from its text."""
+"""Task: find the title, author, summary, date, language, type and tags of a document from its text."""
 
 from __future__ import annotations
 
-from octavo.ai.calls import Part, Quoted, Words
+from octavo.ai.calls import InstructionText, Part, QuotedText
 from octavo.ai.tasks.task import Task
-from octavo.language.insights import DocumentInsight, Source
+from octavo.language.insights import DocumentInsight, DocumentSource
 
-# What a document is stands at its beginning; its headings say what the rest is about.
-MOST_CHARACTERS = 24_000
-MOST_HEADINGS = 100
+# The beginning shows what a document is; the headings cover the rest.
+MAX_CHARACTERS = 24_000
+MAX_HEADINGS = 100
 ANSWER_TOKENS = 400
 
 
-def show(source: Source) -> list[Part]:
-    parts: list[Part] = [Words(f"Catalogue this document. It came in as: {source.kind}.")]
+def build_parts(source: DocumentSource) -> list[Part]:
+    parts: list[Part] = [InstructionText(f"Catalogue this document. It came in as: {source.kind}.")]
     known = {"file name": source.filename, "title": source.title, "author": source.author, "date": source.date}
-    told = "\n".join(f"{name}: {value}" for name, value in known.items() if value)
-    if told:
-        parts.append(Quoted("what-the-file-says", told))
-    headings = list(dict.fromkeys(heading for passage in source.passages for heading in passage.headings))
+    metadata = "\n".join(f"{name}: {value}" for name, value in known.items() if value)
+    if metadata:
+        parts.append(QuotedText("what-the-file-says", metadata))
+    headings = list(dict.fromkeys(heading for chunk in source.chunks for heading in chunk.headings))
     if headings:
-        parts.append(Quoted("headings", "\n".join(headings[:MOST_HEADINGS])))
-    text = "\n\n".join(passage.content for passage in source.passages)
-    parts.append(Quoted("document", text[:MOST_CHARACTERS]))
+        parts.append(QuotedText("headings", "\n".join(headings[:MAX_HEADINGS])))
+    text = "\n\n".join(chunk.content for chunk in source.chunks)
+    parts.append(QuotedText("document", text[:MAX_CHARACTERS]))
     return parts
 
 
-def classify_here(source: Source) -> DocumentInsight:
+def classify_offline(source: DocumentSource) -> DocumentInsight:
     from octavo.language import describe
 
     return describe(source).document
 
 
-CLASSIFY_DOCUMENT: Task[Source, DocumentInsight] = Task(
+CLASSIFY_DOCUMENT: Task[DocumentSource, DocumentInsight] = Task(
     name="classify_document",
     output=DocumentInsight,
-    show=show,
-    expect=lambda _source: ANSWER_TOKENS,
+    build_parts=build_parts,
+    estimate_tokens=lambda _source: ANSWER_TOKENS,
     output_tokens=5 * ANSWER_TOKENS,
     check=lambda _source, answer: answer,
-    local=classify_here,
+    offline=classify_offline,
 )

@@ -1,30 +1,30 @@
-"""The same text with the structure that was lost on its way. The raw text is always kept beside it."""
+"""Task: restore the structure of Markdown that was lost in extraction. The raw text is always kept as well."""
 
 from __future__ import annotations
 
-from octavo.ai.calls import CHARACTERS_A_TOKEN, Part, Quoted, Words
-from octavo.ai.tasks.task import MarkdownText, Task, Unusable
+from octavo.ai.calls import CHARACTERS_PER_TOKEN, InstructionText, Part, QuotedText
+from octavo.ai.tasks.task import MarkdownText, Task, UnusableAnswer
 
-# Running heads and menus may go, but who lost half of the words told another story.
-LEAST_KEPT = 0.5
-
-
-def show(markdown: str) -> list[Part]:
-    return [Words("Clean this Markdown."), Quoted("markdown", markdown)]
+# Running headers and menus may go, but an answer with less than half of the words lost content.
+MIN_KEPT = 0.5
 
 
-def still_the_same(markdown: str, answer: MarkdownText) -> MarkdownText:
-    if len(answer.markdown.split()) < LEAST_KEPT * len(markdown.split()):
-        raise Unusable("text is missing")
+def build_parts(markdown: str) -> list[Part]:
+    return [InstructionText("Clean this Markdown."), QuotedText("markdown", markdown)]
+
+
+def check_length(markdown: str, answer: MarkdownText) -> MarkdownText:
+    if len(answer.markdown.split()) < MIN_KEPT * len(markdown.split()):
+        raise UnusableAnswer("text is missing")
     return answer
 
 
 CLEAN_MARKDOWN: Task[str, MarkdownText] = Task(
     name="clean_markdown",
     output=MarkdownText,
-    show=show,
-    expect=lambda markdown: len(markdown) // CHARACTERS_A_TOKEN,
+    build_parts=build_parts,
+    estimate_tokens=lambda markdown: len(markdown) // CHARACTERS_PER_TOKEN,
     output_tokens=32_768,
-    check=still_the_same,
+    check=check_length,
     seconds=300.0,
 )

@@ -1,4 +1,4 @@
-"""One answer to a prompt from those that the segments of a document gave."""
+"""Task: combine the answers of all segments of a document into one."""
 
 from __future__ import annotations
 
@@ -8,71 +8,75 @@ from typing import Annotated
 
 from pydantic import Field
 
-from octavo.ai.calls import Part, Quoted, Words
-from octavo.ai.tasks.answer_segment import CitedWords, LongText
+from octavo.ai.calls import InstructionText, Part, QuotedText
+from octavo.ai.tasks.answer_segment import LongText, PageCitation
 from octavo.ai.tasks.task import Task
 from octavo.language.insights import Output
 
-MOST_CITATIONS = 24
+MAX_CITATIONS = 24
 ANSWER_TOKENS = 2000
-# Offline: quotes that fit so much worse than the best one are left out.
-_WORTH = 0.75
-_MOST_HERE = 10
+# Offline: quotes that score below this share of the best one are left out.
+_MIN_SHARE_OF_BEST = 0.75
+_MAX_OFFLINE = 10
 _NOTHING = "Nothing about this was found in the document."
 
 
 class ConsolidatedAnswer(Output):
     answer: LongText
-    citations: Annotated[list[CitedWords], Field(max_length=MOST_CITATIONS)]
+    citations: Annotated[list[PageCitation], Field(max_length=MAX_CITATIONS)]
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentSaid:
-    """What the pages from `first` to `last` gave."""
+class SegmentResult:
+    """The answer of the pages from `first` to `last`."""
 
     first: int
     last: int
     answer: str
-    citations: Sequence[CitedWords]
+    citations: Sequence[PageCitation]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersToConsolidate:
     question: str
     system: str
-    parts: Sequence[SegmentSaid]
+    parts: Sequence[SegmentResult]
     unit: str = "page"
 
 
-def show(given: AnswersToConsolidate) -> list[Part]:
-    parts: list[Part] = [Words(f"{len(given.parts)} parts of the document were asked. Give one answer for all of it.")]
+def build_parts(given: AnswersToConsolidate) -> list[Part]:
+    parts: list[Part] = [
+        InstructionText(f"{len(given.parts)} parts of the document were asked. Give one answer for all of it.")
+    ]
     if given.system:
-        parts.append(Words(f"How to answer:\n{given.system}"))
-    parts.append(Words(f"The question:\n{given.question}"))
+        parts.append(InstructionText(f"How to answer:\n{given.system}"))
+    parts.append(InstructionText(f"The question:\n{given.question}"))
     for part in given.parts:
         quotes = "\n".join(f"{given.unit} {one.page}: {one.quote}" for one in part.citations)
         text = f"{given.unit} {part.first} to {part.last}\n\n{part.answer}\n\n{quotes}"
-        parts.append(Quoted(f"part-{part.first}", text))
+        parts.append(QuotedText(f"part-{part.first}", text))
     return parts
 
 
-def consolidate_here(given: AnswersToConsolidate) -> ConsolidatedAnswer:
-    """The quotes that fit best, in the order of their pages."""
+def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
+    """The best quotes in page order."""
     cited = [one for part in given.parts for one in part.citations]
     best = max((one.relevance for one in cited), default=0.0)
-    worth = sorted((one for one in cited if one.relevance >= _WORTH * best), key=lambda one: -one.relevance)
-    kept = sorted(worth[:_MOST_HERE], key=lambda one: one.page)
-    said = "\n".join(f"- {one.quote} ({given.unit} {one.page})" for one in kept)
-    return ConsolidatedAnswer(answer=said or _NOTHING, citations=kept)
+    ranked = sorted(
+        (one for one in cited if one.relevance >= _MIN_SHARE_OF_BEST * best), key=lambda one: -one.relevance
+    )
+    kept = sorted(ranked[:_MAX_OFFLINE], key=lambda one: one.page)
+    text = "\n".join(f"- {one.quote} ({given.unit} {one.page})" for one in kept)
+    return ConsolidatedAnswer(answer=text or _NOTHING, citations=kept)
 
 
 CONSOLIDATE_ANSWERS: Task[AnswersToConsolidate, ConsolidatedAnswer] = Task(
     name="consolidate_answers",
     output=ConsolidatedAnswer,
-    show=show,
-    expect=lambda _given: ANSWER_TOKENS,
+    build_parts=build_parts,
+    estimate_tokens=lambda _given: ANSWER_TOKENS,
     output_tokens=16_384,
     check=lambda _given, answer: answer,
     seconds=240.0,
-    local=consolidate_here,
+    offline=consolidate_offline,
 )

@@ -1,55 +1,55 @@
-"""Themes, concepts, tone, importance and a summary for each of some passages: up to 50 in one call."""
+"""Task: find themes, concepts, tone, importance and a summary for up to 50 chunks in one call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from octavo.ai.calls import Part, Quoted, Words
-from octavo.ai.tasks.task import Task, Unusable
-from octavo.language.insights import ChunkInsight, Output, Passage, Source
+from octavo.ai.calls import InstructionText, Part, QuotedText
+from octavo.ai.tasks.task import Task, UnusableAnswer
+from octavo.language.insights import ChunkInsight, ChunkText, DocumentSource, Output
 
-MOST_PASSAGES = 50
-TOKENS_A_PASSAGE = 300
+MAX_CHUNKS = 50
+TOKENS_PER_CHUNK = 300
 
 
-class PassageInsight(ChunkInsight):
+class NumberedInsight(ChunkInsight):
     passage: int
 
 
 class ChunkInsights(Output):
-    """One for each passage, in their order; `passage` is the place of it, from 0."""
+    """One for each chunk, in order; `passage` is the index of the chunk."""
 
-    chunks: list[PassageInsight]
+    chunks: list[NumberedInsight]
 
 
-def show(passages: Sequence[Passage]) -> list[Part]:
-    parts: list[Part] = [Words(f"Describe these {len(passages)} passages, numbered from 0.")]
-    for number, passage in enumerate(passages):
-        head = f"{' > '.join(passage.headings)}\n\n" if passage.headings else ""
-        parts.append(Quoted(f"passage-{number}", head + passage.content))
+def build_parts(chunks: Sequence[ChunkText]) -> list[Part]:
+    parts: list[Part] = [InstructionText(f"Describe these {len(chunks)} passages, numbered from 0.")]
+    for number, chunk in enumerate(chunks):
+        head = f"{' > '.join(chunk.headings)}\n\n" if chunk.headings else ""
+        parts.append(QuotedText(f"passage-{number}", head + chunk.content))
     return parts
 
 
-def in_order(passages: Sequence[Passage], answer: ChunkInsights) -> ChunkInsights:
-    chunks = sorted(answer.chunks, key=lambda one: one.passage)
-    if [one.passage for one in chunks] != list(range(len(passages))):
-        raise Unusable(f"there must be one entry for each passage from 0 to {len(passages) - 1}")
-    return ChunkInsights(chunks=chunks)
+def check_order(chunks: Sequence[ChunkText], answer: ChunkInsights) -> ChunkInsights:
+    insights = sorted(answer.chunks, key=lambda one: one.passage)
+    if [one.passage for one in insights] != list(range(len(chunks))):
+        raise UnusableAnswer(f"there must be one entry for each passage from 0 to {len(chunks) - 1}")
+    return ChunkInsights(chunks=insights)
 
 
-def describe_here(passages: Sequence[Passage]) -> ChunkInsights:
+def describe_offline(chunks: Sequence[ChunkText]) -> ChunkInsights:
     from octavo.language import describe
 
-    found = enumerate(describe(Source(passages)).chunks)
-    return ChunkInsights(chunks=[PassageInsight(passage=number, **dict(one)) for number, one in found])
+    insights = enumerate(describe(DocumentSource(chunks)).chunks)
+    return ChunkInsights(chunks=[NumberedInsight(passage=number, **dict(one)) for number, one in insights])
 
 
-ENRICH_CHUNKS: Task[Sequence[Passage], ChunkInsights] = Task(
+ENRICH_CHUNKS: Task[Sequence[ChunkText], ChunkInsights] = Task(
     name="enrich_chunks",
     output=ChunkInsights,
-    show=show,
-    expect=lambda passages: TOKENS_A_PASSAGE * len(passages),
-    output_tokens=2 * TOKENS_A_PASSAGE * MOST_PASSAGES,
-    check=in_order,
-    local=describe_here,
+    build_parts=build_parts,
+    estimate_tokens=lambda chunks: TOKENS_PER_CHUNK * len(chunks),
+    output_tokens=2 * TOKENS_PER_CHUNK * MAX_CHUNKS,
+    check=check_order,
+    offline=describe_offline,
 )

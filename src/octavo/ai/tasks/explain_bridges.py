@@ -1,4 +1,4 @@
-"""Whether passages of two subjects illuminate each other, and how: some pairs in one call."""
+"""Task: decide whether chunks on two subjects illuminate each other, and how. One call takes several pairs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from octavo.ai.calls import Part, Quoted, Words
-from octavo.ai.tasks.task import Task, Unusable
-from octavo.language.insights import Output, Share, Text, TwoPassages
+from octavo.ai.calls import InstructionText, Part, QuotedText
+from octavo.ai.tasks.task import Task, UnusableAnswer
+from octavo.language.insights import Output, Share, Text, TextPair
 
-MOST_PAIRS = 10
-# What a passage is about stands well before its end.
-MOST_CHARACTERS = 1200
-TOKENS_A_PAIR = 80
+MAX_PAIRS = 10
+# The subject of a chunk is clear well before its end.
+MAX_CHARACTERS = 1200
+TOKENS_PER_PAIR = 80
 
 
 class Bridge(Output):
-    """`pair` is its place, from 0; `explanation` one sentence."""
+    """`pair` is the index of the pair; `explanation` is one sentence."""
 
     pair: Annotated[int, Field(ge=0)]
     is_bridge: bool
@@ -27,38 +27,38 @@ class Bridge(Output):
 
 
 class Bridges(Output):
-    """One for each pair, in their order."""
+    """One for each pair, in order."""
 
     pairs: list[Bridge]
 
 
-def show_pairs(pairs: Sequence[TwoPassages], characters: int) -> list[Part]:
+def build_pair_parts(pairs: Sequence[TextPair], characters: int) -> list[Part]:
     parts: list[Part] = []
     for place, pair in enumerate(pairs):
         parts += [
-            Words(f"Pair {place}."),
-            Quoted("first", pair.first[:characters]),
-            Quoted("second", pair.second[:characters]),
+            InstructionText(f"Pair {place}."),
+            QuotedText("first", pair.first[:characters]),
+            QuotedText("second", pair.second[:characters]),
         ]
     return parts
 
 
-def all_answered(pairs: Sequence[TwoPassages], places: Sequence[int]) -> None:
+def check_all_answered(pairs: Sequence[TextPair], places: Sequence[int]) -> None:
     if list(places) != list(range(len(pairs))):
-        raise Unusable(f"there must be exactly one entry for each of the {len(pairs)} pairs, in their order")
+        raise UnusableAnswer(f"there must be exactly one entry for each of the {len(pairs)} pairs, in their order")
 
 
-def check(pairs: Sequence[TwoPassages], answer: Bridges) -> Bridges:
-    all_answered(pairs, [one.pair for one in answer.pairs])
+def check(pairs: Sequence[TextPair], answer: Bridges) -> Bridges:
+    check_all_answered(pairs, [one.pair for one in answer.pairs])
     return answer
 
 
-EXPLAIN_BRIDGES: Task[Sequence[TwoPassages], Bridges] = Task(
+EXPLAIN_BRIDGES: Task[Sequence[TextPair], Bridges] = Task(
     name="explain_bridges",
     output=Bridges,
-    show=lambda pairs: show_pairs(pairs, MOST_CHARACTERS),
-    expect=lambda pairs: TOKENS_A_PAIR * len(pairs),
+    build_parts=lambda pairs: build_pair_parts(pairs, MAX_CHARACTERS),
+    estimate_tokens=lambda pairs: TOKENS_PER_PAIR * len(pairs),
     output_tokens=4096,
     check=check,
-    local=lambda _pairs: Bridges(pairs=[]),
+    offline=lambda _pairs: Bridges(pairs=[]),
 )

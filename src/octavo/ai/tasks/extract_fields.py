@@ -1,4 +1,4 @@
-"""Values that rules did not find in a form or an invoice, each with the words that say it."""
+"""Task: find field values of a form or an invoice that rules did not find, each with a verbatim quote."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from octavo.ai.calls import Part, Quoted, Words
-from octavo.ai.tasks.task import Task, Unusable
+from octavo.ai.calls import InstructionText, Part, QuotedText
+from octavo.ai.tasks.task import Task, UnusableAnswer
 from octavo.language.insights import Output
 
-# What a form says stands on its first pages.
-MOST_CHARACTERS = 24_000
-TOKENS_A_FIELD = 80
+# Forms have their values on the first pages.
+MAX_CHARACTERS = 24_000
+TOKENS_PER_FIELD = 80
 
 Text = Annotated[str, StringConstraints(max_length=500)]
 
 
 @dataclass(frozen=True, slots=True)
 class FieldToFind:
-    """`labels` are some of those that the value may stand beside."""
+    """`labels` are labels that the value may appear next to."""
 
     name: str
     type: str
@@ -34,36 +34,36 @@ class FieldsToFind:
     text: str
 
 
-class FoundField(Output):
-    """`quote` is letter by letter in the text; a field that is not there is left out."""
+class FieldValue(Output):
+    """`quote` is verbatim from the text; missing fields are omitted."""
 
     name: Text
     value: Text
     quote: Text
 
 
-class FoundFields(Output):
-    fields: Annotated[list[FoundField], Field(max_length=100)]
+class FieldValues(Output):
+    fields: Annotated[list[FieldValue], Field(max_length=100)]
 
 
-def show(given: FieldsToFind) -> list[Part]:
+def build_parts(given: FieldsToFind) -> list[Part]:
     lines = [f"- {one.name} ({one.type}): {', '.join(one.labels)}" for one in given.fields]
-    asked = "Find these fields:\n" + "\n".join(lines)
-    return [Words(asked), Quoted("document", given.text[:MOST_CHARACTERS])]
+    wanted = "Find these fields:\n" + "\n".join(lines)
+    return [InstructionText(wanted), QuotedText("document", given.text[:MAX_CHARACTERS])]
 
 
-def only_asked(given: FieldsToFind, answer: FoundFields) -> FoundFields:
+def check_only_requested(given: FieldsToFind, answer: FieldValues) -> FieldValues:
     known = {one.name for one in given.fields}
     if unknown := next((one.name for one in answer.fields if one.name not in known), None):
-        raise Unusable(f"nobody asked for {unknown[:60]}")
+        raise UnusableAnswer(f"nobody asked for {unknown[:60]}")
     return answer
 
 
-EXTRACT_FIELDS: Task[FieldsToFind, FoundFields] = Task(
+EXTRACT_FIELDS: Task[FieldsToFind, FieldValues] = Task(
     name="extract_fields",
-    output=FoundFields,
-    show=show,
-    expect=lambda given: TOKENS_A_FIELD * len(given.fields),
+    output=FieldValues,
+    build_parts=build_parts,
+    estimate_tokens=lambda given: TOKENS_PER_FIELD * len(given.fields),
     output_tokens=8192,
-    check=only_asked,
+    check=check_only_requested,
 )

@@ -1,18 +1,18 @@
-"""Pages that are too hard for a parser, read by a model that sees them."""
+"""Task: transcribe pages that are too hard for a parser, with a model that sees them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.ai.calls import FileReference, Part, Picture, Words
-from octavo.ai.tasks.task import MarkdownText, Task, Unusable
+from octavo.ai.calls import FileReference, InstructionText, Part, Picture
+from octavo.ai.tasks.task import MarkdownText, Task, UnusableAnswer
 
-TOKENS_A_PAGE = 600
+TOKENS_PER_PAGE = 600
 
 
 @dataclass(frozen=True, slots=True)
 class PagesToRead:
-    """A file with just these pages, or a picture of each; `first` is the number that the first has in the document."""
+    """A file with only these pages, or a picture of each. `first` is the document's number of the first page."""
 
     shown: FileReference | tuple[Picture, ...]
     first: int
@@ -26,25 +26,25 @@ class PagesToRead:
         return self.first + self.count - 1
 
 
-def show(pages: PagesToRead) -> list[Part]:
+def build_parts(pages: PagesToRead) -> list[Part]:
     numbers = f"{pages.first}" if pages.last == pages.first else f"{pages.first} to {pages.last}, in this order"
     if isinstance(pages.shown, FileReference):
-        return [Words(f"The file has {pages.count} pages. Their numbers are {numbers}."), pages.shown]
-    return [Words(f"There is a picture of each page. Their numbers are {numbers}."), *pages.shown]
+        return [InstructionText(f"The file has {pages.count} pages. Their numbers are {numbers}."), pages.shown]
+    return [InstructionText(f"There is a picture of each page. Their numbers are {numbers}."), *pages.shown]
 
 
-def has_text(_pages: PagesToRead, answer: MarkdownText) -> MarkdownText:
+def check_not_empty(_pages: PagesToRead, answer: MarkdownText) -> MarkdownText:
     if not answer.markdown:
-        raise Unusable("it is empty")
+        raise UnusableAnswer("it is empty")
     return answer
 
 
 EXTRACT_PAGES: Task[PagesToRead, MarkdownText] = Task(
     name="extract_pages",
     output=MarkdownText,
-    show=show,
-    expect=lambda pages: TOKENS_A_PAGE * pages.count,
+    build_parts=build_parts,
+    estimate_tokens=lambda pages: TOKENS_PER_PAGE * pages.count,
     output_tokens=65_536,
-    check=has_text,
+    check=check_not_empty,
     seconds=480.0,
 )

@@ -1,4 +1,4 @@
-"""Whether two statements can both be true: some pairs in one call."""
+"""Task: decide whether two statements can both be true. One call takes several pairs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from octavo.ai.tasks.explain_bridges import all_answered, show_pairs
+from octavo.ai.tasks.explain_bridges import build_pair_parts, check_all_answered
 from octavo.ai.tasks.task import Task
-from octavo.language.insights import Output, Text, TwoPassages
+from octavo.language.insights import Output, Text, TextPair
 
-MOST_PAIRS = 20
-MOST_CHARACTERS = 700
-TOKENS_A_PAIR = 60
+MAX_PAIRS = 20
+MAX_CHARACTERS = 700
+TOKENS_PER_PAIR = 60
 
 
 class Verdict(StrEnum):
@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 
 class Judgement(Output):
-    """`pair` is its place, from 0; `explanation` one sentence."""
+    """`pair` is the index of the pair; `explanation` is one sentence."""
 
     pair: Annotated[int, Field(ge=0)]
     verdict: Verdict
@@ -32,22 +32,22 @@ class Judgement(Output):
 
 
 class Judgements(Output):
-    """One for each pair, in their order."""
+    """One for each pair, in order."""
 
     pairs: list[Judgement]
 
 
-def check(pairs: Sequence[TwoPassages], answer: Judgements) -> Judgements:
-    all_answered(pairs, [one.pair for one in answer.pairs])
+def check(pairs: Sequence[TextPair], answer: Judgements) -> Judgements:
+    check_all_answered(pairs, [one.pair for one in answer.pairs])
     return answer
 
 
-JUDGE_CONTRADICTIONS: Task[Sequence[TwoPassages], Judgements] = Task(
+JUDGE_CONTRADICTIONS: Task[Sequence[TextPair], Judgements] = Task(
     name="judge_contradictions",
     output=Judgements,
-    show=lambda pairs: show_pairs(pairs, MOST_CHARACTERS),
-    expect=lambda pairs: TOKENS_A_PAIR * len(pairs),
+    build_parts=lambda pairs: build_pair_parts(pairs, MAX_CHARACTERS),
+    estimate_tokens=lambda pairs: TOKENS_PER_PAIR * len(pairs),
     output_tokens=4096,
     check=check,
-    local=lambda _pairs: Judgements(pairs=[]),
+    offline=lambda _pairs: Judgements(pairs=[]),
 )

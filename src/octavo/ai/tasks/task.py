@@ -1,4 +1,4 @@
-"""What a task is: what is shown to a model, what it has to answer, and how long that may take and be."""
+"""A task for a model: its prompt, its input, the type of its answer, and its limits."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from octavo.ai.answer_schemas import Schema, clean, fit, plain_schema, whole_schema
-from octavo.ai.calls import Part, Request
+from octavo.ai.answer_schemas import Schema, clean_text, fit_to_schema, plain_schema, whole_schema
+from octavo.ai.calls import ModelRequest, Part
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
 from octavo.language.insights import Output
 
-AI_SECONDS = 90.0
+CALL_SECONDS = 90.0
 VERSION = "version: "
 SPARE_TOKENS = 1000
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
-_MOST_MISTAKES = 5
+_MAX_MISTAKES = 5
 
 In = TypeVar("In")
 Out = TypeVar("Out", bound=BaseModel)
@@ -36,7 +36,10 @@ class Prompt:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """`prompts/<name>.md`, followed by what every model is told about documents."""
+    """`prompts/<name>.md`, followed by the common instructions about documents.
+
+    A new version invalidates stored answers.
+    """
     own, about_documents = _read(name), _read("about_documents")
     return Prompt(f"{own.version}.{about_documents.version}", f"{own.text}\n\n{about_documents.text}")
 
@@ -44,77 +47,77 @@ def load_prompt(name: str) -> Prompt:
 def _read(name: str) -> Prompt:
     head, _, text = files("octavo.ai").joinpath("prompts", f"{name}.md").read_text().partition("\n")
     if not head.startswith(VERSION):
-        raise Defect(f"The prompt {name} does not begin with its version.")
+        raise Defect(f"The prompt {name} does not start with its version.")
     return Prompt(head.removeprefix(VERSION), text.strip())
 
 
-class Unusable(Exception):
-    """Why an answer cannot be used; told to the model, which gets one chance to put it right."""
+class UnusableAnswer(Exception):
+    """The reason an answer was rejected. It is sent to the model, which gets one chance to correct it."""
 
 
 class MarkdownText(Output):
-    """The answer of a task that is asked for text."""
+    """The answer of a task that requests text instead of JSON."""
 
     markdown: str
 
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[In, Out]):
-    """`show` makes what a model sees; `expect` guesses how many tokens it answers with, of `output_tokens` at most.
+    """`build_parts` builds the request; `estimate_tokens` estimates the length of the answer, up to `output_tokens`.
 
-    `check` raises `Unusable` for an answer in the right form that is still wrong. `local` does the same here, offline.
+    `check` raises `UnusableAnswer` for a valid answer that is still wrong. `offline` does the task without a model.
     """
 
     name: str
     output: type[Out]
-    show: Callable[[In], Sequence[Part]]
-    expect: Callable[[In], int]
+    build_parts: Callable[[In], Sequence[Part]]
+    estimate_tokens: Callable[[In], int]
     output_tokens: int
     check: Callable[[In, Out], Out]
-    seconds: float = AI_SECONDS
-    local: Callable[[In], Out] | None = None
+    seconds: float = CALL_SECONDS
+    offline: Callable[[In], Out] | None = None
 
-    def request(self, given: In) -> Request:
-        prompt, expected = load_prompt(self.name), self.expect(given)
+    def request(self, given: In) -> ModelRequest:
+        prompt, expected = load_prompt(self.name), self.estimate_tokens(given)
         is_text = self.output is MarkdownText
-        # Servers with little room count what might be answered; text has to be whole, however long it becomes.
-        most = self.output_tokens if is_text else min(self.output_tokens, 2 * expected + SPARE_TOKENS)
-        return Request(
+        # Servers with a small context count the possible answer too. Text must be complete, so it gets the full limit.
+        limit = self.output_tokens if is_text else min(self.output_tokens, 2 * expected + SPARE_TOKENS)
+        return ModelRequest(
             purpose=self.name,
             version=prompt.version,
             instructions=prompt.text,
-            parts=tuple(self.show(given)),
+            parts=tuple(self.build_parts(given)),
             schema=None if is_text else plain_schema(self.output),
-            output_tokens=most,
-            expected_tokens=min(expected, most),
+            output_tokens=limit,
+            expected_tokens=min(expected, limit),
         )
 
     def read(self, answer: str, given: In) -> Out:
-        """The typed output, or `Unusable`."""
+        """Parse and validate an answer. Raises `UnusableAnswer`."""
         fenced = _FENCE.match(answer)
-        text = clean(fenced[1] if fenced else answer).strip()
+        text = clean_text(fenced[1] if fenced else answer).strip()
         value: JSON = {"markdown": text} if self.output is MarkdownText else _parse(text, whole_schema(self.output))
         try:
             return self.check(given, self.output.model_validate(value))
         except ValidationError as error:
-            raise Unusable(_explain(error)) from None
+            raise UnusableAnswer(_explain(error)) from None
 
 
 def _parse(text: str, schema: Schema) -> JSON:
     try:
-        return fit(json.loads(text), schema)
+        return fit_to_schema(json.loads(text), schema)
     except (ValueError, RecursionError):
-        raise Unusable("it is not JSON") from None
+        raise UnusableAnswer("it is not JSON") from None
 
 
 def _explain(error: ValidationError) -> str:
-    """Where and what, without the values: they are the document's."""
+    """Locations and messages, without the values, which belong to the document."""
     wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)]
-    return "; ".join(wrong[:_MOST_MISTAKES])
+    return "; ".join(wrong[:_MAX_MISTAKES])
 
 
 class Tasks:
-    """All tasks by their names; two of one name are refused."""
+    """All tasks by name. Duplicates are refused."""
 
     def __init__(self, *tasks: Task[Any, Any]) -> None:
         self._tasks = {task.name: task for task in tasks}

@@ -1,27 +1,27 @@
 -- name: reuse(hash, owner, document, job)
--- An answer that is there already; that it was used is written down.
+-- A stored answer to an equal request; records the reuse.
 SELECT provider, model, response FROM reuse_answer(:hash, :owner, :document, :job);
 
--- name: reserve(call, hash, owner, document, job, token, purpose, provider, model, estimate, tokens, time_limit, request_rate, token_rate, patience, limits, anonymous_too, failed)
--- Set money aside before anything is sent.
+-- name: reserve(call, hash, owner, document, job, token, purpose, provider, model, estimate, tokens, time_limit, request_rate, token_rate, max_wait, limits, allow_anonymous, failed)
+-- Reserve budget before a call is sent.
 SELECT verdict, seconds, scope, taken_usd, limit_usd
 FROM reserve_call(:call, :hash, :owner, :document, :job, :token, :purpose, :provider, :model, :estimate, :tokens::integer,
-                  :time_limit::float8, :request_rate::float8, :token_rate::float8, :patience::float8, :limits::numeric[],
-                  :anonymous_too, :failed);
+                  :time_limit::float8, :request_rate::float8, :token_rate::float8, :max_wait::float8, :limits::numeric[],
+                  :allow_anonymous, :failed);
 
 -- name: settle(call, tokens_in, tokens_out, cost, seconds, response)
 SELECT settle_call(:call, :tokens_in::integer, :tokens_out::integer, :cost::numeric, :seconds::float8, :response);
 
--- name: fail(call, fault, tokens_in, tokens_out, cost, seconds, hurts, hold)
-SELECT fail_call(:call, :fault, :tokens_in::integer, :tokens_out::integer, :cost::numeric, :seconds::float8, :hurts,
+-- name: fail(call, fault, tokens_in, tokens_out, cost, seconds, trips_circuit, hold)
+SELECT fail_call(:call, :fault, :tokens_in::integer, :tokens_out::integer, :cost::numeric, :seconds::float8, :trips_circuit,
                  :hold::float8);
 
--- name: tend(kept_days)
--- End what nobody waits for any more.
+-- name: maintain(kept_days)
+-- Close abandoned calls and delete old answers.
 SELECT tend_calls(make_interval(days => :kept_days));
 
 -- name: provider_file(provider, account, owner, sha256)
--- A file that the provider still has, with time to ask about it.
+-- A file that the provider still keeps for long enough to use it.
 SELECT name, uri FROM provider_files
 WHERE provider = :provider AND account = :account AND owner_id = :owner AND sha256 = :sha256
   AND expires_at > engine_now() + interval '10 minutes';
@@ -37,7 +37,7 @@ DELETE FROM provider_files
 WHERE provider = :provider AND account = :account AND owner_id = :owner AND sha256 = :sha256;
 
 -- name: usage_total(owner, month)
--- A month of one owner.
+-- An owner's usage in a month.
 WITH span AS (
     SELECT month AT TIME ZONE 'UTC' AS begins, (month + interval '1 month') AT TIME ZONE 'UTC' AS ends
     FROM (SELECT coalesce(to_date(:month::text, 'YYYY-MM'), date_trunc('month', engine_now() AT TIME ZONE 'UTC'))::timestamp
@@ -66,7 +66,7 @@ WHERE owner_id = :owner AND state <> 'reserved' AND fault IS DISTINCT FROM 'over
 GROUP BY purpose, provider, model ORDER BY cost_usd DESC, purpose, model;
 
 -- name: usage_documents(owner, month, most)
--- The documents that cost most in this month.
+-- The most expensive documents of the month.
 SELECT d.id AS document_id, coalesce(nullif(d.title, ''), d.filename) AS title, count(*) AS calls, sum(c.cost_usd) AS cost_usd
 FROM ai_calls c JOIN documents d ON d.id = c.document_id AND d.owner_id = :owner
 WHERE c.owner_id = :owner AND c.state <> 'reserved' AND c.fault IS DISTINCT FROM 'over_budget'
@@ -75,7 +75,7 @@ WHERE c.owner_id = :owner AND c.state <> 'reserved' AND c.fault IS DISTINCT FROM
 GROUP BY d.id ORDER BY cost_usd DESC, d.id LIMIT :most;
 
 -- name: usage_months(owner, most)
--- What each of the last months cost.
+-- Cost of each of the latest months.
 SELECT split_part(key, ':', 3) AS month, spent_usd AS cost_usd FROM ai_spending
 WHERE key IN (SELECT 'owner:' || :owner || ':' || to_char(month - make_interval(months => ago), 'YYYY-MM')
               FROM generate_series(0, :most - 1) AS ago, date_trunc('month', engine_now() AT TIME ZONE 'UTC') AS month)
@@ -83,5 +83,5 @@ WHERE key IN (SELECT 'owner:' || :owner || ':' || to_char(month - make_interval(
 ORDER BY month DESC;
 
 -- name: spent_by_all(month)
--- What all owners together cost in a month.
+-- Cost of all owners together in a month.
 SELECT coalesce(sum(spent_usd), 0) FROM ai_spending WHERE key = 'month:' || :month;

@@ -1,5 +1,5 @@
 -- name: read(owner)
--- What is set for all, and what is taken this month: by this owner and by everybody.
+-- General budgets, and this month's spending of the owner and of all owners.
 SELECT max(most_usd) FILTER (WHERE scope = 'document') AS document_usd,
        max(most_usd) FILTER (WHERE scope = 'owner') AS owner_usd, max(most_usd) FILTER (WHERE scope = 'month') AS month_usd,
        (SELECT coalesce(sum(reserved_usd + spent_usd), 0) FROM ai_spending
@@ -8,7 +8,7 @@ SELECT max(most_usd) FILTER (WHERE scope = 'document') AS document_usd,
         WHERE key = ANY (spending_keys(NULL, NULL, engine_now()))) AS everybody_usd
 FROM budgets WHERE document_id IS NULL;
 
--- name: take_turn()!
+-- name: lock_ledger()!
 SELECT take_ledger_turn();
 
 -- name: set(scope, document, most)!
@@ -18,12 +18,12 @@ ON CONFLICT (scope, document_id) DO UPDATE SET most_usd = excluded.most_usd, set
 -- name: unset(scope, document)!
 DELETE FROM budgets WHERE scope = :scope AND document_id IS NOT DISTINCT FROM :document::uuid;
 
--- name: tell(owner, detail)!
--- Budgets are no process, but what happened to them stands under the id of who set them.
+-- name: record_change(owner, detail)!
+-- Budgets do not belong to a process, so the event uses the id of the user who changed them.
 INSERT INTO events (process_id, kind, owner_id, detail) VALUES (:owner, 'budgets', :owner, :detail);
 
 -- name: document(owner, document, usual)
--- A document's budget and what is taken of it; how much its paused jobs wait for, and which budget refuses the smallest.
+-- A document's budget and spending, the amount its paused jobs need, and the budget that blocks the cheapest of them.
 WITH refused AS (
     SELECT DISTINCT ON (c.job_id) c.estimate_usd FROM ai_calls c JOIN jobs j ON j.id = c.job_id
     WHERE c.document_id = :document AND c.fault = 'over_budget'
@@ -40,8 +40,8 @@ FROM waiting w CROSS JOIN budgets_in_force(NULL, :usual::numeric[]) AS general
 LEFT JOIN LATERAL budget_passed(:owner, :document, engine_now(), w.least_usd, :usual::numeric[]) AS passed ON true;
 
 -- name: resume(limits)
--- Let jobs go on that there is money for again: room for the call that was refused, whatever it was about, and for those
--- before it in line that go on now, too.
+-- Resume paused jobs that fit into their budgets again: the budget must cover the refused call and those of all jobs
+-- ahead of it in the queue that are resumed with it.
 WITH paused AS MATERIALIZED (
     SELECT j.id, j.priority, j.virtual_time, refused.owner_id, refused.document_id, refused.estimate_usd
     FROM jobs j CROSS JOIN LATERAL (

@@ -1,9 +1,9 @@
 -- name: chunks(document, revision)
--- The text of a document in pieces, in order.
+-- The chunks of a revision in order.
 SELECT id, content, heading_path FROM chunks WHERE document_id = :document AND revision = :revision ORDER BY index;
 
 -- name: known(document)
--- What a document is known to be, without what an earlier description said.
+-- Metadata of a document without the values that an earlier description set.
 SELECT source_type, filename, CASE WHEN NOT 'title' = ANY (described) THEN title END AS title,
        CASE WHEN NOT 'author' = ANY (described) THEN author END AS author,
        CASE WHEN NOT 'document_date' = ANY (described) THEN document_date END AS document_date,
@@ -14,25 +14,25 @@ FROM documents WHERE id = :document;
 DELETE FROM chunk_concepts WHERE chunk_id = ANY (:chunks);
 
 -- name: describe_chunks(insights)!
--- A concept that is named twice is one.
-WITH told AS (
+-- Duplicate concepts of a chunk are stored once.
+WITH given AS (
     SELECT * FROM jsonb_to_recordset(:insights) AS i (
         chunk uuid, themes jsonb, concepts jsonb, tone jsonb, importance real, summary text, made_by text)
-), noted AS (
+), described AS (
     UPDATE chunks SET themes = ARRAY(SELECT jsonb_array_elements_text(t.themes)), tone = t.tone, importance = t.importance,
                       summary = t.summary, made_by = t.made_by
-    FROM told t WHERE chunks.id = t.chunk
+    FROM given t WHERE chunks.id = t.chunk
 )
 INSERT INTO chunk_concepts (chunk_id, concept, importance)
 SELECT t.chunk, c.text, c.importance
-FROM told t CROSS JOIN LATERAL jsonb_to_recordset(t.concepts) AS c (text text, importance real)
+FROM given t CROSS JOIN LATERAL jsonb_to_recordset(t.concepts) AS c (text text, importance real)
 ON CONFLICT DO NOTHING;
 
 -- name: embedding_model(name, dimensions)
 SELECT embedding_model(:name, :dimensions);
 
 -- name: unembedded(document, model)
--- Passages of the revision that is read that have no vector of a model yet.
+-- Chunks of the current revision without a vector of the model.
 SELECT c.id, c.content, c.heading_path
 FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
 WHERE d.id = :document AND NOT EXISTS (
@@ -40,7 +40,7 @@ WHERE d.id = :document AND NOT EXISTS (
 ORDER BY c.index;
 
 -- name: insert_chunk_vectors(model, chunks, vectors)!
--- What is not there any more needs no vector.
+-- Chunks deleted in the meantime are skipped.
 INSERT INTO chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector)
 SELECT :model, c.id, d.owner_id, d.id, given.vector::vector
 FROM unnest(:chunks::uuid[], :vectors::text[]) AS given (chunk, vector)
@@ -69,7 +69,7 @@ WHERE d.id = :document AND NOT d.embeddings_ready AND NOT EXISTS (
     AND NOT EXISTS (SELECT FROM chunk_embeddings e WHERE e.chunk_id = c.id));
 
 -- name: documents_to_embed(owner, model, kind)
--- Documents with passages that have no vector of a model, except for those that are being seen to.
+-- Documents with chunks that lack a vector of the model, except those with an active job of this kind.
 SELECT d.id FROM documents d
 WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.status = 'completed'
   AND EXISTS (SELECT FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision AND NOT EXISTS (

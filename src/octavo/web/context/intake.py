@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from octavo.ai.models import asks_outside
+from octavo.ai.models import uses_remote_model
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
 from octavo.core.errors import NoModel
 from octavo.core.settings import Settings
@@ -53,6 +53,6 @@ def check_extraction(settings: Settings, caller: Caller, extraction: object) -> 
 def _why_not(settings: Settings, caller: Caller) -> str | None:
     if caller.is_anonymous and not settings.anonymous_models:
         return "Visitors are served on this machine alone, and no model here can write texts. Sign in first."
-    if not all(asks_outside(settings, task.name) for task in (CLEAN_MARKDOWN, EXTRACT_PAGES)):
+    if not all(uses_remote_model(settings, task.name) for task in (CLEAN_MARKDOWN, EXTRACT_PAGES)):
         return "`local` alone cannot write texts."
     return None

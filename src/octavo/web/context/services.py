@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
 
-from octavo.ai.calls import Answered, Caller
+from octavo.ai.calls import Caller, ModelAnswer
 from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.ops.health import Check, check_readiness
@@ -42,7 +42,7 @@ class Models:
             self._opened = open_gateway(self._settings, self._database)
         return self._opened
 
-    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> Answered[Vectors]:
+    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
         return await self.gateway.embed(texts, caller, model)
 
     async def aclose(self) -> None:

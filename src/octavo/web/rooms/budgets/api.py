@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.ai.budgets import MOST_USD, Budgets, Scope, read_budgets, set_budgets, wake_paused
+from octavo.ai.budgets import MAX_USD, Budgets, Scope, read_budgets, resume_paused_jobs, set_budgets
 from octavo.ai.usage import read_usage
 from octavo.library.budgets import read_document_budget, set_document_budget
 from octavo.owners import Caller
@@ -18,7 +18,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
 
 router = APIRouter(prefix="/api/v1", tags=["budgets"])
-Dollars = Annotated[float, Field(strict=True, ge=0, le=MOST_USD, allow_inf_nan=False)]
+Dollars = Annotated[float, Field(strict=True, ge=0, le=MAX_USD, allow_inf_nan=False)]
 
 
 class BudgetsRequest(BaseModel):
@@ -87,14 +87,14 @@ async def change(services: Services, caller: Caller, wanted: BudgetsRequest) -> 
         return
     async with services.database.transaction() as connection:
         await set_budgets(connection, caller.owner_id, wanted.changes)
-    await wake_paused(services.database, Budgets.of(services.settings))
+    await resume_paused_jobs(services.database, Budgets.of(services.settings))
 
 
 async def change_of_document(services: Services, caller: Caller, document: UUID, usd: float | None) -> None:
     usual = Budgets.of(services.settings)
     async with services.database.transaction() as connection:
         await set_document_budget(connection, caller.owner_id, document, usd, usual)
-    await wake_paused(services.database, usual)
+    await resume_paused_jobs(services.database, usual)
 
 
 usage_router = APIRouter(prefix="/api/v1", tags=["usage"])

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.ai.budgets import MOST_USD, Budgets
+from octavo.ai.budgets import MAX_USD, Budgets
 from octavo.core.errors import BudgetTooHigh
 from octavo.library.budgets import read_document_budget
 from octavo.library.documents import show_document
@@ -24,7 +24,7 @@ from octavo.web.shell.templates import back_to, render
 router = APIRouter(include_in_schema=False)
 WRONG = 422
 Field = Annotated[str, Form(max_length=100)]
-AMOUNT = f"Write US dollars from 0 to {MOST_USD:,}, as 2.50."
+AMOUNT = f"Write US dollars from 0 to {MAX_USD:,}, as 2.50."
 SENTENCES: dict[str, str] = dict.fromkeys(("document", "owner", "month", "usd"), AMOUNT)
 
 
