@@ -1,4 +1,4 @@
-"""`octavo add`: brings files, links and text in, many at once."""
+"""`octavo add`: adds files, links and text, several in parallel."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.adding import Added, Adding, Wanted
-from octavo.cli.displays import open_display, say_refused
-from octavo.cli.items import Item, Link, Text, is_link
+from octavo.cli.local_files import FileSelection, LocalFile, RefusedFile, find_files, keep_stdin
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, HowToRead, Key, Server
 from octavo.cli.output import print_json
-from octavo.cli.paths import Found, LocalFile, Refused, find_files
+from octavo.cli.progress import describe_refused, open_display
 from octavo.cli.remote import CONNECTIONS, Target, call
-from octavo.cli.stdin import keep_stdin
-from octavo.cli.watching import Watch, follow
+from octavo.cli.upload_batch import AddedItem, AddOptions, Item, Link, Text, UploadBatch, is_link
+from octavo.cli.watch import Watch, follow
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.formatting import count_of
 from octavo.core.types import Extraction
@@ -46,33 +44,35 @@ class Duplicates(StrEnum):
 def add(  # noqa: PLR0917 - each is an option of the command
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH", help="Files, folders, patterns, links, or - for standard input."),
+        typer.Argument(metavar="PATH", help="Files, folders, glob patterns, URLs, or - for standard input."),
     ] = None,
-    url: Annotated[list[str] | None, typer.Option(help="A web page or a YouTube video; may be repeated.")] = None,
-    text: Annotated[str | None, typer.Option(help="Text itself, or - for standard input.")] = None,
-    source: Annotated[str | None, typer.Option(help="Where the text is from, in words or as an address.")] = None,
-    name: Annotated[str | None, typer.Option(help="What standard input is called, as notes.md.")] = None,
+    url: Annotated[list[str] | None, typer.Option(help="A web page or a YouTube video. Can be repeated.")] = None,
+    text: Annotated[str | None, typer.Option(help="Text to add, or - to read it from standard input.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Origin of the text: a description or a URL. Only with --text.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="File name for standard input, such as notes.md.")] = None,
     duplicates: Annotated[
         Duplicates,
-        typer.Option(help="A file that is there already: use that one, make a document of its own, or refuse it."),
+        typer.Option(help="If a file already exists: reuse its document, create a new one, or reject the file."),
     ] = Duplicates.REUSE,
     extraction: HowToRead = Extraction.PLAIN,
     version_of: Annotated[
-        str | None, typer.Option(metavar="ID", help="The file is a new version of this document; for one file.")
+        str | None, typer.Option(metavar="ID", help="Add the file as a new version of this document; single file only.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the document; for one.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Put them into this collection.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Give them this tag; may be repeated.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Stay until they are processed.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, max=MOST_AT_ONCE, help="How many are sent at once.")] = AT_ONCE,
+    title: Annotated[str | None, typer.Option(help="Title of the document. Only for a single document.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Add the documents to this collection.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Tag for the documents. Can be repeated.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the documents are processed.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=MOST_AT_ONCE, help="Number of parallel uploads.")] = AT_ONCE,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add documents: files, folders with all that is in them, patterns, links, text, or standard input.
+    """Add documents: files, folders with everything in them, glob patterns, URLs, text, or standard input.
 
-    Hidden files and links in folders are left out. The exit code is 1 when something was refused or, with --wait,
-    could not be processed.
+    Hidden files and symbolic links in folders are skipped. Exits with code 1 if something was refused or, with
+    --wait, could not be processed.
     """
     target = Target(server, key)
     named = list(paths or ())
@@ -80,26 +80,26 @@ def add(  # noqa: PLR0917 - each is an option of the command
     items: list[Item] = [Link(one) for one in (*filter(is_link, named), *(url or ()))]
     items += [Text(read_text(text, named, target), title, source)] if text is not None else []
     if not (named or items):
-        raise BadInput("There is nothing to add. Name files or links, or give --text.")
+        raise BadInput("Nothing to add. Name files or URLs, or use --text.")
     if source is not None and text is None:
-        raise BadInput("--source belongs to --text.")
+        raise BadInput("--source requires --text.")
     with ExitStack() as stack:
         if STDIN in named:
             found.files.append(stack.enter_context(keep_stdin(read_name(name), read_limit(target))))
         items = [*found.files, *items]
         if title is not None and len(items) > 1:
-            raise BadInput("--title is for one document.")
+            raise BadInput("--title works only with a single document.")
         older = find_older(version_of, items, target) if version_of is not None else None
-        wanted = Wanted(duplicates.value, extraction, title, collection, tuple(tag or ()), older)
-        run = Run(found, items, Adding(wanted, refused=list(found.refused)), Watch() if wait else None, as_json)
+        options = AddOptions(duplicates.value, extraction, title, collection, tuple(tag or ()), older)
+        run = Run(found, items, UploadBatch(options, refused=list(found.refused)), Watch() if wait else None, as_json)
         stopped = run.send_all(target, jobs)
         run.finish(stopped)
 
 
 def find_older(named: str, items: list[Item], target: Target) -> UUID:
-    """The document that a new version is added to."""
+    """The document that gets a new version."""
     if len(items) != 1 or not isinstance(items[0], LocalFile):
-        raise BadInput("--version-of is for one file.")
+        raise BadInput("--version-of works only with a single file.")
 
     async def run(client: Client) -> UUID:
         return (await find_ids(client, [named]))[0]
@@ -109,7 +109,7 @@ def find_older(named: str, items: list[Item], target: Target) -> UUID:
 
 def read_name(name: str | None) -> str:
     if not name:
-        raise BadInput("Standard input needs a name: --name notes.md")
+        raise BadInput("Standard input needs a file name, for example: --name notes.md")
     return name
 
 
@@ -118,7 +118,7 @@ def read_text(given: str, named: list[str], target: Target) -> str:
     if given != STDIN:
         return given
     if STDIN in named:
-        raise BadInput("Standard input can be read once: as a file or as text.")
+        raise BadInput("Standard input can be read only once: as a file or as text.")
     with keep_stdin("text", read_limit(target)) as kept:
         return kept.path.read_bytes().decode(errors="replace")
 
@@ -132,43 +132,43 @@ def read_limit(target: Target) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the command. Whatever ends it early, what was done so far is told."""
+    """One run of the command. If it ends early, the results so far are still reported."""
 
-    found: Found
+    found: FileSelection
     items: list[Item]
-    adding: Adding
+    batch: UploadBatch
     watch: Watch | None
     as_json: bool
 
     def send_all(self, target: Target, at_once: int) -> bool:
-        """True when somebody stopped it."""
+        """True if the user interrupted it."""
         for refused in self.found.refused:
-            self._tell(say_refused(refused), err=True)
+            self._tell(describe_refused(refused), err=True)
 
         async def main(client: Client) -> None:
             with open_display(self.items, silent=self.as_json) as display:
-                await self.adding.run(client, self.items, at_once, display)
-            self._tell(summarise(self.found, self.adding))
-            if self.watch and not self.adding.failure:
-                self.watch.only = [one.outcome.document_id for one in self.adding.added]
+                await self.batch.run(client, self.items, at_once, display)
+            self._tell(summarise(self.found, self.batch))
+            if self.watch and not self.batch.failure:
+                self.watch.only = [one.outcome.document_id for one in self.batch.added]
                 await follow(client, self.watch, silent=self.as_json)
 
         try:
             if self.items:
                 call(target, main, connections=max(CONNECTIONS, at_once))
             else:
-                self._tell(summarise(self.found, self.adding))
+                self._tell(summarise(self.found, self.batch))
         except KeyboardInterrupt:
-            self._tell(f"Stopped. {count_results(self.adding)}", err=True)
+            self._tell(f"Stopped. {count_results(self.batch)}", err=True)
             return True
         return False
 
     def finish(self, stopped: bool) -> NoReturn:
         if self.as_json:
-            print_json(as_data(self.found, self.adding, self.watch))
-        if self.adding.failure:
-            raise self.adding.failure
-        good = self.adding.is_whole and not (self.watch and self.watch.failed)
+            print_json(as_data(self.found, self.batch, self.watch))
+        if self.batch.failure:
+            raise self.batch.failure
+        good = self.batch.is_whole and not (self.watch and self.watch.failed)
         raise typer.Exit(INTERRUPTED if stopped else int(not good))
 
     def _tell(self, text: str, *, err: bool = False) -> None:
@@ -179,38 +179,38 @@ class Run:
 # Output ------------------------------------------------------------------------------------------------------------
 
 
-def count_results(adding: Adding) -> str:
-    existing = len(adding.existing)
-    parts = [f"{len(adding.new):,} added"]
-    parts += [f"{existing:,} {'was' if existing == 1 else 'were'} there already"] if existing else []
-    parts += [f"{len(adding.refused):,} refused"] if adding.refused else []
-    parts += [f"{adding.left:,} not sent"] if adding.left else []
+def count_results(batch: UploadBatch) -> str:
+    existing = len(batch.existing)
+    parts = [f"{len(batch.new):,} added"]
+    parts += [f"{existing:,} already there"] if existing else []
+    parts += [f"{len(batch.refused):,} refused"] if batch.refused else []
+    parts += [f"{batch.left:,} not sent"] if batch.left else []
     return ", ".join(parts) + "."
 
 
-def summarise(found: Found, adding: Adding) -> str:
-    """What was done, and what was left out on purpose."""
-    nothing = not (adding.added or adding.left or adding.refused)
-    lines = ["There was nothing to add." if nothing else count_results(adding)]
+def summarise(found: FileSelection, batch: UploadBatch) -> str:
+    """The results, and what was skipped."""
+    nothing = not (batch.added or batch.left or batch.refused)
+    lines = ["Nothing to add." if nothing else count_results(batch)]
     counts = {noun: sum(one.reason == reason for one in found.skipped) for reason, noun in SKIPPED.items()}
     skipped = ", ".join(count_of(count, noun) for noun, count in counts.items() if count)
     if skipped:
-        lines.append(f"Left out: {skipped}. What is named itself is added.")
+        lines.append(f"Skipped {skipped} (name a file explicitly to add it).")
     return "\n".join(lines)
 
 
-def as_data(found: Found, adding: Adding, watch: Watch | None) -> dict[str, Any]:
-    items = [added_as_data(one, watch) for one in adding.added] + [refused_as_data(one) for one in adding.refused]
+def as_data(found: FileSelection, batch: UploadBatch, watch: Watch | None) -> dict[str, Any]:
+    items = [added_as_data(one, watch) for one in batch.added] + [refused_as_data(one) for one in batch.refused]
     return {
         "items": items,
         "skipped": [{"path": one.shown, "reason": one.reason} for one in found.skipped],
-        "added": len(adding.new),
-        "existing": len(adding.existing),
-        "refused": len(adding.refused),
+        "added": len(batch.new),
+        "existing": len(batch.existing),
+        "refused": len(batch.refused),
     }
 
 
-def added_as_data(added: Added, watch: Watch | None) -> dict[str, Any]:
+def added_as_data(added: AddedItem, watch: Watch | None) -> dict[str, Any]:
     outcome = added.outcome
     ended = watch.ended.get(outcome.document_id) if watch else None
     return {
@@ -224,7 +224,7 @@ def added_as_data(added: Added, watch: Watch | None) -> dict[str, Any]:
     }
 
 
-def refused_as_data(refused: Refused) -> dict[str, Any]:
+def refused_as_data(refused: RefusedFile) -> dict[str, Any]:
     return {"path": refused.shown, "state": "refused", "document_id": None, "error": error_as_data(refused.error)}
 
 

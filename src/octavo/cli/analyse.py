@@ -1,4 +1,4 @@
-"""`octavo analyse`: prompts asked of a whole document, however large."""
+"""`octavo analyse`: runs prompts on a whole document of any length."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ import typer
 from octavo.cli.analysis_grid import open_view
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_json
+from octavo.cli.output import clean, print_json, short_id
 from octavo.cli.prompts import choose_prompt
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, short_id
-from octavo.cli.watching import LOOK_SECONDS
+from octavo.cli.watch import POLL_SECONDS
 from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -35,21 +34,25 @@ class Mode(StrEnum):
 
 @app.command()
 def analyse(
-    document: Annotated[str, typer.Argument(metavar="FILE|ID", help="A file, or a document by some of its id.")],
+    document: Annotated[str, typer.Argument(metavar="FILE|ID", help="A file, or a document by its id or part of it.")],
     prompt: Annotated[
         list[str] | None,
-        typer.Option("--prompt", "-p", help="A prompt by its title or id, or a question. Without, all active ones."),
+        typer.Option(
+            "--prompt",
+            "-p",
+            help="Title or id of a prompt, or a question. Repeatable. Default: all active ones.",
+        ),
     ] = None,
     mode: Annotated[
-        Mode, typer.Option(help="Whether parts wait for what was said of the part before.")
+        Mode, typer.Option(help="Run segments in parallel, or in order with the previous answer as context.")
     ] = Mode.PARALLEL,
-    at_once: Annotated[int | None, typer.Option(min=1, max=10, help="How many are asked at the same time.")] = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Follow it, and print the answers.")] = False,
+    at_once: Annotated[int | None, typer.Option(min=1, max=10, help="Number of parallel requests.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Follow the analysis and print the answers.")] = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask prompts of a document of any length, and get one answer to each, with the pages that say so."""
+    """Run prompts on a document of any length. Each gets one answer with page citations."""
 
     async def run(client: Client) -> tuple[Analysis, Sequence[ResultView]]:
         wanted = await find_document(client, document)
@@ -66,28 +69,30 @@ def analyse(
     elif watch:
         print_results(analysis, results)
     else:
-        typer.echo(f"Analysis {short_id(analysis.id)} of {clean(analysis.title)} is in line.")
+        typer.echo(f"Analysis {short_id(analysis.id)} of {clean(analysis.title)} is queued.")
     raise typer.Exit(1 if analysis.status == "error" else 0)
 
 
 async def find_document(client: Client, named: str) -> UUID:
-    """A file is brought in first, and read."""
+    """A file is added first; waits until its text is ready."""
     path = Path(named)
-    if not path.exists():  # noqa: ASYNC240 - quicker than a visit to a thread
+    if not path.exists():  # noqa: ASYNC240 - quicker than a thread call
         return (await find_ids(client, [named]))[0]
     document = (await client.add_file(path)).document_id
     while not (shown := await client.show_document(document)).text_ready:
         if shown.status == "failed":
-            told = shown.error
-            raise BadInput(f"{named} cannot be read: {told.message} ({told.code})" if told else f"{named} has no text.")
+            problem = shown.error
+            raise BadInput(
+                f"{named} cannot be read: {problem.message} ({problem.code})" if problem else f"{named} has no text."
+            )
         if shown.status == "completed":
-            raise BadInput(f"{named} has no text that could be asked about.")
-        await asyncio.sleep(LOOK_SECONDS)
+            raise BadInput(f"{named} has no text to analyse.")
+        await asyncio.sleep(POLL_SECONDS)
     return document
 
 
 async def find_prompts(client: Client, typed: Sequence[str]) -> list[UUID]:
-    """Those that are kept, by title, id or words; a new question is kept, too, and asked only when it is named."""
+    """Saved prompts by title, id or text. A new question is saved as an inactive prompt."""
     known = await client.analyses.list_prompts()
     by_words = {words.casefold(): one.id for one in known for words in (one.content, one.title)}
     found: list[UUID] = []
@@ -102,11 +107,11 @@ async def find_prompts(client: Client, typed: Sequence[str]) -> list[UUID]:
 
 
 async def follow(client: Client, analysis: Analysis, *, silent: bool) -> Analysis:
-    """Look again and again until it is over."""
+    """Poll until it is over."""
     with open_view(silent=silent) as view:
         while not analysis.is_over:
             view.show(analysis, [] if silent else await client.analyses.list_items(analysis.id))
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             analysis = await client.analyses.show(analysis.id)
     return analysis
 
@@ -121,7 +126,7 @@ def print_results(analysis: Analysis, results: Sequence[ResultView]) -> None:
         unsure = [one for one in result.citations if not one.verified]
         if unsure:
             pages = ", ".join(str(one.page) for one in unsure)
-            typer.echo(f"  Not found on the page that is named: {len(unsure)} of {len(result.citations)} ({pages}).")
+            typer.echo(f"  Citations not found on their page: {len(unsure)} of {len(result.citations)} ({pages}).")
         typer.echo()
     if analysis.error:
         typer.echo(f"{analysis.error.message} ({analysis.error.code})", err=True)

@@ -1,4 +1,4 @@
-"""An analysis on a screen while it goes on: segments down, prompts across, a sign for each."""
+"""A running analysis on the terminal: a row per segment, a column per prompt, a symbol per item."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from octavo.cli.tables import clean, make_table, open_console
+from octavo.cli.output import clean, make_table, open_console
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from octavo.records.analyses import Analysis, ItemView
 
-# Beside the sign for those who see no colours, all in one cell.
+# One character each; they do not depend on colour.
 SIGNS = {
     "planned": "·",
     "running": "▶",
@@ -38,34 +38,34 @@ class View(Protocol):
 def open_view(*, silent: bool) -> Generator[View]:
     console = open_console(stderr=True)
     if silent:
-        yield Nothing()
+        yield NoView()
     elif console.is_terminal:
         from rich.live import Live
 
-        with Live("Looking…", console=console, auto_refresh=False, transient=True) as live:
-            yield Grid(live)
+        with Live("Loading…", console=console, auto_refresh=False, transient=True) as live:
+            yield GridView(live)
     else:
-        yield Lines()
+        yield LineView()
 
 
-class Nothing:
+class NoView:
     def show(self, analysis: Analysis, items: Sequence[ItemView]) -> None: ...
 
 
-class Lines:
-    """A line whenever something more is answered, for logs."""
+class LineView:
+    """For logs: a line whenever the progress changes."""
 
     def __init__(self) -> None:
-        self._said = ""
+        self._last = ""
 
     def show(self, analysis: Analysis, items: Sequence[ItemView]) -> None:
         del items
-        if (said := summarise(analysis)) != self._said:
-            self._said = said
-            typer.echo(said, err=True)
+        if (line := summarise(analysis)) != self._last:
+            self._last = line
+            typer.echo(line, err=True)
 
 
-class Grid:
+class GridView:
     def __init__(self, live: Live) -> None:
         self._live = live
 
@@ -86,7 +86,7 @@ def draw(console: Console, analysis: Analysis, items: Sequence[ItemView]) -> Ren
 
 
 def lay_out(analysis: Analysis, items: Sequence[ItemView]) -> tuple[list[str], list[list[str]]]:
-    """A row for each segment in the order of its pages, a column for each prompt in the order of asking."""
+    """A row per segment in page order, a column per prompt in order of execution."""
     prompts = {one.prompt_id: clean(one.prompt_title)[:TITLE_CHARACTERS] for one in items}
     segments = {one.segment_id: (one.first, -one.last) for one in items}
     cells = {(one.segment_id, one.prompt_id): SIGNS.get(one.status, "?") for one in items}
@@ -102,6 +102,6 @@ def summarise(analysis: Analysis) -> str:
     cost = f", {analysis.cost_usd:.4f} USD" if analysis.cost_usd else ""
     failed = f", {analysis.items.failed} failed" if analysis.items.failed else ""
     return (
-        f"{clean(analysis.title)}: {analysis.phase}, {analysis.items.done} of {analysis.items.total} asked{failed}, "
+        f"{clean(analysis.title)}: {analysis.phase}, {analysis.items.done} of {analysis.items.total} done{failed}, "
         f"{analysis.percent.overall} %{eta}{cost}. {analysis.health.message}"
     )

@@ -1,4 +1,4 @@
-"""The commands that start, stop and look after an installation."""
+"""The commands that start, stop, check and configure an installation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from octavo.cli import (
     add,
     analyse,
     ask,
-    budgets,
     connections,
     convert,
+    costs,
     diff,
     documents,
     extract,
@@ -25,7 +25,6 @@ from octavo.cli import (
     prompts,
     schedules,
     search,
-    usage,
     watch,
 )
 from octavo.core.errors import NotRunning
@@ -36,7 +35,7 @@ MEBIBYTE = 1 << 20
 
 app = typer.Typer(
     name="octavo",
-    help="Takes documents in, never loses one, and makes each useful.",
+    help="Self-hosted document platform: add documents, search them, ask them, convert them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -51,18 +50,18 @@ app.add_typer(connections.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)
 app.add_typer(analyse.app)
-app.add_typer(usage.app)
+app.add_typer(costs.usage_app)
 app.add_typer(extract.app)
 app.add_typer(convert.app)
-app.add_typer(budgets.app, name="budgets")
+app.add_typer(costs.budgets_app, name="budgets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(schedules.app, name="schedules")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
-Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this process ends.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Parent = Annotated[int | None, typer.Option(hidden=True, help="Stop when this process ends.")]
 
 
 def show_version(wanted: bool) -> None:
@@ -79,12 +78,12 @@ def everything(
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Takes documents in, never loses one, and makes each useful."""
+    """Self-hosted document platform: add documents, search them, ask them, convert them."""
     del version
 
 
 def begin(process: str, parent: int | None = None) -> Settings:
-    """What every long-running process does first."""
+    """The first step of every long-running process."""
     from octavo.ops.logs import configure_logs
     from octavo.ops.parent import end_with_parent
 
@@ -97,7 +96,7 @@ def begin(process: str, parent: int | None = None) -> Settings:
 
 @app.command()
 def up() -> None:
-    """Start everything on this machine: database, storage, web server. Ctrl-C stops it."""
+    """Start Octavo on this machine: database, workers and web server. Ctrl-C stops it."""
     from octavo.ops.supervise import Supervisor
 
     settings = begin("up")
@@ -110,7 +109,7 @@ def up() -> None:
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
-    """Show what runs, and whether it is ready. Exit code 3 when nothing runs."""
+    """Show whether Octavo is running and ready. Exits with code 3 if it is not running."""
     from octavo.ops.status import read_status
 
     try:
@@ -124,14 +123,14 @@ def status(as_json: AsJson = False) -> None:
     typer.echo(f"Data folder: {found.data_dir}")
     for process in found.processes:
         state = f"process {process.pid}, {process.memory_bytes // MEBIBYTE} MiB" if process.running else "not running"
-        again = f", started again {process.restarts} times" if process.restarts else ""
+        again = f", restarted {process.restarts} times" if process.restarts else ""
         typer.echo(f"  {process.name:<10} {state}{again}")
     return None
 
 
 @app.command()
 def stop(as_json: AsJson = False) -> None:
-    """Stop what `octavo up` started, and wait until it is gone."""
+    """Stop what `octavo up` started, and wait until it has stopped."""
     from octavo.ops.status import stop as stop_everything
 
     stopped = stop_everything(load_settings())
@@ -145,7 +144,7 @@ def web(
     fd: Annotated[int | None, typer.Option(hidden=True, help="Serve on this open socket.")] = None,
     parent: Parent = None,
 ) -> None:
-    """Run one web server; `octavo up` does that for you on one machine."""
+    """Run one web server. On a single machine, `octavo up` does this for you."""
     from octavo.ops.supervise import address_of, listen
     from octavo.web.serve import serve
 
@@ -159,7 +158,7 @@ def web(
 
 @app.command()
 def worker(parent: Parent = None) -> None:
-    """Run one worker; any number may run on any number of machines. `octavo up` starts OCTAVO_WORKERS of them."""
+    """Run one worker. You can run any number on any number of machines; `octavo up` starts OCTAVO_WORKERS."""
     from octavo.ops.work import work
 
     asyncio.run(work(begin("worker", parent), beside_web=parent is not None))
@@ -167,7 +166,7 @@ def worker(parent: Parent = None) -> None:
 
 @app.command()
 def migrate(as_json: AsJson = False) -> None:
-    """Bring the database to the schema of this version. Safe to run at any time and from several machines at once."""
+    """Migrate the database to the schema of this version. Safe at any time, also from several machines in parallel."""
     from octavo.ops.instance import migrate_database
 
     applied = asyncio.run(migrate_database(load_settings())).applied
@@ -176,7 +175,7 @@ def migrate(as_json: AsJson = False) -> None:
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Check everything the installation stands on. Exit code 0 only when nothing is wrong."""
+    """Check the installation: settings, database, storage, sandbox. Exits with code 0 only if every check passes."""
     from octavo.ops.doctor import examine
 
     checks = asyncio.run(examine(load_settings()))
@@ -187,13 +186,13 @@ def doctor(as_json: AsJson = False) -> None:
     else:
         for one in checks:
             typer.echo(f"{'ok  ' if one.ok else 'BAD '} {one.name:<12} {one.detail}")
-        typer.echo("Nothing is wrong." if healthy else "Something is wrong; see above.")
+        typer.echo("All checks passed." if healthy else "Some checks failed; see above.")
     raise typer.Exit(0 if healthy else 1)
 
 
 @app.command()
 def settings(as_json: AsJson = False) -> None:
-    """List all settings with their meaning and their value here; secrets are not shown."""
+    """List all settings with their meaning and current value. Secrets are hidden."""
     values = load_settings()
     rows = [
         {"name": variable_name(name), "value": str(getattr(values, name)), "help": field.description}

@@ -1,4 +1,4 @@
-"""`octavo ask`: an answer from the documents, printed as it comes, with its sources."""
+"""`octavo ask`: an answer from the documents, printed as it arrives, with its sources."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import typer
 
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_json
+from octavo.cli.output import clean, open_console, print_json, short_id
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, open_console, short_id
 from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -24,39 +23,39 @@ app = typer.Typer()
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="In your own words.")],
+    question: Annotated[str, typer.Argument(help="The question, in your own words.")],
     among: Annotated[
         list[str] | None,
-        typer.Option("--in", metavar="ID", help="Only this document, by some of its id; may be repeated."),
+        typer.Option("--in", metavar="ID", help="Use only this document (id or part of it). Can be repeated."),
     ] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask your documents. The answer cites them; what is not found letter by letter where it is cited is marked.
+    """Ask your documents. The answer cites them; quotes that are not in the cited text are marked.
 
-    The exit code is 1 when the documents do not answer it.
+    Exits with code 1 if the documents do not answer the question.
     """
     from octavo.records.search import Statement
 
     if not question.strip():
-        raise BadInput("Ask something.")
+        raise BadInput("The question is empty.")
 
     async def run(client: Client) -> tuple[list[Statement], AnswerSources | None]:
-        said: list[Statement] = []
+        statements: list[Statement] = []
         sources: AnswerSources | None = None
         async for one in client.ask(question, await find_ids(client, among or ())):
             if isinstance(one, Statement):
-                said.append(one)
+                statements.append(one)
                 if not as_json:
                     print_statement(one)
             else:
                 sources = one
-        return said, sources
+        return statements, sources
 
-    said, sources = call(Target(server, key), run)
+    statements, sources = call(Target(server, key), run)
     if as_json:
-        print_json({"statements": said, "sources": sources})
+        print_json({"statements": statements, "sources": sources})
     elif sources:
         print_sources(sources)
     raise typer.Exit(0 if sources and sources.found else 1)
@@ -70,15 +69,15 @@ def print_statement(one: Statement) -> None:
 def print_sources(sources: AnswerSources) -> None:
     console = open_console()
     for one in sources.citations:
-        console.print(f"\n[{one.number}] {say_place(one)}", style="bold", soft_wrap=True)
+        console.print(f"\n[{one.number}] {describe_place(one)}", style="bold", soft_wrap=True)
         console.print(f"    “{clean(one.quote)}”", soft_wrap=True)
     cost = f", {sources.cost_usd:.4f} USD" if sources.cost_usd else ""
     if sources.citations:
-        who = "Sentences of the documents, found offline" if sources.made_by == "local" else f"By {sources.made_by}"
+        who = "Quotes found offline" if sources.made_by == "local" else f"By {sources.made_by}"
         typer.echo(f"\n{who}{cost}.")
 
 
-def say_place(one: Citation) -> str:
+def describe_place(one: Citation) -> str:
     page = f", page {one.page}" if one.page else ""
     mark = "" if one.verified else f" {UNVERIFIED}"
     return f"{clean(one.title)}{page}, {short_id(one.document_id)}{mark}"

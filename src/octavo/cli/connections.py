@@ -1,4 +1,4 @@
-"""`octavo connections`: what a document agrees with, contradicts and is bridged to; and comparing anew."""
+"""`octavo connections`: lists a document's connections to other documents, and rebuilds them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import typer
 
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Cursor, Key, Server
-from octavo.cli.output import print_json
+from octavo.cli.output import clean, print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from octavo.records.search import Connection, ConnectionSide
 
 app = typer.Typer()
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 OPEN = frozenset({"queued", "processing"})
 
 
@@ -45,25 +44,25 @@ WORDS = {name: engine.value.capitalize() for engine, name in ENGINES.items()}
 @app.command()
 def connections(  # noqa: PLR0917 - each is an option of the command
     document: Annotated[
-        str | None, typer.Argument(metavar="ID", help="A document, by four or more characters of its id.")
+        str | None, typer.Argument(metavar="ID", help="Document id, or at least four characters of it.")
     ] = None,
-    engine: Annotated[Engine | None, typer.Option(help="Only those of one kind.")] = None,
-    dismissed: Annotated[bool, typer.Option("--dismissed", help="Those that were dismissed.")] = False,
+    engine: Annotated[Engine | None, typer.Option(help="Only connections of this type.")] = None,
+    dismissed: Annotated[bool, typer.Option("--dismissed", help="List dismissed connections.")] = False,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Compare the document anew, or all of them, and wait for it.")
+        bool, typer.Option("--rebuild", help="Compare the document, or all documents, again and wait until it is done.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of connections.")] = 20,
     cursor: Cursor = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a document agrees with, contradicts and is bridged to, with both quotes."""
+    """Show passages that a document shares with, contradicts in or bridges to other documents, with both quotes."""
     target = Target(server, key)
     if rebuild:
-        return compare_anew(target, document, as_json)
+        return rebuild_connections(target, document, as_json)
     if document is None:
-        raise BadInput("Name a document, or compare all of them with --rebuild.")
+        raise BadInput("Name a document, or use --rebuild to compare all of them.")
 
     async def run(client: Client) -> Page[Connection]:
         (found,) = await find_ids(client, [document])
@@ -77,7 +76,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     if not page.items:
         typer.echo("No connections.")
     if page.next_cursor:
-        typer.echo(f"There are more: --cursor {page.next_cursor}")
+        typer.echo(f"Next page: --cursor {page.next_cursor}")
     return None
 
 
@@ -94,8 +93,8 @@ def place_of(side: ConnectionSide) -> str:
     return f"{clean(side.title)}{page}"
 
 
-def compare_anew(target: Target, document: str | None, as_json: bool) -> None:
-    """With its progress on the side, so that what is printed stays for programs."""
+def rebuild_connections(target: Target, document: str | None, as_json: bool) -> None:
+    """Progress goes to standard error, so that standard output is clean for programs."""
 
     async def run(client: Client) -> dict[str, int]:
         chosen = await find_ids(client, [document]) if document else None
@@ -103,15 +102,15 @@ def compare_anew(target: Target, document: str | None, as_json: bool) -> None:
         statuses = [await follow(client, job, number, len(jobs)) for number, job in enumerate(jobs, start=1)]
         return {"documents": len(jobs), "failed": sum(status != "complete" for status in statuses)}
 
-    told = call(target, run)
+    result = call(target, run)
     if as_json:
-        return print_json(told)
-    failed = f" {told['failed']} of them failed." if told["failed"] else ""
-    return typer.echo(f"Compared {count_of(told['documents'], 'document')} anew.{failed}")
+        return print_json(result)
+    failed = f" {result['failed']} of them failed." if result["failed"] else ""
+    return typer.echo(f"Compared {count_of(result['documents'], 'document')} again.{failed}")
 
 
 async def follow(client: Client, job: UUID, number: int, total: int) -> str:
     while (shown := await client.show_job(job)).status in OPEN:  # noqa: ASYNC110 - on another machine
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
     typer.echo(f"{number} of {total}", err=True)
     return shown.status

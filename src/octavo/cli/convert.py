@@ -1,4 +1,4 @@
-"""`octavo convert`: invoices and the like to XML, many at once, here or elsewhere."""
+"""`octavo convert`: converts invoices and other business documents to XML, several in parallel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from octavo.cli.local_files import LocalFile, find_files
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_json
-from octavo.cli.paths import LocalFile, find_files
+from octavo.cli.output import clean, open_console, print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, open_console
 from octavo.core.errors import BadInput, OctavoError, StorageFailed
 from octavo.core.formatting import count_of
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from octavo.records.conversions import ConversionView
 
 AT_ONCE = 8
-FIRST_LOOK, LONGEST_LOOK = 0.1, 2.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 
 app = typer.Typer()
 
@@ -37,20 +36,22 @@ class Form(StrEnum):
 
 @app.command()
 def convert(
-    files: Annotated[list[str], typer.Argument(metavar="PDF", help="Files, folders or patterns.")],
-    mapping: Annotated[str, typer.Option(help="What to look for; `octavo mappings ls` lists them.")] = "invoice_v1",
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where results go; made if it is not there.")] = Path(),
-    form: Annotated[Form, typer.Option(help="xml: with the place of every value; plain: without; json.")] = Form.XML,
+    files: Annotated[list[str], typer.Argument(metavar="PDF", help="Files, folders or glob patterns.")],
+    mapping: Annotated[str, typer.Option(help="Name of the mapping; see `octavo mappings ls`.")] = "invoice_v1",
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results; created if missing.")] = Path(),
+    form: Annotated[
+        Form, typer.Option(help="xml: with positions of values; plain: XML without them; json.")
+    ] = Form.XML,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Convert PDFs to XML by a mapping. A file that was converted before is not converted again.
+    """Convert PDFs to XML with a mapping. A file that was converted before is not converted again.
 
-    The exit code is 1 when one of them could not be converted.
+    Exits with code 1 if a file could not be converted.
     """
     found = find_files(files)
-    converting = Converting(mapping, form.value, _folder(out), names=_names(found.files, form))
+    converting = ConversionBatch(mapping, form.value, _folder(out), names=_names(found.files, form))
     for refused in found.refused:
         converting.refused.append((refused.shown, refused.error))
 
@@ -69,18 +70,18 @@ def convert(
 
 
 class NotConverted(BadInput):
-    """It could not be converted."""
+    """The file could not be converted."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__()
-        self.code = code  # pyright: ignore[reportAttributeAccessIssue] - the server's, which this one only reports
+        self.code = code  # pyright: ignore[reportAttributeAccessIssue] - the server's code
         self.title = message
         self.args = (message,)
 
 
 @dataclass(slots=True)
-class Converting:
-    """One run: some files at once, each sent, waited for and written."""
+class ConversionBatch:
+    """One run: sends files in parallel, waits for each result and writes it."""
 
     mapping: str
     form: str
@@ -108,10 +109,10 @@ class Converting:
     async def _convert(self, client: Client, file: LocalFile) -> tuple[Path, ConversionView]:
         calls = client.conversions
         conversion = await calls.convert(file.path, file.name, self.mapping)
-        pause = FIRST_LOOK
+        pause = FIRST_PAUSE
         while not conversion.is_over:
             await asyncio.sleep(pause)
-            pause = min(1.5 * pause, LONGEST_LOOK)
+            pause = min(1.5 * pause, LONGEST_PAUSE)
             conversion = await calls.show(conversion.id)
         if conversion.error or conversion.status != "complete":
             problem = conversion.error or {"code": "CANCELLED", "message": "Stopped."}
@@ -131,7 +132,7 @@ def _folder(out: Path) -> Path:
 
 
 def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
-    """Files of one name from several folders do not overwrite each other."""
+    """Files with the same name from different folders must not overwrite each other."""
     ending = "json" if form is Form.JSON else "xml"
     taken: dict[str, int] = {}
     names: dict[LocalFile, str] = {}
@@ -142,18 +143,18 @@ def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
     return names
 
 
-def _summary(converting: Converting) -> str:
+def _summary(converting: ConversionBatch) -> str:
     unsure = sum(bool(one.missing) for *_, one in converting.done)
     parts = [f"{count_of(len(converting.done), 'file')} converted to {clean(str(converting.folder))}"]
     if unsure:
-        parts.append(f"{unsure:,} of them without a value that is required")
+        parts.append(f"{unsure:,} of them lack a required value")
     if converting.refused:
         parts.append(f"{count_of(len(converting.refused), 'file')} refused")
     return ", ".join(parts) + "."
 
 
 class _progress:  # noqa: N801 - used as a statement
-    """A bar where there is a terminal, and nothing elsewhere."""
+    """A progress bar on a terminal, nothing elsewhere."""
 
     def __init__(self, files: int, *, silent: bool) -> None:
         from rich.progress import Progress

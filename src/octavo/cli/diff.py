@@ -1,4 +1,4 @@
-"""`octavo diff`: what changed between two versions of a document, or between two revisions of one."""
+"""`octavo diff`: the changes between two versions of a document, or two revisions of one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import typer
 
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_json
+from octavo.cli.output import clean, open_console, print_json
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, open_console
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
 
@@ -23,16 +22,16 @@ if TYPE_CHECKING:
     from octavo.client import Client
     from octavo.records.documents import Comparison, Side, TextChange
 
-# What is the same is shown as far as it is needed to see where one is.
+# Characters of unchanged text shown around a change.
 AROUND = 80
 MARKS = {"removed": ("[-", "-]", "red strike"), "added": ("{+", "+}", "green"), "same": ("", "", "")}
-HELP = "A document by some of its id; with @ and a number, one of its revisions."
+HELP = "Document id or part of it; add @ and a number for one of its revisions."
 
 app = typer.Typer()
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class RevisionRef:
     document: UUID
     revision: int | None
 
@@ -41,19 +40,20 @@ class Named:
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help=HELP)],
     second: Annotated[
-        str | None, typer.Argument(metavar="B", help="The other one. Without it, A is compared with the one before it.")
+        str | None,
+        typer.Argument(metavar="B", help="The newer one. Default: compare A with the one before it."),
     ] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed from A to B: fields and words. Without a terminal they are marked [-removed-] and {+added+}."""
+    """Show the changes from A to B in fields and text. Without a terminal, marked as [-removed-] and {+added+}."""
 
     async def run(client: Client) -> Comparison:
-        new = await find_named(client, second or first)
+        new = await find_revision(client, second or first)
         if not second:
             return await client.compare(new.document, revision=new.revision)
-        old = await find_named(client, first)
+        old = await find_revision(client, first)
         return await client.compare(
             new.document, since=old.document, since_revision=old.revision, revision=new.revision
         )
@@ -64,12 +64,12 @@ def diff(
     return print_comparison(open_console(), found)
 
 
-async def find_named(client: Client, typed: str) -> Named:
+async def find_revision(client: Client, typed: str) -> RevisionRef:
     part, at, number = typed.partition("@")
     if at and not (number.isascii() and number.isdecimal() and 0 < int(number) < 1 << 31):
-        raise BadInput(f"{number!r} is no revision; write 1, 2, 3, …")
+        raise BadInput(f"{number!r} is not a revision number such as 1, 2 or 3.")
     (document,) = await find_ids(client, [part])
-    return Named(document, int(number) if at else None)
+    return RevisionRef(document, int(number) if at else None)
 
 
 # Output ------------------------------------------------------------------------------------------------------------
@@ -78,20 +78,20 @@ async def find_named(client: Client, typed: str) -> Named:
 def print_comparison(console: Console, found: Comparison) -> None:
     from rich.text import Text
 
-    console.print(Text(f"--- {say_side(found.old)}", style="bold"), soft_wrap=True)
-    console.print(Text(f"+++ {say_side(found.new)}", style="bold"), soft_wrap=True)
+    console.print(Text(f"--- {describe_side(found.old)}", style="bold"), soft_wrap=True)
+    console.print(Text(f"+++ {describe_side(found.new)}", style="bold"), soft_wrap=True)
     for one in found.fields:
         line = Text(f"{one.field}: ")
-        add_part(console, line, "removed", say_value(one.old))
+        add_part(console, line, "removed", describe_value(one.old))
         line.append(" ")
-        add_part(console, line, "added", say_value(one.new))
+        add_part(console, line, "added", describe_value(one.new))
         console.print(line, soft_wrap=True)
     print_connections(console, found)
     if found.text is None:
         return typer.echo("One of them has no text to compare.")
     for change in found.text:
-        console.print(Text(say_place(change), style="cyan"))
-        console.print(say_change(console, change), soft_wrap=True)
+        console.print(Text(describe_place(change), style="cyan"))
+        console.print(describe_change(console, change), soft_wrap=True)
     more = f", the first {len(found.text):,} are shown" if found.changes > len(found.text) else ""
     return typer.echo(f"{count_of(found.changes, 'change')} in the text{more}.")
 
@@ -106,22 +106,22 @@ def print_connections(console: Console, found: Comparison) -> None:
             console.print(line, soft_wrap=True)
 
 
-def say_side(side: Side) -> str:
+def describe_side(side: Side) -> str:
     return f"{clean(side.title)}, version {side.version}, revision {side.revision}"
 
 
-def say_value(value: object) -> str:
+def describe_value(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return "" if value is None else str(value)
 
 
-def say_place(change: TextChange) -> str:
+def describe_place(change: TextChange) -> str:
     pages = [f"{sign}{span.page}" for sign, span in (("-", change.old), ("+", change.new)) if span.page]
     return f"@@ page {' '.join(pages)} @@" if pages else f"@@ -{change.old.start} +{change.new.start} @@"
 
 
-def say_change(console: Console, change: TextChange) -> Text:
+def describe_change(console: Console, change: TextChange) -> Text:
     from rich.text import Text
 
     from octavo.library.differences import shorten
@@ -133,7 +133,7 @@ def say_change(console: Console, change: TextChange) -> Text:
 
 
 def add_part(console: Console, line: Text, kind: str, text: str) -> None:
-    """With a colour where there is one, else between marks; lines stay, and nothing else that a terminal obeys."""
+    """In colour on a terminal, otherwise between marks. Keeps line breaks and removes other control characters."""
     before, after, style = MARKS[kind]
     shown = "\n".join(map(clean_inside, text.split("\n")))
     if console.is_terminal:
@@ -143,7 +143,7 @@ def add_part(console: Console, line: Text, kind: str, text: str) -> None:
 
 
 def clean_inside(text: str) -> str:
-    """As `clean`, but blanks at the ends are the document's."""
+    """Like `clean`, but keeps a space at either end."""
     inner = clean(text)
     if not inner:
         return " " * bool(text)

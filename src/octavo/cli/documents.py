@@ -1,4 +1,4 @@
-"""`octavo ls`, `show`, `rm`, `restore`, `retry`, `cancel`, `reembed`: an owner's documents, here or elsewhere."""
+"""`octavo ls`, `show`, `rm`, `restore`, `retry`, `cancel`, `reembed`: commands for documents."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Cursor, Documents, HowToRead, Key, Server
-from octavo.cli.output import print_items, print_json
-from octavo.cli.passwords import Password, read_password
-from octavo.cli.remote import Target, call
-from octavo.cli.tables import (
+from octavo.cli.options import AsJson, Cursor, Documents, HowToRead, Key, Password, Server, read_password
+from octavo.cli.output import (
     local_time,
     make_facts,
     make_table,
     open_console,
+    print_items,
+    print_json,
     print_on,
     short_id,
     short_time,
 )
+from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of, format_bytes
 from octavo.core.types import Extraction
@@ -47,15 +47,15 @@ class Status(StrEnum):
 
 @app.command()
 def ls(  # noqa: PLR0917 - each is an option of the command
-    status: Annotated[Status | None, typer.Option(help="Only those in this state.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Only those with this tag.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Only those in this collection.")] = None,
+    status: Annotated[Status | None, typer.Option(help="Only documents with this status.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only documents with this tag.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Only documents in this collection.")] = None,
     q: Annotated[
-        str | None, typer.Option("--q", "-q", help="Only those with this in title, file name or author.")
+        str | None, typer.Option("--q", "-q", help="Only documents with this text in title, file name or author.")
     ] = None,
-    trashed: Annotated[bool, typer.Option("--trashed", help="Those in the trash.")] = False,
-    versions: Annotated[bool, typer.Option("--versions", help="Older versions, too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at most.")] = 50,
+    trashed: Annotated[bool, typer.Option("--trashed", help="List the trash.")] = False,
+    versions: Annotated[bool, typer.Option("--versions", help="Include older versions.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="Maximum number of documents.")] = 50,
     cursor: Cursor = None,
     server: Server = None,
     key: Key = None,
@@ -78,12 +78,12 @@ def ls(  # noqa: PLR0917 - each is an option of the command
 
 @app.command()
 def show(
-    document: Annotated[str, typer.Argument(metavar="ID", help="The document, by some of its id.")],
+    document: Annotated[str, typer.Argument(metavar="ID", help="Document id, or part of it.")],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one document: what is known of it, and how its processing goes."""
+    """Show one document: its fields, and the progress of its processing."""
 
     async def run(client: Client) -> tuple[Document, Job | None]:
         (wanted,) = await find_ids(client, [document])
@@ -102,39 +102,42 @@ def show(
 @app.command()
 def rm(
     documents: Documents,
-    purge: Annotated[bool, typer.Option("--purge", help="For good, also from the trash.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete permanently, also from the trash.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put documents into the trash or, with --purge, delete them for good."""
+    """Move documents to the trash or, with --purge, delete them permanently."""
     if purge and not yes:
         confirm_purge(len(documents), as_json)
     if purge:
         changed = change(Target(server, key), "purge", documents, trashed=(False, True))
-        return say_changed(changed, "Deleted for good", as_json)
+        return report_changed(changed, "Deleted permanently", as_json)
     changed = change(Target(server, key), "delete", documents)
-    return say_changed(changed, "In the trash, from where `octavo restore` brings them back", as_json)
+    return report_changed(changed, "Moved to the trash; `octavo restore` brings them back", as_json)
 
 
 @app.command()
 def restore(documents: Documents, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Bring documents back from the trash."""
-    say_changed(change(Target(server, key), "restore", documents, trashed=(True,)), "Back from the trash", as_json)
+    """Restore documents from the trash."""
+    report_changed(change(Target(server, key), "restore", documents, trashed=(True,)), "Restored", as_json)
 
 
 @app.command()
 def reembed(
     model: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="As `openai:text-embedding-3-small` or `local`; else the server's own."),
+        typer.Option(
+            metavar="MODEL",
+            help="For example `openai:text-embedding-3-small` or `local`. Default: the server's.",
+        ),
     ] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the vectors that documents lack, for instance of another model; no file is read again."""
+    """Create missing embeddings, for example for another model. No file is read again."""
 
     async def run(client: Client) -> int:
         return await client.reembed(model)
@@ -142,7 +145,7 @@ def reembed(
     documents = call(Target(server, key), run)
     if as_json:
         return print_json({"queued": documents})
-    return typer.echo(f"In line: {count_of(documents, 'document')}.")
+    return typer.echo(f"Queued {count_of(documents, 'document')}.")
 
 
 @app.command()
@@ -152,7 +155,7 @@ def retry(
         str | None,
         typer.Option(
             metavar="STAGE",
-            help="Do this stage and all after it again; of one that is complete too. `classified` describes it anew.",
+            help="Repeat this stage and all later ones. `classified` writes a new description.",
         ),
     ] = None,
     extraction: HowToRead = Extraction.PLAIN,
@@ -161,7 +164,7 @@ def retry(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with documents that failed, and process complete ones again."""
+    """Retry failed documents, and process complete ones again."""
     secret = read_password(password)
 
     async def run(client: Client) -> list[Retried]:
@@ -173,13 +176,13 @@ def retry(
         return print_items(retried)
     again = sum(one.state == "pending" for one in retried)
     skipped = len(retried) - again
-    nothing = f" Nothing would change for {skipped}." if skipped else ""
-    return typer.echo(f"Back in line: {again}.{nothing}")
+    nothing = f" Skipped {skipped}: a retry would change nothing." if skipped else ""
+    return typer.echo(f"Queued again: {again}.{nothing}")
 
 
 @app.command()
 def cancel(documents: Documents, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Stop what is being done with documents; `octavo retry` goes on with them."""
+    """Cancel the processing of documents. `octavo retry` resumes it."""
 
     async def run(client: Client) -> list[Job]:
         found = [await client.show_document(one) for one in await find_ids(client, documents)]
@@ -199,15 +202,15 @@ def change(target: Target, action: BulkAction, documents: list[str], trashed: tu
 
 
 def confirm_purge(count: int, as_json: bool) -> None:
-    """Asked only where somebody can answer."""
+    """Asks only on a terminal."""
     if as_json or not open_console().is_terminal:
-        raise BadInput("Deleting for good is asked for; say --yes where nobody can answer.")
-    if not typer.confirm(f"Delete {count_of(count, 'document')} for good? This cannot be undone."):
+        raise BadInput("Permanent deletion needs confirmation. Use --yes without a terminal.")
+    if not typer.confirm(f"Delete {count_of(count, 'document')} permanently? This cannot be undone."):
         typer.echo("Nothing was deleted.")
         raise typer.Exit(1)
 
 
-def say_changed(changed: int, what: str, as_json: bool) -> None:
+def report_changed(changed: int, what: str, as_json: bool) -> None:
     if as_json:
         return print_json({"changed": changed})
     return typer.echo(f"{what}: {changed}.")
@@ -225,19 +228,19 @@ def print_page(page: Page[Document], filters: Filters) -> None:
     rows = [row_of(one, now, whole_id=not console.is_terminal) for one in page.items]
     print_on(console, make_table(console, head, rows))
     if page.next_cursor:
-        typer.echo(f"There are more. --limit lists up to {MOST_LISTED}; --json tells the cursor of the next page.")
+        typer.echo(f"There are more. Use --limit (up to {MOST_LISTED}), or --json to get the cursor of the next page.")
     return None
 
 
 def explain_empty(filters: Filters) -> str:
-    """What to do when nothing is listed."""
+    """Advice for an empty list."""
     from octavo.client import Filters
 
     if filters == Filters():
-        return "There are no documents yet. Add some with `octavo add PATH`."
+        return "No documents yet. Add some with `octavo add PATH`."
     if filters == Filters(trashed=True):
         return "The trash is empty."
-    return f"No document matches. `octavo ls{' --trashed' if filters.trashed else ''}` lists all."
+    return f"No documents match. `octavo ls{' --trashed' if filters.trashed else ''}` lists all."
 
 
 def row_of(document: Document, now: datetime, *, whole_id: bool) -> list[str]:
@@ -252,7 +255,7 @@ def row_of(document: Document, now: datetime, *, whole_id: bool) -> list[str]:
 
 
 def length_of(document: Document) -> str:
-    """Pages where it has some, else words."""
+    """Pages if it has any, otherwise words."""
     if document.page_count:
         return count_of(document.page_count, "page")
     return count_of(document.word_count, "word") if document.word_count else ""
@@ -263,7 +266,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Title": document.title,
         "Id": str(document.id),
         "Status": f"{document.status}{', needs classification' if document.needs_classification else ''}",
-        "Because": f"{document.error.message} ({document.error.code})" if document.error else None,
+        "Reason": f"{document.error.message} ({document.error.code})" if document.error else None,
         "Stage": stage_of(job) if job else None,
         "Quality": (document.quality or "").replace("_", " "),
         "Length": length_of(document),
@@ -277,7 +280,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
         "Collection": document.collection,
         "File": f"{document.filename}, {format_bytes(document.bytes)}, {document.source_type}",
         "From": document.source_url,
-        "Version": f"{document.version}{', there is a newer one' if document.superseded else ''}",
+        "Version": f"{document.version}{'; a newer version exists' if document.superseded else ''}",
         "Revision": str(document.revision or ""),
         "Copy of": str(document.duplicate_of or ""),
         "SHA-256": document.sha256,
@@ -288,14 +291,14 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
 
 
 def text_by(document: Document) -> str | None:
-    """The model that wrote the text, and what of it is as the file has it."""
+    """The model that wrote the text, and the parts kept as read from the file."""
     kept = document.metadata.get("kept_plain")
     writer = document.metadata.get("text_by")
     return f"{writer}; as read from the file: {kept}" if kept else writer
 
 
 def stage_of(job: Job) -> str:
-    from octavo.cli.watching import explain, progress_of
+    from octavo.cli.watch import explain, progress_of
 
     parts = [job.stage or job.status, progress_of(job), explain(job)]
     return ", ".join(part for part in parts if part)

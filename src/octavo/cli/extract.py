@@ -1,4 +1,4 @@
-"""`octavo extract`: any file as Markdown or JSON, without a database, a server or a data folder."""
+"""`octavo extract`: converts any file to Markdown or JSON, without a database, a server or a data folder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from octavo.cli.options import AsJson
-from octavo.cli.passwords import ASKED, Password, read_password
-from octavo.cli.paths import LocalFile, find_files
-from octavo.cli.reading import open_reading
-from octavo.cli.stdin import keep_stdin
-from octavo.cli.tables import clean
+from octavo.cli.local_files import LocalFile, find_files, keep_stdin
+from octavo.cli.options import PROMPT_FOR_IT, AsJson, Password, read_password
+from octavo.cli.output import clean
+from octavo.cli.progress import open_reading_bar
 from octavo.core.errors import BadInput, OctavoError, StorageFailed
 from octavo.core.settings import Settings, load_settings
 
@@ -32,23 +30,25 @@ app = typer.Typer()
 @app.command()
 def extract(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Files, folders, patterns, or - for standard input.")
+        list[str], typer.Argument(metavar="FILE", help="Files, folders, glob patterns, or - for standard input.")
     ],
     password: Password = None,
-    out: Annotated[Path | None, typer.Option(metavar="PATH", help="Write here instead of to standard output.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Write to this file instead of standard output.")
+    ] = None,
     name: Annotated[
-        str, typer.Option(help="What standard input is called, as notes.md; tells kinds of text apart.")
+        str, typer.Option(help="Name for standard input, such as notes.md; its ending selects the format.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print the text of files as Markdown, or with --json with its pages, blocks and outline, a line for each file.
+    """Print the text of files as Markdown. With --json, one line per file with pages, blocks and outline.
 
-    Nothing is kept, and no server is needed. The exit code is 1 when a file could not be read.
+    Nothing is stored, and no server is needed. Exits with code 1 if a file could not be read.
     """
     settings = load_settings()
     check_output(out)
-    if password == ASKED and STDIN in files:
-        raise BadInput("Standard input can be read once: as a file or as a password.")
+    if password == PROMPT_FOR_IT and STDIN in files:
+        raise BadInput("Standard input can be read only once: as a file or as a password.")
     secret = read_password(password)
     with ExitStack() as stack:
         found = find_files(file for file in files if file != STDIN)
@@ -64,13 +64,13 @@ def extract(
 
 
 def check_output(out: Path | None) -> None:
-    """Before hours of reading, not after."""
+    """Fail before a long extraction, not after it."""
     if out is not None and (out.is_dir() or not out.parent.is_dir()):
-        raise BadInput(f"{clean(str(out))} cannot be written: it is a folder, or in one that does not exist.")
+        raise BadInput(f"{clean(str(out))} cannot be written: it is a folder, or its folder does not exist.")
 
 
 async def read_all(settings: Settings, files: Sequence[LocalFile], password: str | None, output: Output) -> None:
-    # Imported late, as everywhere in commands: others start without a sandbox.
+    # Imported late, as everywhere in commands: other commands start without a sandbox.
     from octavo.extract.file_reader import open_reader
     from octavo.sandbox import Limits
 
@@ -78,7 +78,7 @@ async def read_all(settings: Settings, files: Sequence[LocalFile], password: str
     async with open_reader(limits, settings.ocr_language, settings.ocr_seconds) as reader:
         for file in files:
             try:
-                with open_reading(file.name or file.shown) as show:
+                with open_reading_bar(file.name or file.shown) as show:
                     extracted = await reader.read(file.path, filename=file.name, password=password, on_progress=show)
             except OctavoError as error:
                 output.refuse(file.shown, error)
@@ -90,7 +90,7 @@ async def read_all(settings: Settings, files: Sequence[LocalFile], password: str
 
 @dataclass(slots=True)
 class Output:
-    """Where texts go, and what is said about those that have none. A file is opened when there is something for it."""
+    """Writes texts and reports files without one. The output file is opened when there is something to write."""
 
     path: Path | None
     as_json: bool
@@ -103,7 +103,7 @@ class Output:
             self._file = self.path.open("wb")
         text = as_line(shown, extracted) if self.as_json else as_markdown(shown if self.several else None, extracted)
         typer.echo(text.encode(errors="replace"), file=self._file, nl=False)
-        if not self.as_json and (lack := say_lack(extracted)):
+        if not self.as_json and (lack := describe_lack(extracted)):
             self._say(shown, lack)
 
     def refuse(self, shown: str, error: OctavoError) -> None:
@@ -125,20 +125,20 @@ def as_line(shown: str, extracted: Extracted) -> str:
 
 
 def as_markdown(shown: str | None, extracted: Extracted) -> str:
-    """With its name before it where there are several."""
+    """Starts with the file name if there are several files."""
     head = "" if shown is None else f"<!-- {clean(shown).replace('--', '- -')} -->\n\n"
     text = extracted.markdown.rstrip("\n")
     return f"{head}{text}\n" + ("\n" if shown is not None else "")
 
 
-def say_lack(extracted: Extracted) -> str | None:
-    """No text is never silent."""
+def describe_lack(extracted: Extracted) -> str | None:
+    """A file with missing text always gets a message."""
     from octavo.extract.extracted import Quality
 
     match extracted.quality:
         case Quality.EMPTY:
-            return "There is no text in it."
+            return "It contains no text."
         case Quality.PARTIAL:
-            return f"Text of {extracted.pages_with_text} of {len(extracted.pages)} pages."
+            return f"Only {extracted.pages_with_text} of {len(extracted.pages)} pages have text."
         case _:
             return None

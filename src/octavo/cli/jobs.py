@@ -1,7 +1,7 @@
-"""`octavo jobs`: the work of the installation, seen and changed from its own machine.
+"""`octavo jobs`: lists, adds, retries and cancels jobs, on the machine of the installation.
 
-Works beside a running installation and without one, because everything is in the database. `ls` shows what the local
-owner has; a job that is named, and dead letters, may be anybody's, because who sits here is the administrator.
+Works with or without a running installation, because everything is in the database. `ls` shows the local owner's jobs;
+a named job and dead letters can be anybody's, because the user of this machine is the administrator.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.database import act
+from octavo.cli.local import act
 from octavo.cli.options import AsJson, Cursor
-from octavo.cli.tables import local_time
+from octavo.cli.output import local_time
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.types import JobStatus
 
@@ -33,10 +33,10 @@ LONGEST_DELAY_SECONDS = 366 * 24 * 3600
 MOST_LISTED = 500
 ALL = "all"
 
-app = typer.Typer(help="See, add, retry and cancel jobs.", no_args_is_help=True)
+app = typer.Typer(help="List, add, retry and cancel jobs.", no_args_is_help=True)
 
-Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Jobs, as `octavo jobs ls` names them.")]
-Limit = Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at most.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Job ids, as listed by `octavo jobs ls`.")]
+Limit = Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="Maximum number of jobs.")]
 
 
 # Commands ----------------------------------------------------------------------------------------------------------
@@ -44,21 +44,23 @@ Limit = Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at mo
 
 @app.command()
 def add(  # noqa: PLR0917 - each is an option of the command
-    kind: Annotated[str, typer.Argument(help="What kind of job, such as demo.")],
-    count: Annotated[int, typer.Option(min=1, max=MOST_ADDED, help="How many.")] = 1,
-    given: Annotated[str, typer.Option("--input", metavar="JSON", help="What each is to work on: an object.")] = "{}",
-    priority: Annotated[int, typer.Option(min=0, max=9, help="0 goes first, 9 last.")] = 5,
-    key: Annotated[str | None, typer.Option(help="Add nothing if there is a job with this key.")] = None,
-    delay: Annotated[float, typer.Option(min=0, max=LONGEST_DELAY_SECONDS, help="Seconds to wait first.")] = 0,
-    cap_key: Annotated[str | None, typer.Option(help="A group of which only some run at once.")] = None,
-    cap: Annotated[int | None, typer.Option(min=1, help="How many of the group run at once.")] = None,
+    kind: Annotated[str, typer.Argument(help="Kind of job, such as demo.")],
+    count: Annotated[int, typer.Option(min=1, max=MOST_ADDED, help="Number of jobs.")] = 1,
+    given: Annotated[str, typer.Option("--input", metavar="JSON", help="Input of each job, an object.")] = "{}",
+    priority: Annotated[int, typer.Option(min=0, max=9, help="0 is first, 9 is last.")] = 5,
+    key: Annotated[str | None, typer.Option(help="Add nothing if a job with this key exists.")] = None,
+    delay: Annotated[
+        float, typer.Option(min=0, max=LONGEST_DELAY_SECONDS, help="Seconds to wait before the first attempt.")
+    ] = 0,
+    cap_key: Annotated[str | None, typer.Option(help="Name of a group with limited concurrency.")] = None,
+    cap: Annotated[int | None, typer.Option(min=1, help="How many jobs of the group can run in parallel.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put jobs in line; all of them or, when something is wrong, none."""
+    """Queue jobs: all of them or, on an error, none."""
     if key and count > 1:
-        raise BadInput("A key names one job, so it does not go with --count.")
+        raise BadInput("--key cannot be combined with --count: a key belongs to one job.")
     if (cap_key is None) != (cap is None):
-        raise BadInput("--cap-key and --cap go together.")
+        raise BadInput("--cap-key and --cap must be used together.")
     work = read_object(given)
     check_input(kind, work)
 
@@ -79,16 +81,16 @@ def add(  # noqa: PLR0917 - each is an option of the command
         return typer.echo(json.dumps([{"id": str(one.id), "made": one.made} for one in added]))
     if count > 1:
         return typer.echo(f"Added {count} jobs of kind {kind}.")
-    return typer.echo(f"{'Added' if added[0].made else 'There already is'} job {added[0].id}.")
+    return typer.echo(f"{'Added' if added[0].made else 'Already exists:'} job {added[0].id}.")
 
 
 @app.command()
 def ls(
-    status: Annotated[JobStatus | None, typer.Option(help="Only those in this state.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Only those of this kind.")] = None,
+    status: Annotated[JobStatus | None, typer.Option(help="Only jobs with this status.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only jobs of this kind.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-    all_owners: Annotated[bool, typer.Option("--all-owners", help="Not only yours.")] = False,
+    all_owners: Annotated[bool, typer.Option("--all-owners", help="Jobs of all owners, not only yours.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first."""
@@ -107,7 +109,7 @@ def ls(
 
 @app.command()
 def show(job: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
-    """Show one job: how it is, why it waits, and what happened to it."""
+    """Show one job: its status, why it waits, and its history."""
     (wanted,) = read_ids([job])
 
     async def run(connection: Connection) -> tuple[JobView, list[EventView]]:
@@ -124,13 +126,13 @@ def show(job: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = Fa
 @app.command()
 def retry(
     jobs: Ids,
-    from_stage: Annotated[str | None, typer.Option(help="Do this stage and all after it again.")] = None,
-    start_over: Annotated[bool, typer.Option("--start-over", help="Do everything again.")] = False,
+    from_stage: Annotated[str | None, typer.Option(help="Repeat this stage and all later ones.")] = None,
+    start_over: Annotated[bool, typer.Option("--start-over", help="Repeat all stages.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put jobs that failed, were cancelled or are paused back in line; finished stages are not done again."""
+    """Queue failed, cancelled or paused jobs again. Finished stages are not repeated."""
     if from_stage is not None and start_over:
-        raise BadInput("--from-stage and --start-over exclude each other.")
+        raise BadInput("--from-stage and --start-over cannot be combined.")
     wanted = read_ids(jobs)
     stage = "" if start_over else from_stage
 
@@ -139,12 +141,12 @@ def retry(
 
         return await retry_jobs(connection, None, wanted, from_stage=stage)
 
-    say_changed("Back in line", act(run), as_json)
+    report_changed("Queued again", act(run), as_json)
 
 
 @app.command()
 def cancel(jobs: Ids, as_json: AsJson = False) -> None:
-    """Stop jobs and what follows from them, at once."""
+    """Cancel jobs, and the jobs that depend on them, immediately."""
     wanted = read_ids(jobs)
 
     async def run(connection: Connection) -> int:
@@ -152,20 +154,20 @@ def cancel(jobs: Ids, as_json: AsJson = False) -> None:
 
         return await cancel_jobs(connection, None, wanted)
 
-    say_changed("Cancelled", act(run), as_json)
+    report_changed("Cancelled", act(run), as_json)
 
 
 @app.command("dead-letters")
 def dead_letters(
-    requeue: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Try these again.")] = None,
-    discard: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Give these up for good.")] = None,
+    requeue: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Queue these again.")] = None,
+    discard: Annotated[list[str] | None, typer.Option(metavar="ID|all", help="Discard these permanently.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what was given up, of all owners; or try it again, or give it up for good."""
+    """List the failed jobs of all owners, queue them again, or discard them permanently."""
     if requeue and discard:
-        raise BadInput("--requeue and --discard exclude each other.")
+        raise BadInput("--requeue and --discard cannot be combined.")
     if requeue or discard:
         return change_dead_letters(requeue or discard or [], again=bool(requeue), as_json=as_json)
 
@@ -187,10 +189,10 @@ def change_dead_letters(jobs: Sequence[str], *, again: bool, as_json: bool) -> N
         wanted = await all_dead_letters(connection) if everything else named
         return await (requeue_dead_letters if again else discard_dead_letters)(connection, wanted)
 
-    say_changed("Back in line" if again else "Discarded", act(run), as_json)
+    report_changed("Queued again" if again else "Discarded", act(run), as_json)
 
 
-# What was given ----------------------------------------------------------------------------------------------------
+# Arguments ---------------------------------------------------------------------------------------------------------
 
 
 def read_object(text: str) -> dict[str, JSON]:
@@ -200,11 +202,11 @@ def read_object(text: str) -> dict[str, JSON]:
         raise BadInput(f"--input is not JSON: {error}.") from None
     if not isinstance(value, dict):
         raise BadInput('--input is JSON, but not an object such as {"stages": 3}.')
-    return value  # pyright: ignore[reportUnknownVariableType] - JSON has no other keys than texts
+    return value  # pyright: ignore[reportUnknownVariableType] - JSON keys are always strings
 
 
 def refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"there is no {name} in JSON")
+    raise ValueError(f"{name} is not valid in JSON")
 
 
 def check_kind(kind: str) -> None:
@@ -225,14 +227,14 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
     try:
         return [UUID(text) for text in texts]
     except ValueError:
-        raise NotFound("A job's id looks like 0192f0c1-7e11-7d6a-a1c0-6f8f1f0b9a52.") from None
+        raise NotFound("A job id looks like 0192f0c1-7e11-7d6a-a1c0-6f8f1f0b9a52.") from None
 
 
 # The database ------------------------------------------------------------------------------------------------------
 
 
 async def sync_kinds(connection: Connection) -> None:
-    """A worker does that when it starts, but none may ever have run."""
+    """A worker does this when it starts, but possibly none ever ran."""
     from octavo.jobs import registration
     from octavo.pipeline import known_kinds
 
@@ -249,7 +251,7 @@ async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], cou
         for begin in range(0, count, BATCH):
             added += await enqueue(connection, [new_job() for _ in range(min(BATCH, count - begin))])
     except psycopg.DataError as error:
-        raise BadInput(f"The database does not take it: {error.diag.message_primary}.") from None
+        raise BadInput(f"The database rejected it: {error.diag.message_primary}.") from None
     return added
 
 
@@ -270,7 +272,7 @@ async def all_dead_letters(connection: Connection) -> list[UUID]:
 
 
 def as_json_text(value: JobView | Page[JobView]) -> str:
-    """In the same form as the API answers it."""
+    """The same JSON as the API returns."""
     from pydantic import TypeAdapter
 
     from octavo.core.pagination import Page
@@ -280,7 +282,7 @@ def as_json_text(value: JobView | Page[JobView]) -> str:
     return form.dump_json(value, indent=2).decode()
 
 
-def say_changed(what: str, changed: int, as_json: bool) -> None:
+def report_changed(what: str, changed: int, as_json: bool) -> None:
     typer.echo(json.dumps({"changed": changed}) if as_json else f"{what}: {changed}.")
 
 
@@ -288,11 +290,11 @@ def print_page(page: Page[JobView], as_json: bool) -> None:
     if as_json:
         return typer.echo(as_json_text(page))
     if not page.items:
-        return typer.echo("There are none.")
+        return typer.echo("No jobs.")
     head = ["ID", "KIND", "STATUS", "STAGE", "PROGRESS", "ATTEMPT", "CREATED", ""]
     print_table([head, *(row_of(job) for job in page.items)])
     if page.next_cursor:
-        typer.echo(f"There are more: --cursor {page.next_cursor}")
+        typer.echo(f"Next page: --cursor {page.next_cursor}")
     return None
 
 
@@ -320,7 +322,7 @@ def print_job(job: JobView, events: Sequence[EventView]) -> None:
     facts = {
         "Job": f"{job.id}, {job.kind}",
         "Status": job.status,
-        "Because": line_of(job),
+        "Reason": line_of(job),
         "Stage": job.stage,
         "Progress": progress_of(job),
         "Attempts": f"{job.attempt} ({job.failures} of {job.max_attempts} failures since the last finished stage)",
@@ -330,7 +332,7 @@ def print_job(job: JobView, events: Sequence[EventView]) -> None:
     if job.stages:
         typer.echo("\nFinished stages")
         print_table([row_of_stage(stage) for stage in job.stages])
-    typer.echo("\nWhat happened")
+    typer.echo("\nHistory")
     print_table([row_of_event(event) for event in events])
 
 
@@ -347,7 +349,7 @@ def row_of_event(event: EventView) -> list[str]:
 
 
 def line_of(job: JobView) -> str:
-    """What a person wants to know about it in this state."""
+    """The error, the reason for waiting, or the time left."""
     from octavo.jobs.waiting import explain_waiting
 
     if job.error:

@@ -1,4 +1,4 @@
-"""`octavo keys`: by which programs, and this command on other machines, act for you."""
+"""`octavo keys`: API keys for programs, and for this command on other machines."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ import typer
 
 from octavo.cli.names import match_parts, read_part
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_items, print_json
+from octavo.cli.output import local_time, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import local_time, make_table, open_console, print_on, short_id
 
 if TYPE_CHECKING:
     from octavo.client import Client, NewKey
     from octavo.core.pagination import Page
     from octavo.records.account import KeyView
 
-app = typer.Typer(help="Make, list and revoke the keys by which programs act for you.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help=True)
 
 
 class Scope(StrEnum):
@@ -31,14 +30,14 @@ class Scope(StrEnum):
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What the key is for, as laptop.")],
-    scope: Annotated[Scope, typer.Option(help="What it may do.")] = Scope.WRITE,
-    days: Annotated[int | None, typer.Option(min=1, max=3650, help="Until when; without, until it is revoked.")] = None,
+    name: Annotated[str, typer.Argument(help="Name of the key, such as laptop.")],
+    scope: Annotated[Scope, typer.Option(help="Permissions of the key.")] = Scope.WRITE,
+    days: Annotated[int | None, typer.Option(min=1, max=3650, help="Days until it expires. Default: never.")] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key. It is shown this once and never again."""
+    """Create an API key. It is shown only once."""
 
     async def run(client: Client) -> NewKey:
         return await client.make_key(name, scope.value, days)
@@ -47,13 +46,13 @@ def add(
     if as_json:
         return print_json(made)
     typer.echo(made.key)
-    typer.echo("Keep it now: it is not shown again. Use it as OCTAVO_KEY, together with OCTAVO_SERVER.", err=True)
+    typer.echo("Save it now: it is not shown again. Set it as OCTAVO_KEY, together with OCTAVO_SERVER.", err=True)
     return None
 
 
 @app.command("ls")
 def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """List the keys that work, newest first."""
+    """List valid keys, newest first."""
 
     async def run(client: Client) -> Page[KeyView]:
         return await client.list_keys()
@@ -62,7 +61,7 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
     if as_json:
         return print_items(page.items, page.next_cursor)
     if not page.items:
-        return typer.echo("There are no keys. Make one with `octavo keys add NAME`.")
+        return typer.echo("No keys yet. Create one with `octavo keys add NAME`.")
     console = open_console()
     head = ["ID", "NAME", "KEY", "SCOPE", "LAST USED", "EXPIRES"]
     rows = [row_of(one, whole_id=not console.is_terminal) for one in page.items]
@@ -71,12 +70,12 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
 
 @app.command()
 def rm(
-    keys: Annotated[list[str], typer.Argument(metavar="ID", help="Keys, by some of their ids or all of their names.")],
+    keys: Annotated[list[str], typer.Argument(metavar="ID", help="Key ids (or part of them) or full names.")],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke keys; they stop working at once."""
+    """Revoke keys. They stop working immediately."""
 
     async def run(client: Client) -> int:
         known = (await client.list_keys()).items
@@ -92,7 +91,7 @@ def rm(
 
 
 def find_key(typed: str, known: Sequence[KeyView]) -> UUID:
-    """By its name where only one has it, else by its id."""
+    """By its name if that is unique, otherwise by its id."""
     named = [one.id for one in known if one.name == typed]
     if len(named) == 1:
         return named[0]

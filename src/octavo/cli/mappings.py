@@ -1,4 +1,4 @@
-"""`octavo mappings`: which there are, what is in them, trying one out, adding one's own."""
+"""`octavo mappings`: lists, prints, tests and adds mappings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from octavo.cli.local_files import LocalFile, find_files
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_items, print_json
-from octavo.cli.paths import LocalFile, find_files
+from octavo.cli.output import clean, make_table, open_console, print_items, print_json, print_on
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, make_table, open_console, print_on
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.settings import load_settings
 
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
     from octavo.convert.values import Conversion
     from octavo.records.conversions import MappingSummary, MappingView
 
-app = typer.Typer(help="Mappings: what a conversion looks for, and what that is called in XML.", no_args_is_help=True)
-MappingFile = Annotated[Path, typer.Argument(metavar="FILE", help="YAML, or a template of invoice2data.")]
+app = typer.Typer(help="Mappings define the fields of a conversion and their names in XML.", no_args_is_help=True)
+MappingFile = Annotated[Path, typer.Argument(metavar="FILE", help="A YAML mapping, or an invoice2data template.")]
 
 
 @app.command("ls")
 def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """List mappings: those that come with Octavo, then your own."""
+    """List mappings: first the built-in ones, then your own."""
 
     async def run(client: Client) -> list[MappingSummary]:
         return await client.conversions.list_mappings()
@@ -43,7 +42,7 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="Its name with the version, as invoice_v1.")],
+    name: Annotated[str, typer.Argument(help="Name with version, such as invoice_v1.")],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -61,7 +60,7 @@ def show(
 
 @app.command()
 def add(file: MappingFile, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Add a mapping of your own. It is checked first, and never changes: what differs has another version."""
+    """Add your own mapping. It is validated first and cannot be edited later; save changes under a new version."""
     text = _read(file)
 
     async def run(client: Client) -> MappingSummary:
@@ -74,21 +73,21 @@ def add(file: MappingFile, server: Server = None, key: Key = None, as_json: AsJs
 
 
 @app.command("test")
-def try_out(
+def try_mapping(
     file: MappingFile,
-    pdfs: Annotated[list[str] | None, typer.Argument(metavar="PDF", help="Files to try it on.")] = None,
+    pdfs: Annotated[list[str] | None, typer.Argument(metavar="PDF", help="PDFs to test it with.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a mapping's file and, with PDFs, show what it finds in them. Nothing is kept, and no server is needed."""
+    """Validate a mapping file and, with PDFs, show the values it finds. Nothing is stored, and no server is needed."""
     from octavo.convert.mappings.shipped_mappings import mapping_from_text
 
     text = _read(file)
     mapping = mapping_from_text(text, file.name)
     found = find_files(pdfs or [])
     if not as_json:
-        typer.echo(f"{mapping.name} is right: {len(mapping.fields)} fields.")
+        typer.echo(f"{mapping.name} is valid: {len(mapping.fields)} fields.")
     refused = [(one.shown, one.error) for one in found.refused]
-    converted, failed = asyncio.run(_try(found.files, text, file.name))
+    converted, failed = asyncio.run(_convert_all(found.files, text, file.name))
     if as_json:
         print_json({"mapping": mapping.name, "files": [{"path": shown, **one.as_json()} for shown, one in converted]})
     else:
@@ -99,7 +98,7 @@ def try_out(
     raise typer.Exit(int(bool(refused or failed)))
 
 
-async def _try(
+async def _convert_all(
     files: Sequence[LocalFile], text: str, label: str
 ) -> tuple[list[tuple[str, Conversion]], list[tuple[str, OctavoError]]]:
     from octavo.convert.in_sandbox import convert_in_sandbox
@@ -130,10 +129,10 @@ def _print(shown: str, one: Conversion) -> None:
         [value.path, clean(value.value), f"{value.place.page}" if value.place else "", f"{value.confidence:.0%}"]
         for value in one.values
     ]
-    print_on(console, make_table(console, ["FIELD", "VALUE", "PAGE", "SURE"], rows))
+    print_on(console, make_table(console, ["FIELD", "VALUE", "PAGE", "CONFIDENCE"], rows))
     for check in one.checks:
         if check.holds is not None:
-            typer.echo(f"{'holds' if check.holds else 'DOES NOT HOLD'}: {check.check}")
+            typer.echo(f"{'passed' if check.holds else 'FAILED'}: {check.check}")
     if one.missing:
         typer.echo(f"missing: {', '.join(one.missing)}")
 

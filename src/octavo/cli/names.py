@@ -1,4 +1,4 @@
-"""What a person types for a document or a key: its id, or enough of the id's beginning or end."""
+"""Finds documents and keys by id, or by the beginning or end of an id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PART = re.compile(r"[0-9a-f-]{4,36}")
 
 
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
-    """The documents that are meant, each once; whole ids are taken as they are. `trashed`: where to look."""
+    """The ids of the named documents, each once. Full ids are not looked up. `trashed`: which lists to search."""
     wanted = [read_part(one) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]
     known = [one for part in set(parts) for one in await list_ids(client, part, trashed)]
@@ -35,12 +35,12 @@ def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
         if _PART.fullmatch(part):
             return part
     raise BadInput(
-        f"{typed!r} is no id: type at least {LEAST_CHARACTERS} characters of one, as `{listed_by}` shows them."
+        f"{typed!r} is not an id. Type at least {LEAST_CHARACTERS} characters of one; `{listed_by}` lists them."
     )
 
 
 async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[UUID]:
-    """Some of those that the part fits: two are enough to know that it is not enough."""
+    """The first page of matches: two are enough to know that the part is ambiguous."""
     from octavo.client import Filters
 
     pages = [await client.list_documents(Filters(id=part, trashed=where)) for where in trashed]
@@ -48,7 +48,7 @@ async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[U
 
 
 def match_parts(parts: Sequence[str], known: Iterable[UUID], what: str) -> dict[str, UUID]:
-    """Each part with the one id that begins or ends with it."""
+    """Maps each part to the one id that begins or ends with it."""
     matches: dict[str, list[UUID]] = defaultdict(list)
     for one in dict.fromkeys(known):
         text = str(one)
@@ -63,5 +63,5 @@ def choose(part: str, matches: Sequence[UUID], what: str) -> UUID:
         raise NotFound(f"No {what}'s id begins or ends with {part}.")
     if len(matches) > 1:
         some = ", ".join(map(str, matches[:MOST_SHOWN])) + (", …" if len(matches) > MOST_SHOWN else "")
-        raise BadInput(f"{part} may mean {len(matches)} {what}s: {some}. Type more of it.")
+        raise BadInput(f"{part} matches {len(matches)} {what}s: {some}. Type more characters.")
     return matches[0]

@@ -1,31 +1,48 @@
-"""Options that commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
+import sys
+from getpass import getpass
 from typing import Annotated
 
 import typer
 
 from octavo.core.types import Extraction
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print data for programs.")]
-Cursor = Annotated[str | None, typer.Option(help="Go on after a page: its `next_cursor`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Cursor = Annotated[str | None, typer.Option(help="Next page: the `next_cursor` of the previous one.")]
 Server = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Another server than this machine's; also OCTAVO_SERVER.", show_default=False),
+    typer.Option(metavar="URL", help="Server to use instead of this machine; also OCTAVO_SERVER.", show_default=False),
 ]
 Key = Annotated[
     str | None,
-    typer.Option(metavar="KEY", help="API key for it; better as OCTAVO_KEY, which other users do not see."),
+    typer.Option(metavar="KEY", help="API key for that server. Better set OCTAVO_KEY, which other users cannot see."),
 ]
 Documents = Annotated[
     list[str],
-    typer.Argument(metavar="ID", help="Documents, by four or more characters of the beginning or end of their ids."),
+    typer.Argument(metavar="ID", help="Document ids, or at least four characters of their beginning or end."),
 ]
 HowToRead = Annotated[
     Extraction,
     typer.Option(
-        help="Who makes the text. plain: as the file has it; clean: a model puts it in order; pages: a model reads the "
-        "pages. Both cost money, and the plain text is kept.",
+        help="How the text is extracted. plain: as the file has it; clean: a model tidies it up; pages: a model reads "
+        "the pages. The last two cost money, and the plain text is kept.",
     ),
 ]
+
+
+PROMPT_FOR_IT = "-"
+
+Password = Annotated[
+    str | None,
+    typer.Option(help="Password of an encrypted PDF; - asks for it or, in a pipe, reads a line of standard input."),
+]
+
+
+def read_password(given: str | None) -> str | None:
+    """Asks for the password on request: other users of the machine can see command lines."""
+    if given != PROMPT_FOR_IT:
+        return given
+    return getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")

@@ -1,12 +1,122 @@
-"""Data for programs: records as JSON, in the form in which the API answers them."""
+"""Output for people and for programs: tables that fit the screen, and JSON in the form of the API."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
 
 import typer
 
+from octavo.core.formatting import format_date
 from octavo.core.pagination import Page
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+SHORT_ID = 8
+NO_SCREEN_COLUMNS = 100_000
+LEAST_COLUMNS = 10
+GAP = 2
+STYLES = {
+    "completed": "green",
+    "complete": "green",
+    "failed": "red",
+    "dead_letter": "red",
+    "cancelled": "red",
+    "pending": "yellow",
+    "processing": "cyan",
+}
+# Control characters, and characters that change the text direction.
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+
+
+def open_console(*, stderr: bool = False) -> Console:
+    """The terminal; without one, lines are never cut."""
+    from rich.console import Console
+
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = NO_SCREEN_COLUMNS
+    return console
+
+
+def print_on(console: Console, table: Table) -> None:
+    """Without a terminal, trailing spaces are removed."""
+    if console.is_terminal:
+        return console.print(table)
+    with console.capture() as drawn:
+        console.print(table)
+    return typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+
+
+def clean(text: str) -> str:
+    """On one line, without control characters."""
+    return _UNSHOWN.sub(" ", text).strip()
+
+
+def make_table(
+    console: Console, head: Sequence[str], rows: Sequence[Sequence[str]], flexible: Sequence[int] = (1,)
+) -> Table:
+    """On a narrow screen only the flexible columns are cut; statuses are coloured."""
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[clean(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(head, *cells, strict=True)]
+    fixed = sum(width for number, width in enumerate(widths) if number not in flexible) + GAP * len(head)
+    shares = share(console.width - fixed, {number: widths[number] for number in flexible})
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for number, name in enumerate(head):
+        table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=shares.get(number))
+    for row in cells:
+        table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+    return table
+
+
+def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
+    """Widths for columns: what each needs, or an equal part of the space left by narrower columns."""
+    shares: dict[int, int] = {}
+    for number, need in sorted(needs.items(), key=lambda item: item[1]):
+        shares[number] = max(LEAST_COLUMNS, min(need, width // (len(needs) - len(shares))))
+        width -= shares[number]
+    return shares
+
+
+def make_facts(facts: Mapping[str, str | None]) -> Table:
+    """Names and values; empty values are left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value:
+            table.add_row(name, Text(clean(value), style=STYLES.get(value, "")))
+    return table
+
+
+def short_id(document: UUID) -> str:
+    """The end, because ids created at the same time have the same beginning."""
+    return str(document)[-SHORT_ID:]
+
+
+def local_time(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def short_time(at: datetime, now: datetime) -> str:
+    """The time today, otherwise the date."""
+    here, today = at.astimezone(), now.astimezone()
+    if here.date() == today.date():
+        return f"{here:%H:%M}"
+    return format_date(here.date(), today.date())
 
 
 def print_json(value: object) -> None:
@@ -16,5 +126,5 @@ def print_json(value: object) -> None:
 
 
 def print_items(records: Sequence[object], next_cursor: str | None = None) -> None:
-    """A list, also an empty one."""
+    """A page of a list, even if it is empty."""
     print_json(Page(list(records), next_cursor))

@@ -1,4 +1,4 @@
-"""`octavo prompts`: what is asked of documents, again and again."""
+"""`octavo prompts`: the library of prompts for analyses."""
 
 from __future__ import annotations
 
@@ -10,27 +10,26 @@ import typer
 
 from octavo.cli.names import match_parts, read_part
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_items, print_json
+from octavo.cli.output import make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import make_table, open_console, print_on, short_id
 from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client
     from octavo.records.analyses import Prompt
 
-app = typer.Typer(help="Keep the prompts that `octavo analyse` asks.", no_args_is_help=True)
+app = typer.Typer(help="Manage the prompts for `octavo analyse`.", no_args_is_help=True)
 
-Title = Annotated[str | None, typer.Option(help="What it is called.")]
-System = Annotated[str | None, typer.Option(help="How to answer.")]
-Order = Annotated[int | None, typer.Option(min=0, help="Those with a lower number are asked first.")]
-Active = Annotated[bool | None, typer.Option(help="Whether it is asked when none is named.")]
-Which = Annotated[str, typer.Argument(metavar="PROMPT", help="By its title, or some of its id.")]
+Title = Annotated[str | None, typer.Option(help="Title of the prompt.")]
+System = Annotated[str | None, typer.Option(help="System prompt: instructions for the answer.")]
+Order = Annotated[int | None, typer.Option(min=0, help="Prompts with a lower number run first.")]
+Active = Annotated[bool | None, typer.Option(help="Run it when no prompt is named.")]
+Which = Annotated[str, typer.Argument(metavar="PROMPT", help="Title of the prompt, or part of its id.")]
 
 
 @app.command("ls")
 def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """List prompts in the order in which they are asked."""
+    """List prompts in order of execution."""
 
     async def run(client: Client) -> list[Prompt]:
         return await client.analyses.list_prompts()
@@ -45,7 +44,7 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
 
 @app.command()
 def add(
-    content: Annotated[str, typer.Argument(metavar="TEXT", help="What is asked.")],
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="Text of the prompt.")],
     title: Title = None,
     system: System = None,
     order: Order = None,
@@ -54,7 +53,7 @@ def add(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a prompt."""
+    """Add a prompt."""
     more = given(system=system, execution_order=order, active=active)
 
     async def run(client: Client) -> Prompt:
@@ -67,7 +66,7 @@ def add(
 @app.command()
 def edit(  # noqa: PLR0917 - each is an option of the command
     prompt: Which,
-    content: Annotated[str | None, typer.Option("--text", help="What is asked.")] = None,
+    content: Annotated[str | None, typer.Option("--text", help="Text of the prompt.")] = None,
     title: Title = None,
     system: System = None,
     order: Order = None,
@@ -76,10 +75,10 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a prompt. Other words are a new version; what was asked before keeps its own."""
+    """Edit a prompt. A new text is a new version; earlier answers keep the old one."""
     changes = given(content=content, title=title, system=system, execution_order=order, active=active)
     if not changes:
-        raise BadInput("Say what to change.")
+        raise BadInput("Nothing to change. Use at least one option.")
 
     async def run(client: Client) -> Prompt:
         return await client.analyses.change_prompt(await find_prompt(client, prompt), **changes)
@@ -90,7 +89,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
 
 @app.command()
 def rm(prompt: Which, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Delete a prompt; answers to it stay."""
+    """Delete a prompt. Its answers are kept."""
 
     async def run(client: Client) -> UUID:
         found = await find_prompt(client, prompt)
@@ -106,7 +105,7 @@ async def find_prompt(client: Client, typed: str) -> UUID:
 
 
 def choose_prompt(typed: str, known: Sequence[Prompt]) -> UUID:
-    """By its title where only one has it, else by its id."""
+    """By its title if that is unique, otherwise by its id."""
     named = [one.id for one in known if one.title.casefold() == typed.strip().casefold()]
     if len(named) == 1:
         return named[0]

@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from the code: `make docs`."""
+"""Generates the reference pages from the code: `make docs`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from octavo.core.settings import Settings, variable_name
 
 SETTINGS_HEAD = """# Settings
 
-Each is an environment variable; the same names in lower case without `OCTAVO_` stand in an optional `octavo.toml`
-in the working folder, or in the file that `OCTAVO_CONFIG` names. The environment wins. An unknown name is refused.
+Each setting is an environment variable. You can also put it into `octavo.toml` in the working folder, or into the file
+that `OCTAVO_CONFIG` names, in lower case and without `OCTAVO_`. Environment variables take precedence; unknown names
+are refused.
 
 | Variable | Default | Meaning |
 |---|---|---|
 """
 ERRORS_HEAD = """# Error codes
 
-Stable: programs may rely on them. The API answers them as `application/problem+json` with this `code`.
+Codes are stable: programs can rely on them. The API returns them as `application/problem+json` with this `code`.
 
-| Code | HTTP status | Tried again by itself | What it says |
+| Code | HTTP status | Retried automatically | Message |
 |---|---|---|---|
 """
-# What is documented; errors elsewhere are internal, or have the code of one of these.
+# The documented errors. Others are internal, or share the code of one of these.
 ERRORS = (
     "octavo.core.errors",
     "octavo.intake.errors",
@@ -84,7 +85,7 @@ def _default(name: str, field: FieldInfo) -> str:
 
 
 def _title(error: type[OctavoError]) -> str:
-    """Some cannot be made without what they are about."""
+    """Read from the class, because some errors need arguments."""
     return cleandoc(error.__doc__ or "").splitlines()[0]
 
 

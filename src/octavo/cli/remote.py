@@ -1,4 +1,4 @@
-"""How commands reach the API: on this machine as its owner, elsewhere with a key."""
+"""How commands reach the API: on this machine as its owner, on another server with an API key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SIGN_OUT_SECONDS = 1.0
 CONNECTIONS = 10
-NO_KEY = "Another server needs a key: --key or OCTAVO_KEY. `octavo keys add` on that server makes one."
+NO_KEY = "Another server requires an API key: use --key or OCTAVO_KEY. Create one there with `octavo keys add`."
 LOCAL_HINT = "See `octavo status`."
 
 Answer = TypeVar("Answer")
@@ -26,14 +26,14 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a command goes and as whom, as far as its options say; the settings say the rest."""
+    """Server and key from the options of a command; unset ones come from the settings."""
 
     server: str | None = None
     key: str | None = None
 
 
 def call(target: Target, run: Callable[[Client], Awaitable[Answer]], *, connections: int = CONNECTIONS) -> Answer:
-    """Do `run` with a client of the right server."""
+    """Call `run` with a client of the chosen server."""
 
     async def main() -> Answer:
         async with open_client(target, connections) as client:
@@ -72,7 +72,7 @@ async def open_as_owner(settings: Settings, connections: int) -> AsyncGenerator[
         try:
             yield client
         finally:
-            # Nobody else knows the session's secret, so one that stays until it expires does no harm.
+            # Nobody else knows the session's secret, so it is harmless if it stays until it expires.
             with contextlib.suppress(OctavoError, TimeoutError):
                 async with asyncio.timeout(SIGN_OUT_SECONDS):
                     await client.sign_out()

@@ -1,4 +1,4 @@
-"""`octavo search`: where something is written, in the documents here or elsewhere."""
+"""`octavo search`: finds passages in documents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from octavo.cli.options import AsJson, Key, Server
-from octavo.cli.output import print_json
+from octavo.cli.output import clean, open_console, print_json, short_id
 from octavo.cli.remote import Target, call
-from octavo.cli.tables import clean, open_console, short_id
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -24,7 +23,8 @@ INDENT = 4
 
 app = typer.Typer()
 
-Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])]
+Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only documents from this date on.")]
+Until = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only documents up to this date.")]
 
 
 class Mode(StrEnum):
@@ -37,23 +37,25 @@ class Mode(StrEnum):
 def search(  # noqa: PLR0917 - each is an option of the command
     query: Annotated[
         list[str],
-        typer.Argument(help='Words or a question; "phrases" have to be there. After --, -word must not be there.'),
+        typer.Argument(help='Words or a question. "Phrases" must occur; after --, -word excludes a word.'),
     ],
-    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both.")] = Mode.HYBRID,
-    limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="How many at most.")] = 10,
-    cursor: Annotated[str | None, typer.Option(help="Those behind: what the page before printed.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag; may be repeated.")] = None,
+    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both (hybrid).")] = Mode.HYBRID,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="Maximum number of hits.")] = 10,
+    cursor: Annotated[str | None, typer.Option(help="Next page: the cursor printed by the previous one.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag. Can be repeated.")] = None,
     collection: Annotated[str | None, typer.Option(help="Only documents in this collection.")] = None,
-    kind: Annotated[list[str] | None, typer.Option(help="Only of this type, as pdf; may be repeated.")] = None,
-    language: Annotated[str | None, typer.Option(help="Only in this language, as en.")] = None,
-    since: Day = None,
-    until: Day = None,
-    versions: Annotated[bool, typer.Option("--versions", help="In older versions too.")] = False,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Only documents of this type, such as pdf. Can be repeated.")
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="Only documents in this language, such as en.")] = None,
+    since: Since = None,
+    until: Until = None,
+    versions: Annotated[bool, typer.Option("--versions", help="Include older versions.")] = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find where something is written: passages with the found words, their page and their document."""
+    """Search documents. Shows matching passages with their page and document."""
     from octavo.client import SearchFilters
 
     days = [day.date() if day else None for day in (since, until)]
@@ -73,16 +75,16 @@ def print_found(found: SearchPage) -> None:
     from rich.text import Text
 
     if found.degraded:
-        typer.echo(f"Only words were looked for: {found.degraded.message}", err=True)
+        typer.echo(f"Searched by words only: {found.degraded.message}", err=True)
     if not found.items:
-        typer.echo("Nothing is written about that. Try other words, or `octavo ls` to see what there is.")
+        typer.echo("No matches. Try other words, or list your documents with `octavo ls`.")
         return
     console = open_console()
     for hit in found.items:
         console.print(Text.assemble((clean(hit.title), "bold"), *((f" · {part}", "dim") for part in place_of(hit))))
         console.print(Padding(marked(hit), (0, 0, 0, INDENT), expand=console.is_terminal))
     if found.next_cursor:
-        typer.echo(f"There is more: --cursor {found.next_cursor}", err=True)
+        typer.echo(f"Next page: --cursor {found.next_cursor}", err=True)
 
 
 def place_of(hit: SearchHit) -> list[str]:
@@ -92,7 +94,7 @@ def place_of(hit: SearchHit) -> list[str]:
 
 
 def marked(hit: SearchHit) -> Text:
-    """SearchPage words stand out; nothing of a document is obeyed by the screen."""
+    """Matched words are highlighted; control characters are removed."""
     from rich.text import Text
 
     text = Text()
@@ -105,5 +107,5 @@ def marked(hit: SearchHit) -> Text:
 
 
 def clean_inside(text: str) -> str:
-    """Blanks at the ends stay."""
+    """Like `clean`, but keeps spaces at the ends."""
     return clean(f"|{text}|")[1:-1]

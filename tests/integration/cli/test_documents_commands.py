@@ -160,8 +160,8 @@ def test_without_a_terminal_every_file_is_a_line_and_the_end_is_a_summary(consol
     assert lines == [
         f"added          {document}  folder/a.md",
         f"already there  {document}  folder/c.md",
-        "1 added, 1 was there already.",
-        "Left out: 1 hidden file. What is named itself is added.",
+        "1 added, 1 already there.",
+        "Skipped 1 hidden file (name a file explicitly to add it).",
     ]
 
 
@@ -174,8 +174,8 @@ def test_what_is_refused_is_told_with_its_code_and_the_rest_is_added(console: Co
     assert result.stdout.splitlines()[-1] == "1 added, 3 refused."
     assert sorted(result.stderr.splitlines()) == [
         "refused        empty.md: There is nothing in it. (EMPTY)",
-        "refused        large.bin: This is larger than the limit. At most 9,000,000 bytes are allowed. (TOO_LARGE)",
-        "refused        missing.md: There is no such file or folder. (NO_SUCH_FILE)",
+        "refused        large.bin: This is larger than the limit. The limit is 8.6 MB. (TOO_LARGE)",
+        "refused        missing.md: File or folder not found. (NO_SUCH_FILE)",
     ]
     found = console.read("add", "good.md", "empty.md", code=1)
     (refused,) = (item for item in found["items"] if item["state"] == "refused")
@@ -223,7 +223,7 @@ def test_a_document_that_was_added_and_could_not_be_changed_is_told(console: Con
     (item,) = console.read("add", "a.md", "--tag", " ", code=1)["items"]
     assert (item["state"], item["error"]["code"]) == ("uploaded", "VALIDATION")
     result = console.run("add", "a.md", "--tag", " ")
-    assert (result.returncode, result.stdout.splitlines()[-1]) == (1, "0 added, 1 was there already.")
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (1, "0 added, 1 already there.")
     assert result.stderr.startswith("not changed    a.md: ")
 
 
@@ -239,7 +239,7 @@ def test_a_file_of_any_name_and_kind_is_a_file(console: Console, name: str) -> N
 
 def test_an_empty_folder_is_no_error(console: Console) -> None:
     Path("folder").mkdir()
-    assert console.say("add", "folder") == "There was nothing to add.\n"
+    assert console.say("add", "folder") == "Nothing to add.\n"
     assert console.read("add", "folder")["items"] == []
 
 
@@ -295,7 +295,7 @@ def test_a_document_is_shown_by_some_of_its_id(console: Console) -> None:
     assert "No document's id" in console.refuse("show", "ffffffff")
     assert "no such thing" in console.refuse("show", str(uuid4()))
     console.add(write("other.md"))
-    assert "Type more of it" in console.refuse("show", document[:4])
+    assert "Type more characters" in console.refuse("show", document[:4])
 
 
 # Changing ----------------------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def test_deleting_for_good_needs_a_yes(console: Console) -> None:
     first, second = console.add(write("a.md"))[0], console.add(write("b.md"))[0]
     assert "--yes" in console.refuse("rm", first, "--purge")
     console.say("rm", second)
-    assert console.say("rm", first[-12:], second[-12:], "--purge", "--yes") == "Deleted for good: 2.\n"
+    assert console.say("rm", first[-12:], second[-12:], "--purge", "--yes") == "Deleted permanently: 2.\n"
     assert "no such thing" in console.refuse("show", first)
     assert "no such thing" in console.refuse("restore", second)
 
@@ -334,7 +334,7 @@ def test_what_is_cancelled_fails_and_a_retry_goes_on(console: Console) -> None:
     assert "Stopped by you. (CANCELLED)" in console.say("show", document)
     console.refuse("cancel", document)
     assert "no finished stage" in console.refuse("retry", document, "--from-stage", "chunked")
-    assert console.say("retry", document) == "Back in line: 1.\n"
+    assert console.say("retry", document) == "Queued again: 1.\n"
     (again,) = console.read("retry", document)["items"]
     assert (again["state"], console.read("show", document)["status"]) == ("pending", "pending")
 
@@ -351,7 +351,7 @@ def test_a_locked_pdf_is_retried_with_its_password(console: Console) -> None:
     (document,) = console.add(file)
     console.say("cancel", document)
     assert "The password is wrong." in console.refuse("retry", document, "--password", "wrong")
-    assert console.run("retry", document, "--password", "-", stdin=b"sesame\n").stdout == "Back in line: 1.\n"
+    assert console.run("retry", document, "--password", "-", stdin=b"sesame\n").stdout == "Queued again: 1.\n"
 
 
 def test_watching_ends_when_all_have_ended_and_tells_what_failed(console: Console) -> None:
@@ -373,7 +373,7 @@ def test_watching_everything_tells_why_it_waits(console: Console) -> None:
     with running(command, console.instance.environment) as watching:
         assert watching.stdout
         line = next(line for line in watching.stdout if document[-8:] in line)
-        assert "waits.md: waits: no worker is running" in line
+        assert "waits.md: waiting: no worker is running" in line
         watching.send_signal(signal.SIGINT)
         assert watching.wait(60) == 130
         assert "Traceback" not in watching.stdout.read()
@@ -411,7 +411,7 @@ def test_another_server_is_used_with_a_key(
     assert console.read("show", document["document_id"])["filename"] == "a.md"
     assert not (folder / "nothing runs here").exists()
     line = console.refuse("ls", "--server", "docs.example.org")
-    assert "looks like https://" in line
+    assert "must look like https://" in line
     assert key not in line
 
 
@@ -528,8 +528,8 @@ def test_text_is_added_with_its_title_and_source(console: Console) -> None:
     ("arguments", "said"),
     [
         (["add"], "nothing to add"),
-        (["add", "--source", "x", "https://example.org/"], "--source belongs to --text"),
-        (["add", "--title", "x", "https://example.org/", "--text", "y"], "--title is for one document"),
+        (["add", "--source", "x", "https://example.org/"], "--source requires --text"),
+        (["add", "--title", "x", "https://example.org/", "--text", "y"], "--title works only with a single document"),
         (["add", "-", "--name", "a.md", "--text", "-"], "Standard input can be read once"),
     ],
     ids=["nothing", "source", "title", "standard input"],

@@ -150,7 +150,7 @@ def test_jobs_are_cancelled_and_retried_and_finished_ones_are_not(console: Conso
     assert "is complete" in console.refuse("cancel", first, complete)
     assert console.say("cancel", first, second) == "Cancelled: 2.\n"
     assert "no finished stage" in console.refuse("retry", first, "--from-stage", "stage-9")
-    assert console.say("retry", first, second, "--start-over") == "Back in line: 2.\n"
+    assert console.say("retry", first, second, "--start-over") == "Queued again: 2.\n"
     assert "is queued" in console.refuse("retry", first)
     assert engine.statuses() == {"queued": 2, "complete": 1}
 
@@ -162,10 +162,10 @@ def test_dead_letters_of_everybody_are_tried_again_or_given_up(console: Console)
         engine.fail(claimed, ErrorClass.TRANSIENT)
     assert {job["id"] for job in console.read("dead-letters")["items"]} == {str(letter) for letter in letters}
     assert "It failed. (TRANSIENT)" in console.say("dead-letters")
-    assert console.say("dead-letters", "--requeue", str(letters[0])) == "Back in line: 1.\n"
+    assert console.say("dead-letters", "--requeue", str(letters[0])) == "Queued again: 1.\n"
     assert console.read("dead-letters", "--discard", "all") == {"changed": 2}
     assert engine.statuses() == {"queued": 1, "cancelled": 2}
-    assert console.say("dead-letters") == "There are none.\n"
+    assert console.say("dead-letters") == "No jobs.\n"
     assert console.read("ls")["items"] == []
     assert len(console.read("ls", "--all-owners")["items"]) == 3
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.cli.paths import Found, find_files
+from octavo.cli.local_files import FileSelection, find_files
 
 
 @pytest.fixture
@@ -22,15 +22,15 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def shown(found: Found) -> list[str]:
+def shown(found: FileSelection) -> list[str]:
     return [file.shown for file in found.files]
 
 
-def skipped(found: Found) -> dict[str, str]:
+def skipped(found: FileSelection) -> dict[str, str]:
     return {one.shown: one.reason for one in found.skipped}
 
 
-def refused(found: Found) -> dict[str, str]:
+def refused(found: FileSelection) -> dict[str, str]:
     return {one.shown: one.error.code for one in found.refused}
 
 

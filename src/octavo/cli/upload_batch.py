@@ -1,4 +1,4 @@
-"""Sends many files at once, and knows at every moment what became of each."""
+"""Sends many files, links and texts in parallel and records the result of each."""
 
 from __future__ import annotations
 
@@ -7,25 +7,92 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 from uuid import UUID
 
-from octavo.cli.items import How, Item, send
-from octavo.cli.paths import Refused
+from octavo.cli.local_files import LocalFile, RefusedFile
 from octavo.core.errors import Empty, OctavoError, TooLarge
+from octavo.core.formatting import format_bytes
 from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client, Limits, Outcome
     from octavo.client.uploads import Policy
 
-# What is true for one file is true for all.
+
+SHOWN_CHARACTERS = 60
+SCHEMES = ("http://", "https://")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A web page or a video."""
+
+    url: str
+
+    @property
+    def shown(self) -> str:
+        return self.url
+
+    name = shown
+
+    @property
+    def size(self) -> int:
+        return len(self.url)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text that was typed or piped."""
+
+    text: str
+    title: str | None = None
+    source: str | None = None
+
+    @property
+    def shown(self) -> str:
+        line = self.title or " ".join(self.text.split())
+        return line if len(line) <= SHOWN_CHARACTERS else f"{line[: SHOWN_CHARACTERS - 1]}…"
+
+    name = shown
+
+    @property
+    def size(self) -> int:
+        return len(self.text.strip().encode(errors="replace"))
+
+
+Item = LocalFile | Link | Text
+
+
+def is_link(named: str) -> bool:
+    return named.lower().startswith(SCHEMES)
+
+
+class ItemOptions(TypedDict):
+    """Options that apply to every item."""
+
+    duplicates: Policy
+    extraction: Extraction
+
+
+async def send(
+    client: Client, item: Item, options: ItemOptions, version_of: UUID | None, on_progress: Callable[[int], None]
+) -> Outcome:
+    """Add one item; a file can be a new version of a document."""
+    if isinstance(item, Link):
+        return await client.add_link(item.url, **options)
+    if isinstance(item, Text):
+        return await client.add_text(item.text, title=item.title, source=item.source, **options)
+    return await client.add_file(item.path, name=item.name, version_of=version_of, on_progress=on_progress, **options)
+
+
+# These apply to all files, not only to one.
 FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """How files are added, and what is set on their documents afterwards. `version_of`: the older version of one."""
+class AddOptions:
+    """How files are added, and the fields to set on their documents. `version_of`: the document to replace."""
 
     duplicates: Policy = "reuse"
     extraction: Extraction = Extraction.PLAIN
@@ -41,8 +108,8 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """`error`: why title, collection or tags could not be set on it."""
+class AddedItem:
+    """`error`: the reason why title, collection or tags could not be set."""
 
     file: Item
     outcome: Outcome
@@ -50,38 +117,38 @@ class Added:
 
 
 class Display(Protocol):
-    """Shows how it goes; `progress` gets the bytes that are sent of a file."""
+    """Shows the progress; `progress` gets the bytes sent of a file."""
 
     def begin(self, file: Item) -> None: ...
     def progress(self, file: Item, sent: int) -> None: ...
-    def end(self, file: Item, result: Added | Refused | None) -> None: ...
+    def end(self, file: Item, result: AddedItem | RefusedFile | None) -> None: ...
 
 
 @dataclass(slots=True)
-class Adding:
-    """One run. `failure`: why it ended before all files were sent; `left`: how many were not."""
+class UploadBatch:
+    """One run. `failure`: why it ended before all files were sent; `left`: the number of files not sent."""
 
-    wanted: Wanted
+    options: AddOptions
     left: int = 0
-    added: list[Added] = field(default_factory=list[Added])
-    refused: list[Refused] = field(default_factory=list[Refused])
+    added: list[AddedItem] = field(default_factory=list[AddedItem])
+    refused: list[RefusedFile] = field(default_factory=list[RefusedFile])
     failure: OctavoError | None = None
 
     @property
-    def new(self) -> list[Added]:
+    def new(self) -> list[AddedItem]:
         return [one for one in self.added if one.outcome.state == "uploaded"]
 
     @property
-    def existing(self) -> list[Added]:
+    def existing(self) -> list[AddedItem]:
         return [one for one in self.added if one.outcome.state == "deduplicated"]
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything was done that was asked for."""
+        """Whether everything succeeded."""
         return not (self.refused or self.left or self.failure or any(one.error for one in self.added))
 
     async def run(self, client: Client, files: Sequence[Item], at_once: int, display: Display) -> None:
-        """Until all are sent, or one fails in a way that all would."""
+        """Runs until all are sent, or until an error that affects all of them."""
         self.left = len(files)
         limits = (await client.read_settings()).limits
         waiting = iter(files)
@@ -101,44 +168,44 @@ class Adding:
 
     async def _add(
         self, client: Client, file: Item, limits: Limits, on_progress: Callable[[int], None]
-    ) -> Added | Refused | None:
-        how = How(duplicates=self.wanted.duplicates, extraction=self.wanted.extraction)
+    ) -> AddedItem | RefusedFile | None:
+        options = ItemOptions(duplicates=self.options.duplicates, extraction=self.options.extraction)
         try:
             check_limits(file, limits)
-            outcome = await send(client, file, how, self.wanted.version_of, on_progress)
+            outcome = await send(client, file, options, self.options.version_of, on_progress)
         except OctavoError as error:
             return self._refuse(file, error)
-        added = Added(file, outcome, await self._edit(client, outcome))
+        added = AddedItem(file, outcome, await self._edit(client, outcome))
         self.added.append(added)
         return added
 
     async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
-        """A document that was there before keeps the tags that it has."""
-        changes = self.wanted.changes
+        """A document that already existed keeps its tags."""
+        changes = self.options.changes
         try:
-            if self.wanted.tags and outcome.state == "deduplicated":
+            if self.options.tags and outcome.state == "deduplicated":
                 before = (await client.show_document(outcome.document_id)).tags
-                changes["tags"] = [*before, *self.wanted.tags]
+                changes["tags"] = [*before, *self.options.tags]
             if changes:
                 await client.edit_document(outcome.document_id, changes)
         except OctavoError as error:
             return error
         return None
 
-    def _refuse(self, file: Item, error: OctavoError) -> Refused | None:
+    def _refuse(self, file: Item, error: OctavoError) -> RefusedFile | None:
         from octavo.client import Unreachable
 
         if isinstance(error, Unreachable) or error.status in FATAL:
             self.failure = error
             return None
-        refused = Refused(file.shown, error)
+        refused = RefusedFile(file.shown, error)
         self.refused.append(refused)
         return refused
 
 
 def check_limits(file: Item, limits: Limits) -> None:
-    """What the server would refuse anyway is not sent."""
+    """Do not send what the server would refuse."""
     if file.size == 0:
         raise Empty
     if file.size > limits.upload_bytes:
-        raise TooLarge(f"At most {limits.upload_bytes:,} bytes are allowed.")
+        raise TooLarge(f"The limit is {format_bytes(limits.upload_bytes)}.")

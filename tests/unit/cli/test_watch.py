@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from octavo.cli.watching import Lines, Watch, picture, summarise
+from octavo.cli.watch import LineView, Watch, draw, summarise
 from octavo.client import Document, Job
 from octavo.core.types import JobStatus
 from octavo.records.jobs import Eta, JobError, Progress, WaitingBecause
@@ -92,7 +92,7 @@ def watching(*pairs: tuple[Document, Job | None]) -> Watch:
 
 def drawn(watch: Watch, width: int, height: int) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height, markup=False, highlight=False)
-    console.print(picture(console, watch))
+    console.print(draw(console, watch))
     assert isinstance(console.file, io.StringIO)
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
@@ -120,7 +120,7 @@ def test_a_screen_that_is_too_low_counts_the_rest() -> None:
 
 def test_lines_are_printed_on_change_and_moving_up_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     document = make_document("Notes\x1b[2J")
-    lines = Lines()
+    lines = LineView()
 
     def said(job: Job | None) -> str:
         lines.show(watching((document, job)))
@@ -131,7 +131,7 @@ def test_lines_are_printed_on_change_and_moving_up_is_none(capsys: pytest.Captur
     assert said(make_job(document, "queued", None, WaitingBecause("behind", "9th in the queue", {}))) == f"{name}queued"
     assert said(make_job(document, "queued", None, WaitingBecause("behind", "8th in the queue", {}))) == ""
     paused = make_job(document, "paused", None, WaitingBecause("paused", "the budget is used up", {}))
-    assert said(paused) == f"{name}waits: the budget is used up"
+    assert said(paused) == f"{name}waiting: the budget is used up"
     running = make_job(document, "processing", "extracted")
     assert said(running) == f"{name}extracted 3/10 pages"
     assert said(running) == ""
@@ -141,7 +141,7 @@ def test_the_end_is_told_with_what_went_wrong(capsys: pytest.CaptureFixture[str]
     error = JobError("ENCRYPTED", "The file is protected by a password.")
     good, bad = make_document("good", "completed"), make_document("bad", "failed", error)
     watch = Watch(ended={good.id: good, bad.id: bad})
-    Lines().show(watch)
+    LineView().show(watch)
     said = capsys.readouterr().out
     assert "good: completed" in said
     assert "bad: failed: The file is protected by a password. (ENCRYPTED)" in said

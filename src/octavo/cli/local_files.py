@@ -1,10 +1,13 @@
-"""What a person names, as files: folders are walked, and patterns that no shell expanded are matched."""
+"""The files a user named: folders are walked, patterns are matched, and standard input is kept on disk."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+import sys
+import tempfile
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from glob import has_magic
 from itertools import takewhile
@@ -17,20 +20,20 @@ Reason = Literal["hidden", "link", "special"]
 
 
 class NoSuchFile(BadInput):
-    """There is no such file or folder."""
+    """File or folder not found."""
 
     code = "NO_SUCH_FILE"
 
 
 class NotAFile(BadInput):
-    """This is neither a file nor a folder. Give its content to `octavo add -` instead."""
+    """This is neither a file nor a folder. Pipe its content to `octavo add -` instead."""
 
     code = "NOT_A_FILE"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """`shown` is how the person named it, in characters that can be printed; `name` is what its document is called."""
+    """`shown` is the path as the user named it, in printable characters; `name` is the document's file name."""
 
     path: Path
     shown: str
@@ -39,29 +42,29 @@ class LocalFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """Found in a folder and left out."""
+class SkippedFile:
+    """A file in a folder that is not added."""
 
     shown: str
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedFile:
     shown: str
     error: OctavoError
 
 
 @dataclass(slots=True)
-class Found:
+class FileSelection:
     files: list[LocalFile] = field(default_factory=list[LocalFile])
-    skipped: list[Skipped] = field(default_factory=list[Skipped])
-    refused: list[Refused] = field(default_factory=list[Refused])
+    skipped: list[SkippedFile] = field(default_factory=list[SkippedFile])
+    refused: list[RefusedFile] = field(default_factory=list[RefusedFile])
 
 
-def find_files(named: Iterable[str]) -> Found:
-    """Each file once, in the order of what was named and by name below that."""
-    found = Found()
+def find_files(named: Iterable[str]) -> FileSelection:
+    """Each file once, in the order of the arguments, and by name within a folder."""
+    found = FileSelection()
     seen: set[str] = set()
     for one in named:
         for path in match(one):
@@ -70,7 +73,7 @@ def find_files(named: Iterable[str]) -> Found:
 
 
 def match(named: str) -> list[str]:
-    """The name itself or, when there is no such file, what it matches as a pattern, as a shell would."""
+    """The path if it exists, otherwise the paths that it matches as a glob pattern."""
     if os.path.lexists(named) or not has_magic(named):
         return [named]
     parts = Path(named).parts
@@ -78,9 +81,9 @@ def match(named: str) -> list[str]:
     wanted = parts[len(base.parts) :]
     hidden_too = any(part.startswith(".") for part in wanted)
     try:
-        # Not `glob.glob`, which follows links in a circle.
+        # Not `glob.glob`, which follows symbolic links in circles.
         matches = sorted(base.glob(str(Path(*wanted))))
-    except ValueError:  # a pattern such as **.txt
+    except ValueError:  # an invalid pattern such as **.txt
         return [named]
     return [str(one) for one in matches if hidden_too or not is_hidden(one.relative_to(base))] or [named]
 
@@ -89,35 +92,35 @@ def is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def add_path(found: Found, path: str, seen: set[str]) -> None:
-    """A file, or all below a folder. A link gets here only when somebody named it, and then it is followed."""
+def add_path(found: FileSelection, path: str, seen: set[str]) -> None:
+    """A file, or everything in a folder. Symbolic links are followed only if the user named them."""
     try:
         about = Path(path).stat()
     except OSError as error:
-        found.refused.append(Refused(printable(path), explain(error)))
+        found.refused.append(RefusedFile(printable(path), explain(error)))
         return
     if stat.S_ISDIR(about.st_mode):
         for child in list_folder(found, path):
             add_path(found, child, seen)
     elif stat.S_ISREG(about.st_mode):
-        absolute = os.path.abspath(path)  # noqa: PTH100 - links stay as they were named
+        absolute = os.path.abspath(path)  # noqa: PTH100 - keeps symbolic links
         if absolute not in seen:
             seen.add(absolute)
             found.files.append(LocalFile(Path(path), printable(path), Path(path).name, about.st_size))
     else:
-        found.refused.append(Refused(printable(path), NotAFile()))
+        found.refused.append(RefusedFile(printable(path), NotAFile()))
 
 
-def list_folder(found: Found, folder: str) -> list[str]:
-    """What is in a folder, by name; what is left out or cannot be read is noted."""
+def list_folder(found: FileSelection, folder: str) -> list[str]:
+    """The entries of a folder, sorted by name; records what is skipped or unreadable."""
     try:
         with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
-        found.refused.append(Refused(printable(folder), explain(error)))
+        found.refused.append(RefusedFile(printable(folder), explain(error)))
         return []
     reasons: list[tuple[str, Reason | None]] = [(entry.path, reason_to_skip(entry)) for entry in entries]
-    found.skipped += [Skipped(printable(path), reason) for path, reason in reasons if reason]
+    found.skipped += [SkippedFile(printable(path), reason) for path, reason in reasons if reason]
     return [path for path, reason in reasons if not reason]
 
 
@@ -136,5 +139,19 @@ def explain(error: OSError) -> OctavoError:
 
 
 def printable(path: str) -> str:
-    """File names are bytes; those that are no text are shown as far as they are."""
+    """File names are bytes; invalid characters are replaced."""
     return os.fsencode(path).decode(errors="replace")
+
+
+PIECE_BYTES = 1 << 20
+
+
+@contextmanager
+def keep_stdin(name: str, most_bytes: int) -> Generator[LocalFile]:
+    """Reads to the end, or until the limit is exceeded. A copy on disk allows a retry of a broken transfer."""
+    with tempfile.NamedTemporaryFile(prefix="octavo-") as kept:
+        size = 0
+        while size <= most_bytes and (piece := sys.stdin.buffer.read(PIECE_BYTES)):
+            size += kept.write(piece)
+        kept.flush()
+        yield LocalFile(Path(kept.name), name, name, size)

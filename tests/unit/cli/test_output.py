@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from octavo.cli.tables import clean, make_facts, make_table, share, short_id, short_time
+from octavo.cli.output import clean, make_facts, make_table, share, short_id, short_time
 
 HEAD = ["ID", "TITLE", "STATUS"]
 LONG = "A very long title of a document that nobody could ever read in one line " * 3
