@@ -15,9 +15,9 @@ from octavo.jobs.run import ClaimedJob, Run
 from octavo.pipeline import Tools, known_kinds
 from octavo.sandbox import Call, Limits, Sandbox, SandboxedFunction
 from octavo.sandbox.channel import Progress, ProgressCallback
-from octavo.sandbox.files import InputFile, OutputFile, open_input, open_output
 from octavo.sandbox.function import Task
 from octavo.sandbox.limits import Outcome
+from octavo.sandbox.supervision import InputFile, OutputFile, open_input, open_output
 
 
 class OpenSandbox(Sandbox):

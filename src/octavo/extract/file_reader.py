@@ -71,8 +71,8 @@ async def open_reader(
     from octavo.sandbox import Sandbox
 
     async with (
-        aclosing(Sandbox(preload=(*PRELOAD, *PDF_PRELOAD), limits=limits, patience=0)) as sandbox,
-        aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits, patience=0)) as recognising,
+        aclosing(Sandbox(preload=(*PRELOAD, *PDF_PRELOAD), limits=limits, niceness=0)) as sandbox,
+        aclosing(Sandbox(preload=OCR_PRELOAD, limits=limits, niceness=0)) as recognising,
     ):
         yield FileReader(sandbox, Recognition(recognising, language, page_seconds))
 

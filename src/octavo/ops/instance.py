@@ -25,7 +25,7 @@ from octavo.extract.pdf.placed_words import PRELOAD as WORDS_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD as PAGE_IMAGES_PRELOAD
 from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
 from octavo.fetch import GuardedClient
-from octavo.sandbox import PATIENCE, Limits, Sandbox
+from octavo.sandbox import BACKGROUND_NICENESS, Limits, Sandbox
 from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
@@ -129,12 +129,12 @@ def bucket_of(settings: Settings) -> Bucket:
 
 
 def sandbox_of(
-    settings: Settings, preload: Sequence[str] = (), *, later: Sequence[str] = (), patience: int = PATIENCE
+    settings: Settings, preload: Sequence[str] = (), *, later: Sequence[str] = (), niceness: int = BACKGROUND_NICENESS
 ) -> Sandbox:
     """The sandbox with this installation's limits; `preload` is what its children import, and `later` what some do."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
     at_once = settings.sandbox_at_once or _files_at_once(limits.memory_bytes)
-    return Sandbox(limits=limits, preload=preload, later=later, patience=patience, at_once=at_once)
+    return Sandbox(limits=limits, preload=preload, later=later, niceness=niceness, parallel=at_once)
 
 
 def _files_at_once(memory_bytes: int) -> int:

@@ -34,7 +34,7 @@ async def recognise_pages(
             await run.progress(len(recognised), len(unread), "pages", STAGE)
 
     numbers = iter(unread)
-    await _side_by_side([go_along(numbers) for _ in range(run.tools.recognition.at_once)])
+    await _side_by_side([go_along(numbers) for _ in range(run.tools.recognition.parallel)])
     return (await source.assemble(facts, [*batches, *recognised])).extracted
 
 

@@ -1,4 +1,4 @@
-"""Runs parsers of untrusted files in killable processes: one file to read, one to write, and nothing else."""
+"""Runs parsers of untrusted files in disposable processes that can read one file, write one file, and nothing else."""
 
 from typing import TYPE_CHECKING
 
@@ -6,15 +6,15 @@ from octavo.core.types import JSON
 from octavo.sandbox.errors import ENDED, ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.function import Call, SandboxedFunction, Task, sandboxed
 from octavo.sandbox.layers import Layer, Layers
-from octavo.sandbox.limits import PATIENCE, Limits, Outcome, Progress
+from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome, Progress
 
 if TYPE_CHECKING:
     from octavo.sandbox.sandbox import Sandbox
 
 __all__ = [
+    "BACKGROUND_NICENESS",
     "ENDED",
     "JSON",
-    "PATIENCE",
     "Call",
     "ChildCrashed",
     "Layer",
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Imported late: the warm parent does without the worker's side, which saves a quarter of each fork."""
+    """Import `Sandbox` late: the warm parent does not need the worker's side, and each fork is a quarter faster."""
     if name != "Sandbox":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from octavo.sandbox.sandbox import Sandbox

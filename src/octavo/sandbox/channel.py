@@ -1,14 +1,18 @@
-"""The worker's ear for one child. It may hear lies, so it keeps only what is small and well formed."""
+"""Reads what a child writes: at a bounded rate, and keeping only what is small and well formed, because it may lie."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn, cast
 
 from octavo.core.types import JSON
 from octavo.sandbox import protocol
 from octavo.sandbox.limits import KIB, Progress
+from octavo.sandbox.protocol import CHUNK_BYTES
 
 _LOG_BYTES = 4 * KIB
 _PROGRESS_PARTS = 3
@@ -22,11 +26,11 @@ class GarbledError(Exception):
 
 
 def parse(document: bytes) -> JSON:
-    """Strict JSON of bounded size, or `GarbledError`."""
+    """Parse strict JSON. Raises `GarbledError`."""
     try:
         return cast("JSON", json.loads(document, parse_constant=_refuse_constant))
     except (ValueError, RecursionError) as error:
-        raise GarbledError("its answer is not JSON") from error
+        raise GarbledError("its result is not JSON") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -34,12 +38,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_progress(document: bytes) -> Progress:
-    """Checks every part, because this goes on to whoever watches."""
+    """Parse a progress message. Checks every part, because it is shown to users."""
     match parse(document):
         case [int(done), int() | None as total, str(unit)] if _is_count(done) and _is_count(total or 0):
             return Progress(done, total, printable(unit))
         case _:
-            raise GarbledError("its progress makes no sense")
+            raise GarbledError("its progress message is invalid")
 
 
 def _is_count(number: int) -> bool:
@@ -47,12 +51,12 @@ def _is_count(number: int) -> bool:
 
 
 def printable(text: str) -> str:
-    """Without what could steer a terminal or break a log line."""
+    """The text without characters that could control a terminal or break a log line."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 class Channel:
-    """Splits what the child says into lines; of progress only the newest counts."""
+    """Splits the child's messages into lines, and reports only the newest progress message of each read."""
 
     def __init__(self, on_progress: ProgressCallback | None, on_failure: Callable[[], None]) -> None:
         self._on_progress = on_progress
@@ -62,11 +66,11 @@ class Channel:
         self.failure: Exception | None = None
 
     def feed(self, data: bytes) -> bool:
-        """Takes a chunk; wants more at once while an answer is half there."""
+        """Take some bytes. Returns whether to read on immediately, because a result is incomplete."""
         if self.failure is None:
             try:
                 self._take(data)
-            except Exception as error:  # noqa: BLE001 - the progress callback is the caller's: `run` raises it
+            except Exception as error:  # noqa: BLE001 - the progress callback belongs to the caller: `run` raises its error
                 self.failure = error
                 self._on_failure()
         return self._rest.startswith((protocol.VALUE, protocol.ERROR))
@@ -74,34 +78,94 @@ class Channel:
     def _take(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         if len(self._rest) > protocol.MAX_VALUE_BYTES:
-            raise GarbledError("its answer is too long")
+            raise GarbledError("its result is too long")
         newest: bytes | None = None
         for line in lines:
             if self.answer is not None:
-                raise GarbledError("it went on after its answer")
+                raise GarbledError("it wrote more after its result")
             if line.startswith(protocol.PROGRESS):
                 newest = line
             elif line.startswith((protocol.VALUE, protocol.ERROR)):
                 self.answer = line
             else:
-                raise GarbledError("it wrote something that is no message")
+                raise GarbledError("it wrote something that is not a message")
         if newest is not None and self._on_progress:
             self._on_progress(parse_progress(newest[1:]))
 
 
 class Log:
-    """The end of what the child wrote to stderr."""
+    """The last bytes that the child wrote to stderr."""
 
     def __init__(self) -> None:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Takes a chunk and forgets all but the last few lines."""
+        """Take some bytes and keep only the last few lines."""
         self._tail = (self._tail + data)[-_LOG_BYTES:]
         return False
 
     @property
     def text(self) -> str:
-        """Safe to print."""
+        """The lines, safe to print."""
         lines = self._tail.decode(errors="replace").splitlines()
         return "\n".join(printable(line) for line in lines)
+
+
+_PAUSE_SECONDS = 0.02
+# A child that sends its result byte by byte has to wait as well.
+_WORTHWHILE_BYTES = 4096
+# A pipe holds one read; without the system call filter a child can enlarge it to a mebibyte.
+_MOST_LEFT_CHUNKS = 18
+
+
+class PacedReader:
+    """Passes each read to `feed` and pauses after it, unless `feed` returns that it is in the middle of a message.
+
+    So a child that never stops writing costs next to nothing.
+    """
+
+    def __init__(self, descriptor: int, feed: Callable[[bytes], bool]) -> None:
+        os.set_blocking(descriptor, False)
+        self._loop = asyncio.get_running_loop()
+        self._descriptor = descriptor
+        self._feed = feed
+        self._resume: asyncio.TimerHandle | None = None
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        self._loop.add_reader(descriptor, self._read)
+
+    def _read(self) -> None:
+        if not self._take() or self.ended.done():
+            return
+        self._loop.remove_reader(self._descriptor)
+        self._resume = self._loop.call_later(_PAUSE_SECONDS, self._continue)
+
+    def _continue(self) -> None:
+        self._resume = None
+        self._loop.add_reader(self._descriptor, self._read)
+
+    def _take(self) -> bool:
+        """Read once. Returns whether to pause now."""
+        data = os.read(self._descriptor, CHUNK_BYTES)
+        if not data:
+            self.close()
+            return False
+        wants_more = self._feed(data)
+        return not (wants_more and len(data) >= _WORTHWHILE_BYTES)
+
+    def finish(self) -> None:
+        """Read what is left in the pipe of a dead child, which is little."""
+        with suppress(BlockingIOError):
+            for _ in range(_MOST_LEFT_CHUNKS):
+                if not self.ended.done():
+                    self._take()
+        self.close()
+
+    def close(self) -> None:
+        """Close the descriptor. Safe to call twice."""
+        if self.ended.done():
+            return
+        if self._resume:
+            self._resume.cancel()
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        self.ended.set_result(None)

@@ -1,4 +1,4 @@
-"""The life of one child: lock itself up, call one function, say how it went, end. It is never used twice."""
+"""One child process: confines itself, calls one function, reports the result and exits. It is never reused."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from octavo.sandbox.confinement import Confinement
 from octavo.sandbox.function import SandboxedFunction, Task
 from octavo.sandbox.protocol import ChildFiles, Failure
 
-# Made beforehand: when memory is gone there is none left to make it with.
+# Built in advance, because there is no memory left to build it with when it is needed.
 _OUT_OF_MEMORY = protocol.frame(protocol.ERROR, Failure(kind=protocol.FAILURE_MEMORY, name="MemoryError", detail=None))
 _STORAGE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
 def live(files: ChildFiles, confinement: Confinement, warm_parent: int) -> NoReturn:
-    """Called right after the fork. Nothing may return into the warm parent's code."""
+    """Called right after the fork. Never returns into the warm parent's code."""
     status = os.EX_SOFTWARE
     try:
         status = _work(files, confinement, warm_parent)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else os.EX_SOFTWARE
-    except BaseException:  # noqa: BLE001 - whatever it is, it must not reach the warm parent's loop
+    except BaseException:  # noqa: BLE001 - no error must reach the warm parent's loop
         traceback.print_exc()
     finally:
         os._exit(status & 0xFF)
@@ -102,7 +102,7 @@ def _failure(error: BaseException) -> Failure:
 
 
 def _known_name(error: errors.OctavoError) -> str:
-    """The nearest class that the worker knows; a function may have made a subclass of its own."""
+    """The closest class that the worker knows; a function may define its own subclass."""
     return next(known.__name__ for known in type(error).__mro__ if known.__module__ == errors.__name__)
 
 

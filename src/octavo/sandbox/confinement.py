@@ -1,4 +1,4 @@
-"""All layers together: what the warm parent gives up, and each child before it sees its input."""
+"""Applies all layers of the sandbox: some to the warm parent, the rest to each child before it opens its input."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from octavo.sandbox import kernel, landlock, seccomp
 from octavo.sandbox.limits import MIB, Limits
 
-# What Python and native libraries read besides their own folders. Not /dev/zero: a shared mapping of it is
-# memory that no limit counts.
+# Files that Python and native libraries read outside their own folders. Not /dev/zero: no limit counts the memory
+# of a shared mapping of it.
 _SYSTEM_FILES = (
     "/lib",
     "/lib64",
@@ -42,7 +42,7 @@ _SYSTEM_FILES = (
 )
 
 _STACK_BYTES = 8 * MIB
-# Counts all threads of the user, so it only stops a flood of them; for root the kernel ignores it.
+# Counts all threads of the user, so it only stops a thread bomb; the kernel ignores it for root.
 _USER_THREADS = 16_384
 
 
@@ -59,10 +59,10 @@ def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """Prepared in the warm parent, so that `enter` costs a child about a millisecond.
+    """Prepared in the warm parent, so that `enter` takes a child about a millisecond.
 
-    A layer that this system lacks is left out, and `Sandbox.layers` says so. A layer that it has and that
-    fails stops the child before it touches its input.
+    A layer that this system does not support is skipped, and `Sandbox.layers` reports it. A supported layer that
+    fails stops the child before it opens its input.
     """
 
     landlock_abi: int
@@ -71,7 +71,7 @@ class Confinement:
 
     @classmethod
     def prepare(cls, readable: Sequence[Path]) -> Confinement:
-        """Opens what children may read, and builds the system call filter."""
+        """Open the folders that children can read, and build the system call filter."""
         landlock_abi = landlock.abi()
         paths = [*_python_folders(), *map(Path, _SYSTEM_FILES), *readable]
         return cls(
@@ -81,7 +81,7 @@ class Confinement:
         )
 
     def enter(self, limits: Limits, *, input_file: int, keep: Iterable[int]) -> None:
-        """Locks this process up, for good. Only `keep` and the standard three descriptors stay open."""
+        """Confine this process permanently. Only `keep` and the three standard descriptors stay open."""
         limit_resources(limits)
         if self.landlock_abi:
             own_process = os.open("/proc/self", os.O_PATH)
@@ -92,14 +92,14 @@ class Confinement:
 
 
 def shed_privileges() -> None:
-    """What the warm parent does not need either; every child inherits the loss."""
+    """Drop what the warm parent does not need either. Every child inherits this."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
     _lower(resource.RLIMIT_NPROC, _USER_THREADS)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_MEMLOCK, 0)
     if not kernel.IS_LINUX:
         return
-    # The kernel takes these first when memory is short. Some containers do not let anybody write there.
+    # The kernel kills these processes first when memory is short. Some containers do not allow this write.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     kernel.drop_capabilities()
@@ -108,17 +108,17 @@ def shed_privileges() -> None:
 
 
 def limit_resources(limits: Limits) -> None:
-    """Memory is bounded by RLIMIT_DATA: it counts writable private memory, which is what a bomb fills.
+    """Memory is limited by RLIMIT_DATA, which counts writable private memory: the kind that a bomb fills.
 
-    RLIMIT_AS would also count address space that is only reserved, of which allocators take gigabytes. The
-    kinds of memory that RLIMIT_DATA does not count are refused by the system call filter.
+    RLIMIT_AS would also count address space that is only reserved, and allocators reserve gigabytes. The system call
+    filter refuses the kinds of memory that RLIMIT_DATA does not count.
     """
-    # Beyond the first of these the kernel sends a signal that can be ignored, beyond the second SIGKILL.
+    # At the soft limit the kernel sends a signal that can be ignored, at the hard limit SIGKILL.
     cpu_seconds = ceil(limits.cpu_seconds)
     _lower(resource.RLIMIT_CPU, cpu_seconds, cpu_seconds + 1)
     _lower(resource.RLIMIT_DATA, limits.memory_bytes)
     _lower(resource.RLIMIT_NOFILE, limits.open_files)
-    # One byte more, so that an output of exactly the limit can be told from one that was cut off.
+    # One byte more, to distinguish an output of exactly the limit from one that was cut off.
     _lower(resource.RLIMIT_FSIZE, limits.output_bytes + 1)
 
 
@@ -130,7 +130,7 @@ def _lower(kind: int, soft: int, hard: int | None = None) -> None:
 
 
 def close_all_except(keep: Iterable[int]) -> None:
-    """Closes every descriptor behind the standard three, except these."""
+    """Close every descriptor except the standard three and these."""
     start = 3
     for descriptor in sorted(keep):
         os.closerange(start, descriptor)

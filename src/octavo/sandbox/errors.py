@@ -1,4 +1,4 @@
-"""How a task can end badly; each error keeps the code and class of its parent in `octavo.core`."""
+"""Errors of sandboxed tasks. Each keeps the code and class of its parent in `octavo.core`."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from octavo.core import errors
 
 
 class ChildCrashed(errors.Crashed):
-    """The part that reads files crashed on this one. Nothing else was affected."""
+    """The parser crashed on this file. Nothing else was affected."""
 
     def __init__(self, detail: str | None = None, *, log: str = "") -> None:
         super().__init__(detail)
-        # For our own logs: what the child wrote to stderr can be chosen by the file's author.
+        # For our own logs only: the author of the file controls what the child writes to stderr.
         self.log = log
 
 
 class OutOfMemory(ChildCrashed):
-    """Reading this file took more memory than it may."""
+    """Reading this file took more memory than the limit."""
 
 
 class OutOfTime(errors.TimedOut):
-    """Reading this file took longer than it may."""
+    """Reading this file took longer than the limit."""
 
 
 class OutputTooLarge(errors.TooLarge):
-    """What came out of this file is larger than the limit."""
+    """The output for this file is larger than the limit."""
 
 
 class TaskFailed(errors.OctavoError):
-    """Reading this file failed in a way that Octavo has no better name for."""
+    """Reading this file failed with an unexpected error."""
 
     def __init__(self, type_name: str, message: str, *, log: str = "") -> None:
         super().__init__(f"{type_name}: {message}" if message else type_name)
@@ -36,5 +36,5 @@ class TaskFailed(errors.OctavoError):
         self.log = log
 
 
-# What a file can do to the process that reads it. Other errors of a task are about the file itself.
+# How a file can end the process that reads it. Other errors describe the file itself.
 ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)

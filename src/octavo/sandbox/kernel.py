@@ -1,4 +1,4 @@
-"""The few kernel calls that the standard library does not offer."""
+"""Kernel calls that the standard library does not offer."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def _checked(result: int, call: str) -> int:
 
 
 def prctl(option: int, *arguments: int | ctypes.c_void_p) -> int:
-    """prctl(2); the kernel insists on zeros for what is not given."""
+    """prctl(2). The kernel requires zeros for missing arguments."""
     given = [ctypes.c_ulong(argument) if isinstance(argument, int) else argument for argument in arguments]
     padding = [ctypes.c_ulong(0)] * (4 - len(given))
     return _checked(_libc.prctl(option, *given, *padding), f"prctl({option})")
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """syscall(2), for calls that the C library has no name for."""
+    """syscall(2), for calls without a C library wrapper."""
     _libc.syscall.restype = ctypes.c_long
     return _checked(_libc.syscall(ctypes.c_long(number), *arguments), f"syscall({number})")
 
 
 def die_with(parent: int) -> None:
-    """Ends this process when `parent` ends, also when `parent` ended before the request was made."""
+    """End this process when `parent` ends, or now if `parent` has ended already."""
     if IS_LINUX:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -60,13 +60,13 @@ def die_with(parent: int) -> None:
 
 
 def hide_from_others() -> None:
-    """Keeps other processes of this user, and children, from this one's memory, environment and open files."""
+    """Hide the memory, environment and open files of this process from its children and the user's other processes."""
     if IS_LINUX:
         prctl(PR_SET_DUMPABLE, 0)
 
 
 def drop_capabilities() -> None:
-    """Gives up every capability for good; an ordinary user has none, and may not touch the bounding set."""
+    """Drop every capability permanently. An ordinary user has none, and is not allowed to change the bounding set."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     capability = 0
     while _drop_from_bounding_set(capability):
@@ -78,6 +78,6 @@ def drop_capabilities() -> None:
 def _drop_from_bounding_set(capability: int) -> bool:
     try:
         prctl(PR_CAPBSET_DROP, capability)
-    except OSError:  # EINVAL behind the last capability, EPERM for an ordinary user
+    except OSError:  # EINVAL after the last capability, EPERM for an ordinary user
         return False
     return True

@@ -1,6 +1,6 @@
-"""Landlock: after `restrict`, a process reads only what it was shown, and reaches nothing by name.
+"""Landlock: after `restrict`, a process can open only the files it was given, and nothing else by name.
 
-Rules are tied to inodes, so the input can be allowed alone, wherever it lies.
+Rules apply to inodes, so the input file can be allowed alone, in any folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RULE_PATH_BENEATH = 1
 _READ_FILE = 1 << 2
 _READ_DIR = 1 << 3
 
-# For each ABI the file rights it knows: 13 to begin with, then refer, truncate and device ioctl.
+# File rights by ABI version: 13 in the first, then refer, truncate and device ioctl.
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 _TCP_RIGHTS = 0b11  # bind, connect
 _SCOPES = 0b11  # abstract unix sockets, signals
@@ -45,7 +45,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def abi() -> int:
-    """The version this kernel speaks; 0 where Landlock is missing or switched off."""
+    """The Landlock version of this kernel; 0 if Landlock is missing or disabled."""
     if not kernel.IS_LINUX:
         return 0
     try:
@@ -65,13 +65,13 @@ def describe(version: int) -> str:
 
 
 def restrict(version: int, readable: Iterable[int]) -> None:
-    """Leaves this process nothing but reading beneath `readable` (descriptors of files and folders)."""
+    """Allow this process only to read beneath `readable` (descriptors of files and folders)."""
     attributes = _Ruleset(
         handled_files=_FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= version)],
         handled_network=_TCP_RIGHTS if version >= _ABI_TCP else 0,
         scoped=_SCOPES if version >= _ABI_SCOPES else 0,
     )
-    # An older kernel takes a structure longer than it knows as long as the rest is zero, as it is here.
+    # An older kernel accepts a longer structure if the rest is zero, as it is here.
     size = ctypes.c_size_t(ctypes.sizeof(attributes))
     ruleset = kernel.syscall(_CREATE_RULESET, ctypes.byref(attributes), size, ctypes.c_uint32(0))
     for descriptor in readable:

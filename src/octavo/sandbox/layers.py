@@ -20,7 +20,7 @@ Attempt = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """`detail` says what it covers, or else why it is missing and what that leaves open."""
+    """`detail` is what the layer covers, or why it is missing and what a parser could do without it."""
 
     name: str
     active: bool
@@ -29,13 +29,13 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """All layers, in the order in which a child puts them on."""
+    """All layers, in the order in which a child applies them."""
 
     layers: tuple[Layer, ...]
 
     @property
     def complete(self) -> bool:
-        """Whether every layer holds."""
+        """Whether every layer works."""
         return all(layer.active for layer in self.layers)
 
     @property
@@ -58,9 +58,9 @@ _COVERS: dict[str, Callable[[], str]] = {
 
 
 def explain(found: JSON) -> Layers:
-    """`found` maps each layer to what the probe could do in spite of it: nothing, if it holds."""
+    """`found` maps each layer to what the probe could do in spite of it; nothing if the layer works."""
     if not isinstance(found, dict) or found.keys() != _COVERS.keys():
-        raise TypeError(f"the probe answered {found!r}")
+        raise TypeError(f"the probe returned {found!r}")
     return Layers(tuple(_layer(name, found[name]) for name in _COVERS))
 
 
@@ -76,7 +76,7 @@ def _why_missing(name: str) -> str:
         return f"not for {platform.machine()}"
     if name in {"landlock", "seccomp"}:
         return "not in this kernel"
-    return "it does not hold"
+    return "it does not work"
 
 
 @sandboxed
@@ -126,7 +126,7 @@ def _one_more(kind: int) -> tuple[int, int]:
 
 
 def _status(name: str) -> str:
-    """What cannot be read does not hold."""
+    """A value that cannot be read counts as a failed check."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -140,6 +140,6 @@ def _fork() -> None:
 
 
 def _execute() -> None:
-    # Without the filter the kernel gets as far as to find that there is no such program.
+    # Without the filter, the kernel gets far enough to find that the program does not exist.
     with suppress(FileNotFoundError):
         os.execv("/nonexistent", ["nonexistent"])  # noqa: S606 - there is no shell, and no program

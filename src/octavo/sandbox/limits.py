@@ -1,4 +1,4 @@
-"""What a task may use and what it did use: the two records every caller meets."""
+"""The limits of a task, its progress, and its outcome."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from octavo.core.types import JSON
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
-# As `nice` counts: work that can wait makes way for people who ask, and for the heartbeats of the worker.
-PATIENCE = 5
+# The `nice` value of background work: it yields to requests of users and to the heartbeats of the worker.
+BACKGROUND_NICENESS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`memory_bytes` includes what the warm parent preloaded, about 20 MiB without any preloading."""
+    """`memory_bytes` includes what the warm parent has loaded, about 20 MiB without preloading."""
 
     memory_bytes: int = 2 * GIB
     cpu_seconds: int = 30
@@ -26,7 +26,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a task is; `total` is None while nobody can know."""
+    """How far a task is; `total` is None if unknown."""
 
     done: int
     total: int | None

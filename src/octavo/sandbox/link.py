@@ -1,4 +1,4 @@
-"""The worker's end of the warm parent: starts it, sends orders without waiting, hands out its notices."""
+"""The worker's connection to the warm parent: starts it, sends orders without blocking, handles its notices."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class ParentLink:
 
     @classmethod
     async def start(
-        cls, preload: Sequence[str], later: Sequence[str], readable: Sequence[Path], patience: int
+        cls, preload: Sequence[str], later: Sequence[str], readable: Sequence[Path], niceness: int
     ) -> ParentLink:
-        """Returns when the warm parent has imported what is to be preloaded and takes orders."""
+        """Returns when the warm parent has imported its modules and accepts orders."""
         folders = [str(path.resolve()) for path in readable]
         lists = (json.dumps(list(one)) for one in (preload, later, folders))
-        link = await cls._spawn(*lists, str(patience))
+        link = await cls._spawn(*lists, str(niceness))
         try:
             done, _ = await asyncio.wait([link.started], timeout=_START_SECONDS)
         except asyncio.CancelledError:
@@ -56,7 +56,7 @@ class ParentLink:
         if done and not link.is_lost:
             return link
         await link.aclose()
-        raise Defect(f"The sandbox did not start: {link.last_words or 'it did not say why.'}")
+        raise Defect(f"The sandbox did not start: {link.last_words or 'no reason was given.'}")
 
     @classmethod
     async def _spawn(cls, *arguments: str) -> ParentLink:
@@ -64,7 +64,7 @@ class ParentLink:
         ours.setblocking(False)  # noqa: FBT003 - the standard library's signature
         log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         with theirs:
-            # It ends with the thread that starts it, not only with this process: so the kernel counts parents.
+            # It ends with the thread that started it, not only with this process: the kernel counts threads as parents.
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-X", "utf8", "-m", "octavo.sandbox.parent"),
                 *(str(theirs.fileno()), str(os.getpid()), *arguments),
@@ -79,13 +79,13 @@ class ParentLink:
         return cls(ours, process, log)
 
     def is_usable(self) -> bool:
-        """Looks for itself: the event loop may not have got round to tell of the process's end."""
+        """Checks the socket itself, because the event loop may not have reported the end of the process yet."""
         if not self.is_lost:
             self._receive()
         return not self.is_lost
 
     def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
-        """Orders a child and takes over `files`; done when the child is dead and reaped.
+        """Start a child, and take ownership of `files`. Done when the child is dead and reaped.
 
         The result is None if the warm parent ended first.
         """
@@ -95,7 +95,7 @@ class ParentLink:
         return exited
 
     def kill(self, task: int) -> None:
-        """Orders a child's death; harmless if it is dead already."""
+        """Kill a child; harmless if it is dead already."""
         self._send(Order.KILL, task)
 
     def _send(self, order: Order, task: int, descriptors: tuple[int, ...] = ()) -> None:
@@ -151,7 +151,7 @@ class ParentLink:
             self.started.set_result(None)
 
     async def aclose(self) -> None:
-        """Ends the process and with it every child, and waits until it is gone."""
+        """End the warm parent and all its children, and wait until it is gone."""
         self._lose()
         try:
             await asyncio.wait_for(self._process.wait(), _CLOSE_SECONDS)

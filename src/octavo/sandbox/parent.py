@@ -1,7 +1,7 @@
-"""The warm parent: a small process that has imported what parsers need and forks a child for each task.
+"""The warm parent: a small process that has imported the parsers and forks a child for each task.
 
-It runs as `python -m octavo.sandbox.parent` with an empty environment, never reads a document, and alone
-signals children: it alone reaps them, so their numbers cannot have been given to somebody else.
+It runs as `python -m octavo.sandbox.parent` with an empty environment and never reads a document. Only it signals
+children: because it reaps them, their process numbers cannot have been reused.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Noti
 
 _MAXRSS_UNIT = KIB if kernel.IS_LINUX else 1
 _CHILD_FILES = len(ChildFiles._fields)
-# The rest is imported after a pause of this length, or before this child, whichever comes first.
+# Modules of `later` are imported after an idle time of this length, or before this child if that comes first.
 _PAUSE_MILLISECONDS = 2000
 _MOST_UNPREPARED = 10
 
 
 @dataclass(slots=True)
 class WarmParent:
-    """`later` are modules to import when there is time; `tasks` has the task of each child that is not reaped yet."""
+    """`later` are modules to import when idle; `tasks` maps each child that is not reaped yet to its task."""
 
     control: socket.socket
     confinement: Confinement
@@ -42,7 +42,7 @@ class WarmParent:
     tasks: dict[int, int] = field(default_factory=dict[int, int])
 
     def serve(self) -> None:
-        """Until the worker closes its end."""
+        """Serve orders until the worker closes its end."""
         child_ended = _wake_on_child_end()
         poll = select.poll()
         poll.register(self.control, select.POLLIN)
@@ -88,7 +88,7 @@ class WarmParent:
             os.close(descriptor)
 
     def _import_rest(self) -> None:
-        """What cannot be imported is missed by who needs it, and only there."""
+        """A module that cannot be imported fails later, in the tasks that need it, and only there."""
         for module in self.later:
             with suppress(ImportError):
                 importlib.import_module(module)
@@ -105,7 +105,7 @@ class WarmParent:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
             if pid == 0:
                 return
-            if (task := self.tasks.pop(pid, None)) is not None:  # else a preloaded module's own process
+            if (task := self.tasks.pop(pid, None)) is not None:  # otherwise a process that a preloaded module started
                 self._tell(Notice.EXITED, task, status, usage)
 
     def _tell(self, notice: Notice, task: int = 0, status: int = 0, usage: struct_rusage | None = None) -> None:
@@ -114,7 +114,7 @@ class WarmParent:
         self.control.sendall(NOTICE.pack(notice, task, status, cpu_seconds, peak_memory))
 
     def end_children(self) -> None:
-        """So that none is left when this process has ended, also where the kernel does not see to it."""
+        """Kill all children, so that none is left after this process, also on systems that do not ensure it."""
         for pid in self.tasks:
             os.kill(pid, signal.SIGKILL)
         for pid in self.tasks:
@@ -135,15 +135,15 @@ def _forget_signals() -> None:
 
 
 def _settle() -> None:
-    """What is here stays, so that children share it and do not look through it."""
+    """Keep all objects of now out of garbage collection, so that children share their memory."""
     gc.collect()
     gc.freeze()
 
 
-def main(control: str, worker: str, preload: str, later: str, readable: str, patience: str) -> None:
-    """All as texts from the command line: a descriptor, a process number, three JSON lists, and a number."""
+def main(control: str, worker: str, preload: str, later: str, readable: str, niceness: str) -> None:
+    """Arguments from the command line: a descriptor, a process number, three JSON lists, and a nice value."""
     kernel.die_with(int(worker))
-    os.nice(int(patience))
+    os.nice(int(niceness))
     os.environ.clear()
     folders = [Path(folder) for folder in json.loads(readable)]
     sys.path += map(str, folders)
@@ -152,7 +152,7 @@ def main(control: str, worker: str, preload: str, later: str, readable: str, pat
     parent = WarmParent(socket.socket(fileno=int(control)), Confinement.prepare(folders), json.loads(later))
     shed_privileges()
     _settle()
-    with suppress(ConnectionError):  # the worker is gone
+    with suppress(ConnectionError):  # the worker has ended
         parent.serve()
     parent.end_children()
 

@@ -1,7 +1,7 @@
-"""What worker, warm parent and child say to each other.
+"""The messages between worker, warm parent and child.
 
-The warm parent only ever sees numbers and descriptors. The arguments, which may hold a password, go straight
-to the child, because a later child inherits whatever the warm parent has had in its memory.
+The warm parent only sees numbers and descriptors. Arguments, which may contain a password, go directly to the child,
+because later children inherit everything that has been in the warm parent's memory.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from octavo.sandbox.limits import KIB, MIB, Limits
 
 
 class Order(IntEnum):
-    """What the worker asks of the warm parent."""
+    """A request from the worker to the warm parent."""
 
     RUN = 1
     KILL = 2
 
 
 class Notice(IntEnum):
-    """What the warm parent tells the worker."""
+    """A message from the warm parent to the worker."""
 
     READY = 1
     EXITED = 2
@@ -38,12 +38,12 @@ class Notice(IntEnum):
 ORDER = struct.Struct("!BQ")  # order, task
 NOTICE = struct.Struct("!BQqdQ")  # notice, task, wait status, CPU seconds, peak memory in bytes
 
-# Instead of a wait status, which is never negative: the warm parent could not fork.
+# In place of a wait status, which is never negative: the warm parent could not fork.
 NOT_STARTED = -1
 
 
 class ChildFiles(NamedTuple):
-    """The descriptors that travel with `Order.RUN`, in this order."""
+    """The descriptors sent with `Order.RUN`, in this order."""
 
     request: int
     input: int
@@ -52,7 +52,7 @@ class ChildFiles(NamedTuple):
     log: int
 
 
-# From child to worker: one JSON document per line, the first byte says what it is.
+# From child to worker: one JSON document per line; the first byte is the kind of message.
 
 PROGRESS = b"P"
 VALUE = b"V"
@@ -67,7 +67,7 @@ CHUNK_BYTES = 64 * KIB
 
 
 class Request(TypedDict):
-    """What the worker wants done."""
+    """The function to call, with its arguments and limits."""
 
     function: str
     arguments: dict[str, JSON]
@@ -75,7 +75,7 @@ class Request(TypedDict):
 
 
 class Failure(TypedDict):
-    """Why the function did not return: `kind` is one of the constants below."""
+    """Why the function did not return; `kind` is one of the constants below."""
 
     kind: str
     name: str
@@ -94,11 +94,11 @@ def frame(kind: bytes, document: object) -> bytes:
 
 
 def write_request(function: str, arguments: Mapping[str, JSON], limits: Limits) -> int:
-    """Puts the request in an unnamed file and returns its descriptor, placed at the start."""
+    """Write the request to an unnamed file and return its descriptor, positioned at the start."""
     request = Request(function=function, arguments=dict(arguments), limits=asdict(limits))
     document = json.dumps(request, allow_nan=False).encode()
     if len(document) > MAX_REQUEST_BYTES:
-        raise ValueError(f"the arguments take {len(document)} bytes; what is large belongs in the input")
+        raise ValueError(f"the arguments take {len(document)} bytes; pass large data in the input file")
     descriptor = _unnamed_file()
     os.pwrite(descriptor, document, 0)
     return descriptor
@@ -112,7 +112,7 @@ def _unnamed_file() -> int:
 
 
 def read_request(descriptor: int) -> tuple[str, dict[str, JSON], Limits]:
-    """The other side of `write_request`; closes the descriptor."""
+    """Read what `write_request` wrote, and close the descriptor."""
     with os.fdopen(descriptor, "rb") as file:
         request = cast("Request", json.load(file))
     return request["function"], request["arguments"], Limits(**request["limits"])  # pyright: ignore[reportArgumentType]

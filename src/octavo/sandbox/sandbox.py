@@ -1,4 +1,4 @@
-"""Runs functions on untrusted files in processes that can do nothing else, and that can always be killed."""
+"""Runs functions on untrusted files in processes that can do nothing else and can always be killed."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Self
 
 import structlog
 
-from octavo.sandbox import files, kernel, landlock, protocol
+from octavo.sandbox import kernel, landlock, protocol
 from octavo.sandbox.channel import ProgressCallback
 from octavo.sandbox.function import Call
 from octavo.sandbox.layers import Layers, explain, probe
-from octavo.sandbox.limits import PATIENCE, Limits, Outcome
+from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome
 from octavo.sandbox.link import ParentLink
-from octavo.sandbox.supervision import Supervision
+from octavo.sandbox.supervision import InputFile, OutputFile, Supervision, open_files
 
 _log = structlog.stdlib.get_logger(__name__)
 
 
 class Sandbox:
-    """One per process that reads files, used as an async context manager; it starts with the first task at the latest.
+    """An async context manager; each process that reads files has one. It starts with the first task at the latest.
 
-    `preload` names modules the warm parent imports, so that children need not; they should not start threads. Those of
-    `later` only some tasks need, and the first tasks do not wait for them. `readable` are further folders from which
-    children may read and import. `patience` is how far children make way for others, as `nice` counts: nobody waits
-    for most of what they do.
+    `preload` names modules that the warm parent imports for its children; they must not start threads. Modules of
+    `later` are needed by some tasks only, and the first tasks do not wait for them. `readable` are more folders that
+    children can read and import from. `niceness` is the `nice` value of children: most of their work is in the
+    background.
     """
 
     def __init__(
@@ -39,17 +39,17 @@ class Sandbox:
         later: Sequence[str] = (),
         readable: Sequence[Path] = (),
         limits: Limits | None = None,
-        at_once: int | None = None,
-        patience: int = PATIENCE,
+        parallel: int | None = None,
+        niceness: int = BACKGROUND_NICENESS,
     ) -> None:
         self._preload = tuple(preload)
         self._later = tuple(later)
         self._readable = tuple(readable)
         self._limits = limits or Limits()
-        self._patience = patience
+        self._niceness = niceness
         self._link: ParentLink | None = None
         self._starting = asyncio.Lock()
-        self._turns = asyncio.Semaphore(at_once) if at_once else nullcontext()
+        self._slots = asyncio.Semaphore(parallel) if parallel else nullcontext()
         self._tasks = count(1)
         self._closed = False
 
@@ -67,11 +67,11 @@ class Sandbox:
 
     @property
     def limits(self) -> Limits:
-        """What a task may take when nothing else is said."""
+        """The limits of a task that has no others."""
         return self._limits
 
     async def aclose(self) -> None:
-        """Kills what still runs; returns when no process is left."""
+        """Kill running tasks; returns when no process is left."""
         self._closed = True
         if self._link:
             await self._link.aclose()
@@ -80,26 +80,26 @@ class Sandbox:
         self,
         call: Call,
         *,
-        input_file: files.InputFile | None = None,
-        output_file: files.OutputFile | None = None,
+        input_file: InputFile | None = None,
+        output_file: OutputFile | None = None,
         limits: Limits | None = None,
         on_progress: ProgressCallback | None = None,
     ) -> Outcome:
         """Run a sandboxed function in a new child process.
 
-        `output_file` is emptied first, and neither file's position moves. Leaves, also when cancelled, only
-        once the child is dead. Raises the errors of `octavo.sandbox.errors`, and those of
-        `octavo.core.errors` that the function raised.
+        `output_file` is truncated first; the position of neither file moves. Returns only when the child is dead, also
+        when cancelled. Raises the errors of `octavo.sandbox.errors`, and errors of `octavo.core.errors` that the
+        function raised.
         """
         limits = limits or self._limits
-        async with self._turns:
+        async with self._slots:
             link = await self._ready_link()
             request = protocol.write_request(call.function, call.arguments, limits)
-            child_files, worker_files = files.open_all(request, input_file, output_file)
+            child_files, worker_files = open_files(request, input_file, output_file)
             return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
-        """Which layers hold, found out by a child that tries to break them."""
+        """Which layers work, measured by a child that tries to break them."""
         outcome = await self.run(probe.call(memory_bytes=self._limits.memory_bytes))
         return explain(outcome.value)
 
@@ -112,7 +112,7 @@ class Sandbox:
                 _log.warning("sandbox.warm_parent_died", last_words=self._link.last_words)
                 self._link = None
             if self._link is None:
-                if not landlock.abi():  # which would keep children out of /proc
+                if not landlock.abi():  # Landlock would keep children out of /proc
                     kernel.hide_from_others()
-                self._link = await ParentLink.start(self._preload, self._later, self._readable, self._patience)
+                self._link = await ParentLink.start(self._preload, self._later, self._readable, self._niceness)
             return self._link

@@ -1,7 +1,7 @@
-"""The system call filter: an allow-list, so that a call the kernel learns tomorrow is refused as well.
+"""The system call filter: an allow-list, so that calls added to the kernel later are refused as well.
 
-Refused calls answer EPERM, so that a library can do without; newer ones answer ENOSYS, so that the C library
-falls back to the older call. A foreign calling convention, with other meanings for the numbers, kills.
+Refused calls return EPERM, so that a library can do without them; newer calls return ENOSYS, so that the C library
+falls back to older ones. A foreign calling convention, in which the numbers mean other calls, kills the process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OFFSET_ARGUMENTS = 16
 AUDIT_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # The x32 calling convention reports x86_64 as its architecture and marks its numbers with this bit.
 _X32_BIT = 0x40000000
-# From here on numbers are shared by all architectures, and libraries expect ENOSYS from older kernels.
+# From this number on, calls are the same on all architectures, and libraries expect ENOSYS from older kernels.
 _FIRST_RECENT = 424
 
 _ALL_BITS = 0xFFFFFFFF
@@ -44,7 +44,7 @@ _MODE_FILTER = 2
 class Check:
     """Allows a call only if `argument & mask` is one of `values`.
 
-    The lower 32 bits are enough: the kernel takes each of the arguments checked here as an int.
+    The lower 32 bits are enough: the kernel treats every argument checked here as an int.
     """
 
     argument: int
@@ -62,22 +62,22 @@ CHECKS: dict[str, Check] = {
     "open": Check(1, _OPEN_FOR_WRITING, (0,)),
     "openat": Check(2, _OPEN_FOR_WRITING, (0,)),
     "clone": Check(0, _CLONE_THREAD | _CLONE_NAMESPACES, (_CLONE_THREAD,)),
-    # Shared anonymous and downward growing memory is not counted by RLIMIT_DATA.
+    # RLIMIT_DATA does not count shared anonymous memory, nor memory that grows downwards.
     "mmap": Check(3, _MAP_SHARED | _MAP_ANONYMOUS | _MAP_GROWS_DOWN, (0, _MAP_SHARED, _MAP_ANONYMOUS)),
-    # Another process's limits belong to it; pid 0 is oneself.
+    # Only the own limits can be changed; pid 0 is the process itself.
     "prlimit64": Check(0, _ALL_BITS, (0,)),
-    # Names of threads and memory, and questions; not the signal that comes when the parent dies.
+    # Names of threads and memory, and queries; not the signal for the death of the parent.
     "prctl": Check(0, _ALL_BITS, (2, 3, 15, 16, 21, 23, 39, 0x53564D41)),
-    # Duplicates and flags; no F_SETOWN and F_SETSIG, which make the kernel signal somebody else.
+    # Duplicates and flags; not F_SETOWN and F_SETSIG, which make the kernel signal other processes.
     "fcntl": Check(1, _ALL_BITS, (0, 1, 2, 3, 4, 1030, 1032)),
-    # isatty, window size, bytes waiting, blocking, close-on-exec; no TIOCSTI, which types into a terminal.
+    # isatty, window size, bytes waiting, blocking, close-on-exec; not TIOCSTI, which types into a terminal.
     "ioctl": Check(1, _ALL_BITS, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
-    # Two ends of one pipe inside the child, which runtimes wake their threads with. Nothing else takes a socket:
-    # connect, bind, sendto and sendmsg are refused, so neither end can be led elsewhere or carry a descriptor.
+    # Two ends of one pipe inside the child, which runtimes use to wake their threads. connect, bind, sendto and
+    # sendmsg are refused, so neither end can be connected elsewhere or carry a descriptor.
     "socketpair": Check(0, _ALL_BITS, (_AF_UNIX,)),
 }
 
-# abort() and raise() signal oneself, and only the child knows its number.
+# abort() and raise() signal the process itself, and its number is known only after the fork.
 _SELF_ONLY = ("kill", "tgkill")
 
 
@@ -121,7 +121,7 @@ def _tail() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter that lacks nothing but the number of the process it is for."""
+    """A filter that is complete except for the number of its process."""
 
     head: bytes
     tail: bytes
@@ -129,7 +129,7 @@ class Filter:
 
     @classmethod
     def build(cls, machine: str) -> Filter:
-        """Puts the filter together once, in the warm parent."""
+        """Build the filter once, in the warm parent."""
         numbers = syscalls.numbers_for(machine)
         checked = [_checked(numbers[name], check) for name, check in CHECKS.items() if name in numbers]
         plain = [name for name in numbers if name not in CHECKS and name not in _SELF_ONLY]
@@ -150,7 +150,7 @@ class _Program(ctypes.Structure):
 
 
 def filter_for(machine: str) -> Filter | None:
-    """None where the kernel has no filters or we have no table for its architecture."""
+    """None if the kernel does not support filters or we have no table for its architecture."""
     is_64_bit = sys.maxsize > _ALL_BITS  # a 32-bit Python on a 64-bit kernel uses other numbers
     if not kernel.IS_LINUX or not is_64_bit or machine not in syscalls.ARCHITECTURES:
         return None
@@ -162,7 +162,7 @@ def filter_for(machine: str) -> Filter | None:
 
 
 def install(system_calls: Filter) -> None:
-    """Cannot be undone, and holds for every thread started from here on. Needs no_new_privs."""
+    """Install the filter for this process and its future threads. Cannot be undone; requires no_new_privs."""
     instructions = system_calls.for_process(os.getpid())
     program = _Program(len(instructions) // 8, instructions)
     kernel.prctl(kernel.PR_SET_SECCOMP, _MODE_FILTER, ctypes.cast(ctypes.byref(program), ctypes.c_void_p))

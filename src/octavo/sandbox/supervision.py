@@ -1,28 +1,99 @@
-"""Watches over one child from the order to its death, whatever child, caller or warm parent do meanwhile."""
+"""Opens the files of one child and watches it from its start to its death, even if the caller is cancelled.
+
+Files are always opened again, so that a child can either read or write a file, not both, and its seeking does not move
+the caller's position.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
-from octavo.sandbox.channel import Channel, GarbledError, Log, ProgressCallback
+from octavo.sandbox.channel import Channel, GarbledError, Log, PacedReader, ProgressCallback
 from octavo.sandbox.errors import ChildCrashed
-from octavo.sandbox.files import WorkerFiles
 from octavo.sandbox.limits import Limits, Outcome
 from octavo.sandbox.link import ParentLink
-from octavo.sandbox.pipes import PacedReader
 from octavo.sandbox.protocol import ChildFiles
 from octavo.sandbox.verdict import Ending, Exit, judge
 
-# The kernel kills a dead warm parent's children within milliseconds.
+InputFile: TypeAlias = BinaryIO | int | Path
+OutputFile: TypeAlias = BinaryIO | int
+
+# Non-blocking, because opening a FIFO would wait for its other end before we can see that it is one.
+_FLAGS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+
+
+def open_input(given: InputFile | None) -> int:
+    """A new read-only descriptor."""
+    return _open_regular(given, os.O_RDONLY)
+
+
+def open_output(given: OutputFile | None) -> int:
+    """A new write-only descriptor; the file is truncated."""
+    return _open_regular(given, os.O_WRONLY | os.O_TRUNC)
+
+
+def _open_regular(given: InputFile | None, mode: int) -> int:
+    if given is None:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(_path(given), mode | _FLAGS)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ValueError("a task reads and writes regular files only")
+    return descriptor
+
+
+def _path(given: InputFile) -> str:
+    if isinstance(given, Path):
+        return str(given)
+    return f"/dev/fd/{given if isinstance(given, int) else given.fileno()}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFiles:
+    """The worker's descriptors: the child's messages, its stderr, and the output, to measure its size."""
+
+    channel: int
+    log: int
+    output: int
+
+
+def open_files(
+    request: int, input_file: InputFile | None, output_file: OutputFile | None
+) -> tuple[ChildFiles, WorkerFiles]:
+    """Open the descriptors of both sides for one task, including `request`; all or none."""
+    with ExitStack() as opened:
+
+        def keep(descriptor: int) -> int:
+            opened.callback(os.close, descriptor)
+            return descriptor
+
+        keep(request)
+        reading = keep(open_input(input_file))
+        writing = keep(open_output(output_file))
+        measured = keep(os.dup(writing))
+        channel, channel_of_child = map(keep, os.pipe())
+        log, log_of_child = map(keep, os.pipe())
+        opened.pop_all()
+    return (
+        ChildFiles(request, reading, writing, channel_of_child, log_of_child),
+        WorkerFiles(channel, log, measured),
+    )
+
+
+# The kernel kills the children of a dead warm parent within milliseconds.
 _ORPHAN_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """`task` is the number by which the warm parent knows the child."""
+    """`task` is the number of the child at the warm parent."""
 
     link: ParentLink
     task: int
@@ -31,14 +102,14 @@ class Supervision:
     async def run(
         self, child_files: ChildFiles, worker_files: WorkerFiles, on_progress: ProgressCallback | None
     ) -> Outcome:
-        """Starts the child, and returns or raises when it is dead."""
+        """Start the child, and return or raise when it is dead."""
         channel = Channel(on_progress, on_failure=lambda: self.link.kill(self.task))
         log = Log()
         readers = [PacedReader(worker_files.channel, channel.feed), PacedReader(worker_files.log, log.feed)]
         started = time.monotonic()
         exited = self.link.run(self.task, child_files)
         try:
-            over_wall = await self._outlive(exited)
+            over_wall = await self._wait_or_kill(exited)
             exit_ = await _exit_or_orphaned(exited, readers)
             wall_seconds = time.monotonic() - started
             output_bytes = os.fstat(worker_files.output).st_size
@@ -59,8 +130,8 @@ class Supervision:
             )
         )
 
-    async def _outlive(self, exited: asyncio.Future[Exit | None]) -> bool:
-        """Waits for the child's death, and brings it about when time is up or the caller gives up."""
+    async def _wait_or_kill(self, exited: asyncio.Future[Exit | None]) -> bool:
+        """Wait for the child, and kill it when time is up or the caller is cancelled. Returns whether it was killed."""
         try:
             await asyncio.wait([exited], timeout=self.limits.wall_seconds)
         finally:
@@ -72,7 +143,7 @@ class Supervision:
 
 
 async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
-    """A second cancellation must not leave a child behind; SIGKILL makes the wait short."""
+    """Ignore further cancellations, so that no child is left behind; SIGKILL makes the wait short."""
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():
         try:
@@ -86,9 +157,9 @@ async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
 async def _exit_or_orphaned(exited: asyncio.Future[Exit | None], readers: list[PacedReader]) -> Exit:
     if exit_ := exited.result():
         return exit_
-    # Nobody can tell us about the child any more, but its pipes end with it.
+    # The warm parent cannot report the exit any more, but the pipes end with the child.
     await asyncio.wait([reader.ended for reader in readers], timeout=_ORPHAN_SECONDS)
-    raise ChildCrashed("The process that it was forked from ended.")
+    raise ChildCrashed("Its parent process ended.")
 
 
 def _garbled(failure: Exception | None) -> str | None:

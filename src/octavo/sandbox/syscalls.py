@@ -1,7 +1,7 @@
-"""The system calls a child may make, by name and number. What is not here is refused.
+"""The system calls that a child is allowed to make, by name and number. All others are refused.
 
-Numbers: the kernel's `asm/unistd_64.h` for x86_64 and `asm-generic/unistd.h` for aarch64; None is a call
-that the younger architecture never had.
+Numbers: the kernel's `asm/unistd_64.h` for x86_64 and `asm-generic/unistd.h` for aarch64; None if the newer
+architecture does not have the call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "sendfile": (40, 71),
     "fcntl": (72, 25),
     "ioctl": (16, 29),
-    # Looking at and reading files
+    # Reading files
     "open": (2, None),
     "openat": (257, 56),
     "stat": (4, None),
@@ -123,7 +123,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
     "setitimer": (38, 103),
     "getitimer": (36, 102),
     "alarm": (37, None),
-    # Asking about itself
+    # Information about the process
     "getpid": (39, 172),
     "getppid": (110, 173),
     "getuid": (102, 174),
@@ -150,6 +150,6 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
 
 
 def numbers_for(machine: str) -> dict[str, int]:
-    """The calls that exist on `machine` (as in `uname -m`), which must be one of `ARCHITECTURES`."""
+    """The calls of `machine` (as in `uname -m`), which must be one of `ARCHITECTURES`."""
     column = ARCHITECTURES.index(machine)
     return {name: number for name, row in NUMBERS.items() if (number := row[column]) is not None}

@@ -1,4 +1,4 @@
-"""Decides from a child's death and last words how its task ended. Trusts the kernel first, the child last."""
+"""Decides how a task ended, from its exit status and messages. Trusts the kernel first and the child last."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from octavo.sandbox.channel import GarbledError, parse, printable
 from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
 from octavo.sandbox.limits import Limits, Outcome
 
-# What allocators, C++ and Rust say before they abort.
+# Messages of allocators, C++ and Rust before they abort.
 _MEMORY_WORDS = re.compile(
     r"bad_alloc|memory allocation of \d+|out of memory|cannot allocate memory|MemoryError", re.IGNORECASE
 )
-# A native library that runs out of memory dies by a signal, before it has touched all that it had asked for.
+# A native library that runs out of memory dies by a signal, before it has used all the memory it allocated.
 _NEAR_MEMORY_LIMIT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """What the warm parent learnt when it reaped the child."""
+    """What the warm parent learns when it reaps the child."""
 
     status: int
     cpu_seconds: float
@@ -38,7 +38,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """All that is known about one finished task."""
+    """Everything known about a finished task."""
 
     exit: Exit
     limits: Limits
@@ -51,7 +51,7 @@ class Ending:
 
 
 def judge(ending: Ending) -> Outcome:
-    """The outcome, or the error that says why there is none."""
+    """The outcome of the task. Raises the error that ended it."""
     if ending.output_bytes > ending.limits.output_bytes:
         raise OutputTooLarge(f"The limit is {ending.limits.output_bytes} bytes.")
     if ending.garbled:
@@ -95,12 +95,12 @@ def _memory_limit(ending: Ending) -> str:
 
 def _cause(exit_: Exit) -> str:
     if exit_.status == protocol.NOT_STARTED:
-        return "No process could be started for it."
+        return "No process could be started."
     if exit_.signal == signal.SIGKILL:
         return "Killed from outside (SIGKILL); the machine may be short of memory."
     if exit_.signal:
         return f"Signal {exit_.signal} ({signal.strsignal(exit_.signal)})."
-    return f"Exit status {os.waitstatus_to_exitcode(exit_.status)} without an answer."
+    return f"Exit status {os.waitstatus_to_exitcode(exit_.status)} without a result."
 
 
 def _value(ending: Ending, answer: bytes) -> JSON:
@@ -112,7 +112,7 @@ def _value(ending: Ending, answer: bytes) -> JSON:
             case {"kind": str(kind), "name": str(name), "detail": str() | None as detail}:
                 _raise_failure(ending, kind, _clean(name), _clean(detail) if detail else None)
             case _:
-                raise GarbledError("its error makes no sense")  # noqa: TRY301 - one way out for all garbage
+                raise GarbledError("its error message is invalid")  # noqa: TRY301 - one exit for all invalid input
     except GarbledError as error:
         raise ChildCrashed(f"Broke the protocol: {error}.", log=ending.log) from error
 
@@ -128,7 +128,7 @@ def _raise_failure(ending: Ending, kind: str, name: str, detail: str | None) -> 
 
 
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
-    """An error of octavo.core, unless it would have the task tried again for ever, free of charge."""
+    """An error of `octavo.core`, unless it would make the task retry forever without being counted."""
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):
         return None

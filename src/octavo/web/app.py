@@ -69,7 +69,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
             aclosing(bucket_of(settings)) as bucket,
             # Started by the first picture, password or trial; people wait for all of them.
             aclosing(
-                sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), patience=0)
+                sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), niceness=0)
             ) as sandbox,
             aclosing(Models(settings, database)) as models,
         ):

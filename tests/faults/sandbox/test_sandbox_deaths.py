@@ -33,7 +33,7 @@ DEATHS: list[tuple[str, type[errors.OctavoError], str, Limits]] = [
     ("abort", ChildCrashed, "Signal 6", LIMITS),
     # Leaving without an answer
     ("exit_quietly", ChildCrashed, "Exit status 3", LIMITS),
-    ("exit_without_answer", ChildCrashed, "Exit status 0 without an answer", LIMITS),
+    ("exit_without_answer", ChildCrashed, "Exit status 0 without a result", LIMITS),
     ("exit_politely", ChildCrashed, "Exit status 4", LIMITS),
     # Time
     ("compute_for_ever", OutOfTime, "1 seconds of computing", replace(LIMITS, cpu_seconds=1)),

@@ -90,7 +90,7 @@ async def test_killed_warm_parent_is_a_crash_and_is_replaced(sandbox: Sandbox) -
     [parent] = warm_parents()
     [child] = parent.children()
     parent.kill()
-    with pytest.raises(ChildCrashed, match="forked from"):
+    with pytest.raises(ChildCrashed, match="parent process ended"):
         await task
     psutil.wait_procs([child], timeout=5)
     assert not child.is_running()

@@ -36,13 +36,13 @@ class Recognition:
     """
 
     def __init__(
-        self, sandbox: Sandbox, language: str = ANY_LANGUAGE, seconds: int = SECONDS, at_once: int = 1
+        self, sandbox: Sandbox, language: str = ANY_LANGUAGE, seconds: int = SECONDS, parallel: int = 1
     ) -> None:
-        self.at_once = at_once
+        self.parallel = parallel
         self._sandbox = sandbox
         self._language = language
         self._limits = replace(sandbox.limits, cpu_seconds=seconds, wall_seconds=float(_PATIENCE * seconds))
-        self._turns = asyncio.Semaphore(at_once)
+        self._slots = asyncio.Semaphore(parallel)
 
     async def page(self, source_type: SourceType, path: Path, number: int, password: str | None = None) -> bytes:
         """The page as a batch; nothing if it cannot be recognised, whatever the reason."""
@@ -51,7 +51,7 @@ class Recognition:
         )
         with tempfile.TemporaryFile() as output:
             try:
-                async with self._turns:
+                async with self._slots:
                     await self._sandbox.run(call, input_file=path, output_file=output, limits=self._limits)
             except (BadInput, *ENDED) as error:
                 _log_failure(number, error)

@@ -36,24 +36,24 @@ def read_batch(path: Path, first: int, last: int, password: str | None = None, *
     """The pages from `first` to `last`, both of them included. Without `layout`, by PDFium alone."""
     with open_document(path, password) as document:
         last = min(last, document.page_count)
-        laid = _lay_out(document, first, last, _pages_at_once(path, document)) if layout else {}
+        laid = _lay_out(document, first, last, _pages_per_copy(path, document)) if layout else {}
         return Batch(tuple(_page(document, number, laid.get(number)) for number in range(first, last + 1)))
 
 
-def _pages_at_once(path: Path, document: Document) -> int:
+def _pages_per_copy(path: Path, document: Document) -> int:
     """How many pages are copied at once, so that a book of large pictures does not fill the memory."""
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
 
-def _lay_out(document: Document, first: int, last: int, at_once: int) -> dict[int, Laid]:
+def _lay_out(document: Document, first: int, last: int, pages_per_copy: int) -> dict[int, Laid]:
     """What liteparse can read. It is given a copy of the pages that PDFium has written, for four reasons.
 
     It refuses files without the right ending to their name, keeps the whole file in memory, follows bookmarks that
     lead in a circle until it crashes, and cannot open some damaged files that PDFium repairs.
     """
     laid: dict[int, Laid] = {}
-    for start in range(first, last + 1, at_once):
-        end = min(start + at_once - 1, last)
+    for start in range(first, last + 1, pages_per_copy):
+        end = min(start + pages_per_copy - 1, last)
         try:
             pages = lay_out(document.copy(start, end))
             laid |= {page.number + start - 1: page for page in pages}
