@@ -37,7 +37,7 @@ async def test_without_a_model_elsewhere_the_answer_says_why_and_nothing_changes
     house = await open_house()
     person = await house.person("ada@example.org")
     said = refused(await add(person, extraction="clean"), 422, "AI_NO_MODEL")
-    assert "`local` alone cannot write texts" in said["detail"]
+    assert "`local` cannot write texts" in said["detail"]
     announced = {"filename": "a.pdf", "extraction": "pages"}
     refused(await person.post("/api/v1/uploads", json=announced), 422, "AI_NO_MODEL")
     raw = {"x-upload-filename": "a.txt"}
@@ -75,7 +75,7 @@ async def test_a_text_is_written_when_it_comes_in_or_later_and_rapid_clicks_make
     finish(engine, document)
     assert "extraction" not in (await person.get(f"{DOCUMENTS}/{document}")).json()["metadata"]
     page = (await person.get(f"/documents/{document}")).text
-    assert ("Tidy up with a model" in page, "Read with a model" in page) == (True, False)
+    assert ("Clean up with a model" in page, "Read with a model" in page) == (True, False)
     # Asked for again, although it is there: models are asked anew.
     for _ in range(2):
         assert (await person.post(f"/actions/documents/{document}/clean")).status_code == 303

@@ -29,7 +29,7 @@ from schemathesis.python._constants.orchestrator import make_constants_value_sou
 
 from octavo.core.settings import Settings
 from octavo.web.app import create_app
-from octavo.web.rooms.account.api import KeyWanted
+from octavo.web.rooms.account.api import NewKeyRequest
 from tests.support.connections import connect
 from tests.support.conversions import invoice
 from tests.support.passwords import PASSWORD
@@ -313,7 +313,7 @@ def test_routes_one_after_the_other_keep_to_their_descriptions_for_long(world: W
 
 def test_what_a_schema_calls_a_whole_number_is_one() -> None:
     with pytest.raises(ValueError, match="expires_in_days"):
-        KeyWanted.model_validate({"name": "k", "expires_in_days": True})
+        NewKeyRequest.model_validate({"name": "k", "expires_in_days": True})
 
 
 def test_every_refusal_is_declared_as_a_problem() -> None:

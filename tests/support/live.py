@@ -23,14 +23,14 @@ from octavo.core.settings import Settings
 from octavo.database import Connection
 from octavo.web.app import create_app
 from octavo.web.context.services import Services
-from octavo.web.live.hub import Pace
+from octavo.web.live.hub import StreamIntervals
 from octavo.web.serve import server_of
 from tests.support.postgres import as_url
 from tests.support.processes import wait_until
 
 PATH = "/api/v1/events"
 PATIENCE_SECONDS = 60
-QUICK = Pace(poll_seconds=0.02, heartbeat_seconds=0.2, check_seconds=0.1)
+QUICK = StreamIntervals(poll_seconds=0.02, heartbeat_seconds=0.2, check_seconds=0.1)
 TELL = (
     b"INSERT INTO events (process_id, kind, owner_id, detail) VALUES (%s, 'test', %s, jsonb_build_object('n', %s::int))"
 )
@@ -126,7 +126,7 @@ class Served:
 
 
 @contextmanager
-def serving_live(info: str, folder: Path, pace: Pace = QUICK, **settings: Any) -> Generator[Served]:  # noqa: ANN401
+def serving_live(info: str, folder: Path, pace: StreamIntervals = QUICK, **settings: Any) -> Generator[Served]:  # noqa: ANN401
     """The real server on a socket, in a thread of this process."""
     chosen = Settings(data_dir=folder / "data", database_url=SecretStr(as_url(info)), **settings)
     app = create_app(chosen, pace=pace)

@@ -1,4 +1,4 @@
-"""Puts the web application together; it holds no state that a kill could lose."""
+"""Creates the web application. It holds no state that would be lost when the process is killed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from octavo.web.http.compression import Compression
 from octavo.web.http.limits import Clock, make_limits
 from octavo.web.http.parameters import problems
 from octavo.web.http.problems import handle_problems
-from octavo.web.http.security import HEADERS, AnswerHeaders, KnownHosts, SameSite, SecurityHeaders, SmallBodies
-from octavo.web.live.hub import Hub, Pace
+from octavo.web.http.security import HEADERS, BodyLimit, HostCheck, SameSite, SecurityHeaders, SessionHeaders
+from octavo.web.live.hub import Hub, StreamIntervals
 from octavo.web.rooms import (
     account,
     analyses,
@@ -59,15 +59,15 @@ ROOMS = (
 )
 
 
-def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace | None = None) -> FastAPI:
-    """The application of one process; its services are opened when it starts to serve."""
+def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: StreamIntervals | None = None) -> FastAPI:
+    """The application of one process; its services are opened when it starts."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with (
             open_database(settings) as database,
             aclosing(bucket_of(settings)) as bucket,
-            # Started by the first picture, password or trial; people wait for all of them.
+            # Started by the first page picture, password or mapping trial; people wait for all of these.
             aclosing(
                 sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), niceness=0)
             ) as sandbox,
@@ -83,25 +83,25 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Pace 
         version=__version__,
         lifespan=lifespan,
         openapi_url="/api/openapi.json",
-        docs_url=None,  # the built-in page loads its scripts from elsewhere
+        docs_url=None,  # the built-in page loads its scripts from another site
         redoc_url=None,
     )
     handle_problems(app, as_page, HEADERS)
-    # From the inside out: what is added last sees a request first.
+    # Innermost first: the middleware added last sees a request first.
     app.add_middleware(Compression)
-    app.add_middleware(SmallBodies)
-    app.add_middleware(AnswerHeaders)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(SessionHeaders)
     app.add_middleware(SameSite, origins=settings.origins)
-    app.add_middleware(KnownHosts, settings=settings)
+    app.add_middleware(HostCheck, settings=settings)
     app.add_middleware(SecurityHeaders)
-    app.mount("/static", Assets(), name="static")  # asked for most, and found first
+    app.mount("/static", Assets(), name="static")  # requested most often, so matched first
     app.router.routes.extend(_routes().routes)
     return app
 
 
 @cache
 def _routes() -> APIRouter:
-    """Built once a process: FastAPI works out the parameters and answers of each route, which takes a while."""
+    """Built once a process: FastAPI inspects the parameters and responses of each route, which takes a while."""
     routes = APIRouter()
     routes.include_router(system.HEALTH)
     for router in (settings_pages.router, *(router for room in ROOMS for router in room.ROUTERS)):

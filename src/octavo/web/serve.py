@@ -1,4 +1,4 @@
-"""Runs the web server of one process until it is asked to stop."""
+"""Runs the web server of one process until it is stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRACE_SECONDS = 10
 
 
 class Server(uvicorn.Server):
-    """Ends open streams before it waits for requests to end: they would never do so by themselves."""
+    """Ends open event streams before waiting for requests to finish, since streams never finish on their own."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -30,7 +30,7 @@ class Server(uvicorn.Server):
 
 
 def serve(settings: Settings, listener: socket.socket) -> None:
-    """Serve on a socket that already listens; the caller decides where that is."""
+    """Serve on a listening socket that the caller has opened."""
     server_of(create_app(settings), settings).run(sockets=[listener])
 
 

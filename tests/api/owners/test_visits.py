@@ -36,7 +36,7 @@ async def test_a_visitor_stays_the_same_and_is_told_what_the_browser_holds(house
     one, other = await house.browser(), await house.browser()
     first = await me(one)
     assert (first["kind"], first["email"], first["admin"]) == ("anonymous", None, False)
-    assert "Only this browser holds the key" in first["note"]
+    assert "Your documents are tied to this browser" in first["note"]
     assert await me(one) == first
     assert (await me(other))["owner_id"] != first["owner_id"]
 

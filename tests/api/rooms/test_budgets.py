@@ -83,7 +83,7 @@ async def test_forms_do_the_same(house: House) -> None:
     page = await owner.get(f"/documents/{document}")
     assert f'href="/documents/{document}/budget">Raise budget</a>' in page.text
     is_page(form := await owner.get(f"/documents/{document}/budget"))
-    assert "may take $4.25," in words(form)
+    assert "may cost $4.25," in words(form)
     assert 'value="5"' in form.text
     for wrong in ("a lot", "21", "inf"):
         is_page(again := await owner.post(f"/documents/{document}/budget", data={"usd": wrong}), 422)
@@ -91,7 +91,7 @@ async def test_forms_do_the_same(house: House) -> None:
     went_to(await owner.post(f"/documents/{document}/budget", data={"usd": "5"}), f"/documents/{document}")
     assert await status_of(owner, job) == "queued"
     is_page(mine := await owner.get("/settings/budgets"))
-    assert "For you in a month $20.00" in words(mine)
+    assert "Your monthly budget $20.00" in words(mine)
     assert 'action="/settings/budgets"' not in mine.text
     is_page(wrong := await admin.post("/settings/budgets", data={"document": "much"}), 422)
     assert 'id="document-wrong"' in wrong.text

@@ -75,8 +75,8 @@ async def test_without_a_worker_it_is_not_healthy_and_says_what_to_do(house: Hou
     is_page(page)
     assert heading(page) == "Operations"
     assert "Not healthy" in words(page)
-    assert "No worker is running, so nothing is processed." in words(page)
-    assert "Nothing was given up." in words(page)
+    assert "No worker is running, so no jobs are processed." in words(page)
+    assert "No failed jobs." in words(page)
 
 
 async def test_counts_are_filters_that_lead_to_their_jobs(house: House, engine: Engine) -> None:
@@ -103,7 +103,7 @@ async def test_counts_are_filters_that_lead_to_their_jobs(house: House, engine: 
     everything = await browser.get("/operations/jobs")
     assert set(jobs_on(everything)) == {str(one) for one in (queued, working, backing_off, failed, paused, gave_up)}
     assert jobs_on(await browser.get("/operations/jobs?kind=frail")) == [str(gave_up)]
-    assert "No such jobs" in words(await browser.get("/operations/jobs?kind=unknown"))
+    assert "No matching jobs" in words(await browser.get("/operations/jobs?kind=unknown"))
 
 
 def jobs_on(page: httpx.Response) -> list[str]:
@@ -178,7 +178,7 @@ async def test_discarding_asks_first_and_names_the_number(house: House, engine: 
     chosen = {"action": "discard", "ids": [str(job) for job in jobs[:2]]}
     question = await browser.post("/operations/dead-letters", data=chosen)
     is_page(question)
-    assert heading(question) == "Discard 2 dead letters?"
+    assert heading(question) == "Discard 2 failed jobs?"
     assert "Discard 2" in words(question)
     assert [engine.status(job) for job in jobs] == ["dead_letter"] * 3
     fields = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]+)">', question.text)
@@ -200,7 +200,7 @@ async def test_all_that_were_chosen_or_none(house: House, engine: Engine, action
         is_page(await browser.post(path, data=sent), status)
     nothing = await browser.post(path, data={"action": action})
     is_page(nothing, 422)
-    assert "Choose at least one dead letter first." in words(nothing)
+    assert "Select at least one job first." in words(nothing)
     is_page(await browser.post(path, data={"action": "burn", "ids": str(job)}), 422)
     assert engine.status(job) == "dead_letter"
 
@@ -213,11 +213,18 @@ async def test_a_job_shows_its_stages_its_timeline_and_what_can_be_done(house: H
     job = give_up(engine, await owner_of(browser))
     here = f"/operations/jobs/{job}"
     page = words(await browser.get(here))
-    for part in ("Gave up", "It failed. TRANSIENT", "stage-1", "Dead letter", "Resume from stage-1", "Start over"):
+    for part in (
+        "Failed for good",
+        "It failed. TRANSIENT",
+        "stage-1",
+        "Dead letter",
+        "Resume from stage-1",
+        "Start over",
+    ):
         assert part in page, part
     went_to(await browser.post(f"{here}/resume"), here)
     waiting = words(await browser.get(here))
-    assert "Waiting because: no worker is running." in waiting
+    assert "Waiting: no worker is running." in waiting
     assert "Start over" not in waiting
     went_to(await browser.post(f"{here}/cancel"), here)
     assert "Try again" in words(await browser.get(here))
@@ -231,7 +238,7 @@ async def test_one_dead_letter_is_discarded_after_a_question(house: House, engin
     browser = await administrator(house)
     job = give_up(engine, await owner_of(browser))
     question = await browser.post(f"/operations/jobs/{job}/discard")
-    assert heading(question) == "Discard 1 dead letter?"
+    assert heading(question) == "Discard 1 failed job?"
     assert engine.status(job) == "dead_letter"
     went_to(
         await browser.post(f"/operations/jobs/{job}/discard", data={"confirmed": "true"}), f"/operations/jobs/{job}"

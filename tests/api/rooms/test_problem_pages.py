@@ -18,7 +18,7 @@ MISSING = UUID(int=7)
 async def test_a_page_that_does_not_exist_leads_back(house: House) -> None:
     answer = await (await guest(house)).get("/nowhere")
     is_page(answer, 404)
-    assert heading(answer) == "There is nothing here"
+    assert heading(answer) == "Page not found"
     assert "NOT_FOUND" in answer.text
     assert 'href="/library"' in answer.text
     assert "set-cookie" not in answer.headers
@@ -61,7 +61,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back(open_house: OpenHous
     await me(browser)
     answer = await browser.get("/library?q=a")
     is_page(answer, 429)
-    assert heading(answer) == "A little too fast"
+    assert heading(answer) == "Too many requests"
     assert int(answer.headers["retry-after"]) > 0
     assert 'href="/library?q=a"' in answer.text
     assert "Try again" in words(answer)

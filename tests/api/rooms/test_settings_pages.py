@@ -76,7 +76,7 @@ async def test_no_link_can_make_a_page_say_something(house: House) -> None:
     browser = await person(house, ADA)
     said = "Your account is in danger"
     assert said not in (await browser.get("/settings/account", params={"said": said})).text
-    assert "The key does not work any more." in (await browser.get("/settings/keys?said=revoked")).text
+    assert "API key revoked." in (await browser.get("/settings/keys?said=revoked")).text
 
 
 # The account -------------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ async def test_no_link_can_make_a_page_say_something(house: House) -> None:
 
 async def test_a_visitor_is_told_what_the_browser_holds(house: House) -> None:
     answer = await (await guest(house)).get("/settings/account")
-    assert "Only this browser holds the key" in words(answer)
+    assert "Your documents are tied to this browser" in words(answer)
     assert 'action="/settings/account/password"' not in answer.text
     assert 'id="members"' not in answer.text
 
@@ -94,7 +94,7 @@ async def test_a_password_is_changed_by_who_knows_the_old_one(house: House) -> N
     path = "/settings/account/password"
     wrong = await browser.post(path, data={"password": "not this", "new_password": PASSWORD + "!"})
     is_page(wrong, 401)
-    assert "This is not your password." in words(wrong)
+    assert "Wrong password." in words(wrong)
     short = await browser.post(path, data={"password": PASSWORD, "new_password": "short"})
     is_page(short, 422)
     assert 'aria-describedby="new_password-wrong"' in short.text
@@ -112,7 +112,7 @@ async def test_people_are_added_given_a_role_and_removed(house: House) -> None:
     browser = await reader_of(house, owner)
     assert (await me(browser))["role"] == "reader"
     page = await browser.get("/settings/account")
-    assert "You act for" in page.text
+    assert "Owners" in page.text
     assert 'action="/settings/account/members"' not in page.text
     (carol,) = [one["user_id"] for one in (await owner.get("/api/v1/members")).json()["items"] if one["email"] == CAROL]
     path = f"/settings/account/members/{carol}"
@@ -127,7 +127,7 @@ async def test_people_are_added_given_a_role_and_removed(house: House) -> None:
     ("given", "status", "said"),
     [
         ({"email": "nobody@example.org"}, 404, "Nobody with this address has an account here."),
-        ({"email": "nobody"}, 422, "This is no e-mail address."),
+        ({"email": "nobody"}, 422, "Enter a valid e-mail address."),
         ({"email": ADA}, 409, "This person is a member already."),
     ],
     ids=["unknown", "no address", "twice"],
@@ -249,7 +249,7 @@ async def test_the_log_tells_how_deliveries_went(house: House) -> None:
     await house.run(insert, hook, 2, "delivered", 204, None)
     await house.run("UPDATE subscribers SET active = false, stopped_because = 'GONE'")
     page = words(await browser.get(f"/settings/webhooks/{hook}"))
-    for part in ("Failed GW_5XX answer 503", "Delivered answer 204", "Stopped because of GONE"):
+    for part in ("Failed GW_5XX HTTP 503", "Delivered HTTP 204", "Stopped: GONE"):
         assert part in page
 
 
@@ -266,7 +266,7 @@ async def test_what_is_wrong_with_a_webhook_stands_beside_it(
     wanted = {"channel": "webhook", "address": ADDRESS, "events": ["document.completed"]}
     answer = await browser.post("/settings/webhooks", data=wanted | given)
     assert answer.status_code in {400, 422}
-    assert f'aria-describedby="{field}-wrong"' in answer.text if field else "Choose at least one." in answer.text
+    assert f'aria-describedby="{field}-wrong"' in answer.text if field else "Choose at least one event." in answer.text
     assert (await browser.get("/api/v1/webhooks")).json()["items"] == []
 
 

@@ -44,20 +44,20 @@ async def test_somebody_signs_up_with_what_they_have_and_in_again_from_elsewhere
 
 async def test_signing_up_says_what_comes_along(house: House) -> None:
     browser = await guest(house)
-    assert "Documents of this browser come along" in words(await browser.get("/sign-up"))
+    assert "Documents of this browser will be moved to your account" in words(await browser.get("/sign-up"))
     headers = {"x-upload-filename": "a.txt"}
     assert (await browser.post("/api/v1/documents", content=b"A text", headers=headers)).status_code == 202
-    assert "The 1 document of this browser comes along." in words(await browser.get("/sign-up"))
+    assert "The 1 document of this browser will be moved to your account." in words(await browser.get("/sign-up"))
 
 
 @pytest.mark.parametrize(
     ("given", "status", "said", "field"),
     [
-        ({"email": "ada", "password": PASSWORD}, 422, "This is no e-mail address.", "email"),
+        ({"email": "ada", "password": PASSWORD}, 422, "Enter a valid e-mail address.", "email"),
         ({"email": "new@example.org", "password": "short"}, 422, "This password is too short. It needs 10", "password"),
         (ADA, 409, "There is an account with this address already. Sign in instead.", "email"),
         ({"email": "a@b", "password": "x" * 1500}, 422, "This password is too long.", "password"),
-        ({}, 422, "This is no e-mail address.", "email"),
+        ({}, 422, "Enter a valid e-mail address.", "email"),
     ],
     ids=["no address", "short", "taken", "long", "nothing"],
 )
@@ -112,7 +112,7 @@ async def test_a_link_that_is_no_good_is_refused_with_a_way_on(house: House) -> 
     for used in (token, "guess", ""):
         answer = await (await guest(house)).get("/sign-in", params={"token": used})
         is_page(answer, 403)
-        assert heading(answer) == "This link does not sign you in"
+        assert heading(answer) == "Sign-in link not valid"
         assert "SIGN_IN_REFUSED" in answer.text
         assert 'href="/sign-in"' in answer.text
 
@@ -132,7 +132,7 @@ async def test_a_visitor_is_warned_before_the_only_key_is_thrown_away(house: Hou
     mine = await me(browser)
     for answer in (await browser.get("/sign-out"), await browser.post("/sign-out")):
         is_page(answer)
-        assert "only this browser holds the key to your documents" in words(answer)
+        assert "your documents are tied to this browser" in words(answer)
         assert 'href="/sign-up"' in answer.text
     assert await me(browser) == mine
     went_to(await browser.post("/sign-out", data={"confirmed": "true"}), "/sign-in")

@@ -102,7 +102,7 @@ def test_what_was_given_up_can_be_resumed_started_over_or_discarded(place: Place
         place.database.force(job, JobStatus.PROCESSING)
         place.database.force(job, JobStatus.DEAD_LETTER)
         page = member.open("/library")
-        expect(row(page, document).locator(".chip")).to_have_text("Gave up")
+        expect(row(page, document).locator(".chip")).to_have_text("Failed for good")
         expect(row(page, document).locator(".verb")).to_contain_text("Resume from Reading pages")
         expect(row(page, document).get_by_role("button", name="Start over")).to_be_visible()
 

@@ -22,7 +22,7 @@ def test_prompts_are_picked_and_answers_show_the_page_that_says_so(place: Place,
     check_axe(page)
     for box in page.get_by_role("checkbox").all()[1:]:
         box.uncheck()
-    page.get_by_label("Or ask something of your own").fill(ASKED)
+    page.get_by_label("Your own prompt").fill(ASKED)
     page.get_by_role("button", name="Start").click()
     # Nobody reloads anything.
     expect(page.locator("#an-status .chip", has_text="Complete")).to_be_visible(timeout=WORK_MS)

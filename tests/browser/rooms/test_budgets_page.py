@@ -34,10 +34,10 @@ def test_a_document_over_its_budget_goes_on_when_it_is_raised(place: Place, memb
 
 def test_an_administrator_sets_budgets_in_the_settings(admin: Visitor) -> None:
     page = admin.open("/settings/budgets")
-    field = page.get_by_label("For one document")
+    field = page.get_by_label("Per document")
     field.fill("7.50")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status").filter(has_text="They hold from now on")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Budgets saved")).to_be_visible()
     expect(field).to_have_value("7.5")
     look_at(page, "budgets")
     field.fill("")

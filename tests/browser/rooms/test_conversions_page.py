@@ -42,7 +42,7 @@ def look(page: Page, name: str) -> None:
 def open_converted(visitor: Visitor) -> Page:
     """Upload two files, one of which is no PDF, and open the one that is converted; nobody reloads anything."""
     page = visitor.open("/conversions")
-    expect(page.get_by_text("Nothing is converted yet")).to_be_visible()
+    expect(page.get_by_text("No conversions yet")).to_be_visible()
     page.get_by_label("Mapping").select_option("invoice_v1")
     files: list[FilePayload] = [
         {"name": HOSTILE, "mimeType": "application/pdf", "buffer": two_pages()},
@@ -112,7 +112,7 @@ def test_a_pdf_becomes_values_on_its_pages_and_a_corrected_one_is_in_the_xml(
     told = "UPDATE revisions SET record = jsonb_set(record, '{model}', %s) WHERE conversion_id = %s"
     place.database.run(told, json.dumps(MODEL), page.url.split("?")[0].rsplit("/", 1)[1])
     member.open(address)
-    asked = page.get_by_role("region", name="Asked a model")
+    asked = page.get_by_role("region", name="Model")
     expect(asked).to_contain_text("gemini:gemini-2.5-flash was asked for what the rules missed: total, buyer.")
     expect(asked.get_by_role("listitem")).to_contain_text("Corrected")
     expect(asked).to_contain_text("It said nothing of buyer.")
@@ -147,7 +147,7 @@ def test_a_mapping_is_tried_on_an_earlier_file_and_then_added(place: Place, open
     expect(page.get_by_role("row", name="total")).to_contain_text("12.50")
     check_axe(page)
     page.get_by_role("button", name="Add").click()
-    expect(page.get_by_text("It is added.")).to_be_visible()
+    expect(page.get_by_text("Mapping added.")).to_be_visible()
     expect(page.locator(".cv-xml")).to_contain_text("extends: invoice_v1")
     check_axe(page)
     look(page, "mapping")

@@ -51,7 +51,7 @@ def test_discarding_asks_in_a_dialog_that_names_the_number(place: Place, admin: 
     expect(page.get_by_role("button", name="Discard…")).to_be_disabled()
     page.get_by_label("All", exact=True).check()
     page.get_by_role("button", name="Discard…").click()
-    dialog = page.get_by_role("dialog", name="Discard 2 dead letters?")
+    dialog = page.get_by_role("dialog", name="Discard 2 failed jobs?")
     dialog.get_by_role("button", name="Keep").click()
     expect(dialog).to_be_hidden()
     assert all(is_dead(place.database, job) for job in letters)
@@ -60,7 +60,7 @@ def test_discarding_asks_in_a_dialog_that_names_the_number(place: Place, admin: 
     with page.expect_navigation():
         page.get_by_role("button", name="Discard 2").click()
     assert [place.database.status(job) for job in letters] == ["cancelled", "cancelled"]
-    expect(page.get_by_text("Nothing was given up.")).to_be_visible()
+    expect(page.get_by_text("No failed jobs.")).to_be_visible()
 
 
 def test_discarding_asks_on_a_page_without_scripts(
@@ -69,7 +69,7 @@ def test_discarding_asks_on_a_page_without_scripts(
     page = open_browser(place.admin(), scripts=False).open("/operations")
     page.locator(f'input[value="{letters[0]}"]').check()
     page.get_by_role("button", name="Discard…").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Discard 1 dead letter?")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Discard 1 failed job?")
     page.get_by_role("button", name="Discard 1").click()
     assert [place.database.status(job) for job in letters] == ["cancelled", "dead_letter"]
 

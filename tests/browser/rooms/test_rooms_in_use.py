@@ -22,7 +22,7 @@ def test_a_visitor_signs_up_and_keeps_everything_then_signs_in_elsewhere(
     email = f"{uuid4().hex}@example.org"
     page.get_by_label("E-mail").fill(email)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Make account").click()
+    page.get_by_role("button", name="Create account").click()
     expect(page.get_by_role("heading", name=email)).to_be_visible()
     other = open_browser()
     other.watch.expect("401")
@@ -43,7 +43,7 @@ def test_a_new_key_is_copied(member: Visitor) -> None:
     member.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = member.open("/settings/keys")
     page.get_by_label("Name").fill("Script")
-    page.get_by_role("button", name="Make key").click()
+    page.get_by_role("button", name="Create key").click()
     key = page.get_by_label("Key", exact=True).input_value()
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
@@ -57,7 +57,7 @@ def test_the_theme_is_chosen_without_scripts_and_wins_over_the_system(place: Pla
     light = page.locator("body").evaluate("(body) => getComputedStyle(body).backgroundColor")
     page.get_by_label("Dark").check()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("This browser remembers it.")).to_be_visible()
+    expect(page.get_by_text("Saved in this browser.")).to_be_visible()
     assert page.locator("body").evaluate("(body) => getComputedStyle(body).backgroundColor") != light
 
 
@@ -87,9 +87,9 @@ def test_what_ends_while_nobody_looks_is_told_in_this_browser(member: Visitor) -
         """
     )
     page = member.open("/notifications")
-    button = page.get_by_role("button", name="Tell me in this browser")
+    button = page.get_by_role("button", name="Enable browser notifications")
     button.click()
-    expect(page.get_by_role("button", name="Told in this browser")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Browser notifications are on")).to_have_attribute("aria-pressed", "true")
     page.evaluate("Object.defineProperty(document, 'hidden', { get: () => true })")
     member.add("peat.txt", "A text about peat and moss.")
     # The stream rests while nothing is worked on; the window that is come back to hears of what it missed.

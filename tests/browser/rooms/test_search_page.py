@@ -26,7 +26,7 @@ def test_more_is_shown_behind_the_first_hits_and_older_versions_where_they_are_w
     page.goto("/search?q=lighthouse&mode=text")
     expect(titles).to_have_count(1)
     page.get_by_text("Filters").click()
-    page.get_by_label("Older versions too").check()
+    page.get_by_label("Include older versions").check()
     page.get_by_role("button", name="Search", exact=True).click()
     expect(titles).to_have_count(2)
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})

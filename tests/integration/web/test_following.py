@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 
 from octavo.database import Database, connect
-from octavo.web.live.hub import MOST_WAITING, Hub, Pace
+from octavo.web.live.hub import MOST_WAITING, Hub, StreamIntervals
 from tests.support.live import tell, tell_many
 
-AT_ONCE = Pace(poll_seconds=0)
+AT_ONCE = StreamIntervals(poll_seconds=0)
 
 
 async def take_pauses(count: int) -> None:
@@ -27,11 +27,11 @@ async def test_a_reader_that_is_told_to_end_in_any_moment_does_not_go_on_beside_
     owner = uuid4()
     async with Database(database_info, connections=1) as database, await connect(database_info) as other:
         hub = Hub(database, AT_ONCE)
-        async with hub.seat(owner):
+        async with hub.subscribe(owner):
             async with database.connection():
                 await take_pauses(50)  # the reader waits in line
             await take_pauses(pauses)
-        async with hub.seat(owner) as seat:
+        async with hub.subscribe(owner) as seat:
             told = [await tell(other, owner) for _ in range(3)]
             got: list[object] = []
             async with asyncio.timeout(20):
@@ -46,7 +46,7 @@ async def test_much_at_once_ends_who_is_slow_and_not_who_still_reads_what_was_mi
     owner = uuid4()
     async with Database(database_info) as database:
         hub = Hub(database, AT_ONCE)
-        async with hub.seat(owner, is_behind=True) as reading, hub.seat(owner) as slow:
+        async with hub.subscribe(owner, is_behind=True) as reading, hub.subscribe(owner) as slow:
             tell_many(database_info, owner, MOST_WAITING + 1)
             async with asyncio.timeout(20):
                 await slow.ended.wait()

@@ -20,7 +20,7 @@ import pytest
 
 from octavo.database import Connection, connect
 from octavo.jobs.events import QUERIES
-from octavo.web.live.hub import MOST_OF_OWNER, Pace
+from octavo.web.live.hub import MOST_OF_OWNER, StreamIntervals
 from octavo.web.live.stream import MOST_MISSED
 from tests.support.live import (
     PATH,
@@ -89,7 +89,7 @@ async def test_nobody_on_the_way_keeps_a_stream_back(served: Served) -> None:
 
 async def test_an_event_arrives_soon(database_info: str, folder: Path) -> None:
     """At the pace that is used, not the one of the other tests."""
-    with serving_live(database_info, folder, Pace()) as served:
+    with serving_live(database_info, folder, StreamIntervals()) as served:
         async with (
             await connect(database_info) as database,
             browser_at(served.address) as (browser, owner),
@@ -192,7 +192,7 @@ async def test_a_stream_ends_when_its_browser_signs_out(served: Served) -> None:
 
 async def test_after_signing_in_the_next_stream_is_the_persons(database_info: str, folder: Path) -> None:
     """At once: nobody would look again for an hour."""
-    slow = Pace(poll_seconds=0.02, check_seconds=3600)
+    slow = StreamIntervals(poll_seconds=0.02, check_seconds=3600)
     person = {"email": "ada@example.org", "password": PASSWORD}
     with serving_live(database_info, folder, slow) as served:
         async with await connect(database_info) as database, browser_at(served.address) as (first, _):

@@ -13,7 +13,7 @@ import pytest
 
 from octavo.core.errors import PageNotDrawn
 from octavo.storage import Bucket, ObjectMissing, open_bucket
-from octavo.web.context.page_pictures import FAILED_SECONDS, MOST_FAILED, Failures, LocalCopies, Wanted
+from octavo.web.context.page_pictures import FAILED_SECONDS, MOST_FAILED, FailedPages, LocalCopies, PageRequest
 from tests.support.clock import Clock
 
 
@@ -75,8 +75,8 @@ async def test_files_that_somebody_tidied_up_are_brought_again(bucket: Bucket) -
 
 
 def test_a_page_that_could_not_be_drawn_is_tried_again_later() -> None:
-    clock, wanted = Clock(), Wanted(uuid4(), uuid4(), 1, 800)
-    failures = Failures(clock)
+    clock, wanted = Clock(), PageRequest(uuid4(), uuid4(), 1, 800)
+    failures = FailedPages(clock)
     failures.check(wanted)
     failures.note(wanted, "It took too long.")
     with pytest.raises(PageNotDrawn, match="too long"):
@@ -86,8 +86,8 @@ def test_a_page_that_could_not_be_drawn_is_tried_again_later() -> None:
 
 
 def test_only_so_many_failures_are_remembered() -> None:
-    failures, owner, document = Failures(Clock()), uuid4(), uuid4()
-    pages = [Wanted(owner, document, number, 800) for number in range(MOST_FAILED + 1)]
+    failures, owner, document = FailedPages(Clock()), uuid4(), uuid4()
+    pages = [PageRequest(owner, document, number, 800) for number in range(MOST_FAILED + 1)]
     for page in pages:
         failures.note(page, None)
     failures.check(pages[0])

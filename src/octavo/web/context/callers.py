@@ -1,7 +1,7 @@
-"""Who sends a request: an API key, a session cookie or a new visitor.
+"""Identifies the caller of a request: by API key, by session cookie, or as a new visitor.
 
 A route takes `ReadCaller`, `WriteCaller` or `AdminCaller` and gets the caller, or the request is refused before it
-reaches the route. A first visit opens an anonymous session with an owner of its own.
+reaches the route. A first visit opens an anonymous session with a new owner.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SESSION_COOKIE = "octavo_session"
 
 
 def session_secret(request: Request) -> str | None:
-    """The cookie; a request with a key acts by that alone."""
+    """The session cookie; ignored if the request has an API key."""
     return request.cookies.get(SESSION_COOKIE) if bearer_key(request.headers) is None else None
 
 
 def remember_session(request: Request, secret: str) -> None:
-    """Whatever the route answers, the browser gets this cookie with it."""
+    """Send this cookie with the response of any route."""
     request.state.new_session = secret
     _set_cookie(request, secret, SESSION_SECONDS)
 
@@ -51,16 +51,16 @@ def address_of(request: Request) -> str:
     return group_address(request.client.host if request.client else None)
 
 
-# Who asks ----------------------------------------------------------------------------------------------------------
+# Callers ---------------------------------------------------------------------------------------------------------
 
 
 async def recognise(request: Request, services: ServicesOf) -> Caller | None:
-    """Who asks, if the request says so; counted against their limit."""
+    """The caller, if the request has credentials. The request counts against the rate limit."""
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
     services.limits.admit(caller, address_of(request))
     if key is not None and caller is None:
-        raise Unauthenticated("This key is unknown, revoked or expired.")
+        raise Unauthenticated("This API key is unknown, revoked or expired.")
     request.state.caller = caller
     return caller
 
@@ -85,7 +85,7 @@ OptionalCaller = Annotated[Caller | None, Depends(recognise)]
 
 
 async def visit(request: Request, services: ServicesOf, caller: OptionalCaller) -> Caller | None:
-    """Who asks; somebody new becomes a visitor, where visitors are allowed."""
+    """The caller. A first request opens an anonymous session, if visitors are allowed."""
     if caller or not services.settings.anonymous:
         return caller
     async with services.database.transaction() as connection:
@@ -117,31 +117,31 @@ WriteCaller = Annotated[Caller, Depends(write)]
 
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
-    """Whether who was let in would be let in again, for answers that take long."""
+    """A check for long responses: whether the credentials are still valid for this owner."""
     key = bearer_key(request.headers)
     secret = getattr(request.state, "new_session", None) or session_secret(request) or ""
 
-    async def ask() -> bool:
+    async def check() -> bool:
         async with services.database.connection() as connection:
             if key is not None:
                 now = await read_key(connection, key)
             else:
-                # The browser would not hear of it if the session was renewed here.
+                # A renewed session could not be sent to the browser here.
                 session = await read_session(connection, secret, renew=False)
                 now = session.caller if session else None
         return now is not None and now.owner_id == caller.owner_id
 
-    return ask
+    return check
 
 
-async def know(caller: OptionalCaller) -> Caller:
-    """Only who is somebody already; no visitor is made for this."""
+async def require_caller(caller: OptionalCaller) -> Caller:
+    """A caller with credentials; no anonymous session is opened."""
     if caller is None:
         raise Unauthenticated
     return caller
 
 
-KnownCaller = Annotated[Caller, Depends(know)]
+KnownCaller = Annotated[Caller, Depends(require_caller)]
 
 
 async def administer(caller: KnownCaller) -> Caller:
@@ -154,15 +154,15 @@ AdminCaller = Annotated[Caller, Depends(administer)]
 
 
 async def find_person(caller: KnownCaller) -> UUID:
-    """The person whose browser this is."""
+    """The user who is signed in with this browser."""
     if caller.user_id is None or caller.via != "session":
-        raise NotAllowed("This is for people who are signed in with a password.")
+        raise NotAllowed("Sign in with a password to do this.")
     return caller.user_id
 
 
 PersonId = Annotated[UUID, Depends(find_person)]
 
-# For every route but those that machines watch. The last two only describe the first in OpenAPI.
+# For every route except monitoring. The last two only document the first in OpenAPI.
 CREDENTIALS = [
     Depends(recognise),
     Security(HTTPBearer(auto_error=False, scheme_name="key")),

@@ -1,4 +1,4 @@
-"""What routes that bring files in work with."""
+"""What routes that add files need: the intake, its limits, and whether a model may write the text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def limits_of(services: ServicesOf, caller: WriteCaller) -> IntakeLimits:
 
 
 def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
-    """What this kind of owner may bring in; without an account it is less."""
+    """Upload limits; lower for visitors without an account."""
     stored = settings.anonymous_stored_bytes if anonymous else settings.stored_bytes
     return IntakeLimits(
         upload_bytes=settings.upload_bytes,
@@ -45,14 +45,14 @@ def may_rewrite(settings: Settings, caller: Caller) -> bool:
 
 
 def check_extraction(settings: Settings, caller: Caller, extraction: object) -> None:
-    """Raises `NoModel` for what only a model could do, where there is none for this caller."""
+    """Raises `NoModel` if the extraction needs a model and this caller has none."""
     if extraction not in {None, Extraction.PLAIN} and (why := _why_not(settings, caller)):
         raise NoModel(why)
 
 
 def _why_not(settings: Settings, caller: Caller) -> str | None:
     if caller.is_anonymous and not settings.anonymous_models:
-        return "Visitors are served on this machine alone, and no model here can write texts. Sign in first."
+        return "Visitors cannot use external models. Sign in first."
     if not all(uses_remote_model(settings, task.name) for task in (CLEAN_MARKDOWN, EXTRACT_PAGES)):
-        return "`local` alone cannot write texts."
+        return "No model is set up; `local` cannot write texts."
     return None

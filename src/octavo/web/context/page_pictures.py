@@ -1,4 +1,4 @@
-"""Pictures of pages for people who wait for them: made once, a few at a time, and kept as files of their document."""
+"""Page pictures: drawn on demand, a few at a time, and stored as files of their document."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ AT_ONCE = 2
 MOST_WAITING = 100
 BUSY_SECONDS = 2.0
 USUAL_WIDTH = 800
-# A page that could not be drawn is not tried again with every look at a list that it is in.
+# A page that failed is not drawn again every time a list shows it.
 FAILED_SECONDS = 600.0
 MOST_FAILED = MOST_SIZES = 1000
-MOST_MEASURED = 50  # pages, as many as are converted
+MOST_MEASURED = 50  # pages; conversions have the same limit
 MEDIA_TYPE = "image/png"
 DAY_SECONDS = 24 * 3600
 HEADERS = {
     "cache-control": f"private, max-age={DAY_SECONDS}",
-    # Only for whoever has the same cookie or key: who signs out leaves nothing that the next one is shown.
+    # Cached for the same cookie or key only, so that the next user of the browser does not see it.
     "vary": "cookie, authorization",
-    # Instead of the policy of pages, which forbids how browsers lay out a picture that is opened by itself.
+    # Replaces the policy of pages, which blocks the styles browsers use for a picture opened in a tab.
     "content-security-policy": "sandbox",
 }
 PICTURE = {200: {"description": "The picture", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
-UNCHANGED = {304: {"description": "The picture is the one whose ETag was sent"}}
+UNCHANGED = {304: {"description": "The picture still has this ETag"}}
 
 
 class Width(IntEnum):
-    """For rows of a list, for a column beside a text, and for reading the picture; few, because each is kept."""
+    """For list rows, for the column next to a text, and for reading; only three, because each is stored."""
 
     SMALL = 120
     MEDIUM = 800
@@ -55,8 +55,8 @@ class Width(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A page of somebody's document, and how many pixels its picture is across."""
+class PageRequest:
+    """A page of a document, and the width of its picture in pixels."""
 
     owner: UUID
     document: UUID
@@ -65,8 +65,8 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedOfFile:
-    """A page of a PDF in the bucket that is no document."""
+class FilePageRequest:
+    """A page of a PDF in the bucket that is not a document."""
 
     key: str
     number: int
@@ -74,7 +74,7 @@ class WantedOfFile:
 
 
 class PagePictures:
-    """Of one web process."""
+    """One per web process."""
 
     def __init__(self, database: Database, bucket: Bucket, sandbox: Sandbox, clock: Clock = time.monotonic) -> None:
         self._database = database
@@ -82,19 +82,19 @@ class PagePictures:
         self._sandbox = sandbox
         self._copies = LocalCopies(bucket)
         self._limit = ConcurrencyLimit(AT_ONCE, MOST_WAITING, BUSY_SECONDS)
-        self._drawing: WeakValueDictionary[Wanted, asyncio.Lock] = WeakValueDictionary()
-        self._failures = Failures(clock)
+        self._drawing: WeakValueDictionary[PageRequest, asyncio.Lock] = WeakValueDictionary()
+        self._failures = FailedPages(clock)
         self._sizes: dict[str, list[tuple[float, float]]] = {}
 
     def close(self) -> None:
         self._copies.close()
 
-    async def find(self, wanted: Wanted) -> Picture:
-        """The picture of a page, drawn if it is not there."""
+    async def find(self, wanted: PageRequest) -> Picture:
+        """The picture of a page, drawn if it does not exist."""
         page = await self._look_up(wanted)
         if page.picture:
             return page.picture
-        # Who asks for the same meanwhile gets what the first one makes.
+        # Parallel requests for the same picture wait for the first one.
         lock = self._drawing.setdefault(wanted, asyncio.Lock())
         async with lock:
             page = await self._look_up(wanted)
@@ -105,16 +105,16 @@ class PagePictures:
             raise NotReady
         return page.picture
 
-    async def stream(self, wanted: Wanted) -> tuple[Picture, ObjectStream]:
+    async def stream(self, wanted: PageRequest) -> tuple[Picture, ObjectStream]:
         picture = await self.find(wanted)
         try:
             return picture, await self._bucket.stream(picture.key)
-        except ObjectMissing:  # it was old, and somebody removed it a moment ago
+        except ObjectMissing:  # it was just removed by retention
             picture = await self.find(wanted)
             return picture, await self._bucket.stream(picture.key)
 
-    async def mark(self, wanted: Wanted, boxes: Sequence[Box]) -> bytes:
-        """The picture with boxes on it; never kept, because there is no end of boxes."""
+    async def mark(self, wanted: PageRequest, boxes: Sequence[Box]) -> bytes:
+        """The picture with boxes; not stored, because there are too many combinations."""
         _, stream = await self.stream(wanted)
         picture = b"".join([chunk async for chunk in stream])
         page_width = (await self._look_up(wanted)).page_width
@@ -124,15 +124,15 @@ class PagePictures:
             return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
 
     async def find_quote(self, owner: UUID, document: UUID, number: int, quote: str) -> FoundQuote | None:
-        """Where on a page the words of a quote stand; None where a page has no words, only their picture."""
-        page = await self._look_up(Wanted(owner, document, number, USUAL_WIDTH))
+        """The position of a quote on a page; None if the file is not a PDF."""
+        page = await self._look_up(PageRequest(owner, document, number, USUAL_WIDTH))
         if page.source_type != SourceType.PDF:
             return None
         async with self._limit.take(), self._copies.open(page.key) as path:
             return await quote_in_sandbox(self._sandbox, path, number, quote)
 
-    async def draw_file(self, wanted: WantedOfFile) -> bytes:
-        """Not kept: such files go after days, and browsers keep what they were shown."""
+    async def draw_file(self, wanted: FilePageRequest) -> bytes:
+        """Not stored: these files expire after days, and browsers cache the picture."""
         self._failures.check(wanted)
         try:
             async with self._limit.take(), self._copies.open(wanted.key) as path:
@@ -142,7 +142,7 @@ class PagePictures:
             raise
 
     async def measure_file(self, key: str) -> list[tuple[float, float]]:
-        """Width and height of the pages of such a file in points; asked once, because no object changes."""
+        """Width and height of the pages in points; cached, because objects never change."""
         if key not in self._sizes:
             async with self._limit.take(), self._copies.open(key) as path:
                 self._sizes[key] = await sizes_in_sandbox(self._sandbox, path, MOST_MEASURED)
@@ -150,11 +150,11 @@ class PagePictures:
                 del self._sizes[next(iter(self._sizes))]
         return self._sizes[key]
 
-    async def _look_up(self, wanted: Wanted) -> PageSource:
+    async def _look_up(self, wanted: PageRequest) -> PageSource:
         async with self._database.connection() as connection:
             return await find_page(connection, wanted.owner, wanted.document, wanted.number, wanted.width)
 
-    async def _make(self, wanted: Wanted, page: PageSource) -> None:
+    async def _make(self, wanted: PageRequest, page: PageSource) -> None:
         self._failures.check(wanted)
         try:
             drawn = await self._draw(wanted, page)
@@ -167,25 +167,25 @@ class PagePictures:
             unused = await keep_picture(connection, wanted.document, page.revision, name, stored)
         await self._bucket.delete(unused)
 
-    async def _draw(self, wanted: Wanted, page: PageSource) -> bytes:
+    async def _draw(self, wanted: PageRequest, page: PageSource) -> bytes:
         async with self._limit.take(), self._copies.open(page.key) as path:
             kind = SourceType(page.source_type)
             return await draw_in_sandbox(self._sandbox, path, kind, wanted.number, wanted.width)
 
 
-class Failures:
-    """Pages that could not be drawn a while ago."""
+class FailedPages:
+    """Pages that recently could not be drawn."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[Wanted | WantedOfFile, tuple[float, str | None]] = {}
+        self._known: dict[PageRequest | FilePageRequest, tuple[float, str | None]] = {}
 
-    def check(self, wanted: Wanted | WantedOfFile) -> None:
+    def check(self, wanted: PageRequest | FilePageRequest) -> None:
         at, detail = self._known.get(wanted, (-FAILED_SECONDS, None))
         if self._clock() - at < FAILED_SECONDS:
             raise PageNotDrawn(detail)
 
-    def note(self, wanted: Wanted | WantedOfFile, detail: str | None) -> None:
+    def note(self, wanted: PageRequest | FilePageRequest, detail: str | None) -> None:
         self._known.pop(wanted, None)
         self._known[wanted] = (self._clock(), detail)
         if len(self._known) > MOST_FAILED:
@@ -207,7 +207,7 @@ class Copy:
 
 
 class LocalCopies:
-    """Those that were used longest ago go first, and none while somebody reads it."""
+    """A cache of files from the bucket. The least recently used go first, except those in use."""
 
     def __init__(self, bucket: Bucket, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES) -> None:
         self._bucket = bucket
@@ -236,7 +236,7 @@ class LocalCopies:
     async def _fetch(self, key: str) -> Copy:
         self._made += 1
         path = Path(self._folder.name, str(self._made))
-        # Whoever tidies up temporary files may have taken the folder.
+        # A cleanup of temporary files may have removed the folder.
         path.parent.mkdir(mode=0o700, exist_ok=True)
         return Copy(path, await copy_to_file(self._bucket, key, path))
 

@@ -27,7 +27,7 @@ Service = TypeVar("Service")
 
 
 class Models:
-    """Opened by the first question; a process that answers none has neither adapters nor a local model in memory."""
+    """The gateway to models, opened on first use, so that a process that needs no model does not load any."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings

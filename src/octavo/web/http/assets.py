@@ -1,6 +1,6 @@
-"""Scripts, styles and fonts under an address that changes with them, so that browsers keep them for ever.
+"""Scripts, styles and fonts, served under an address that contains their hash, so that browsers cache them for ever.
 
-They are few and small and are kept in memory: a first page asks for dozens of them.
+Addresses mirror the folders of `octavo.web`. The files are few and small, so they are kept in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Asset:
 
     @cached_property
     def compressed(self) -> bytes:
-        """Fonts and the like, which are compressed already, stay as they are."""
+        """Fonts are already compressed and stay as they are."""
         return compress(self.content, mtime=0) if self.media_type.startswith(("text/", "image/svg")) else self.content
 
 
@@ -48,12 +48,12 @@ VERSION = sha256(b"".join(name.encode() + one.content for name, one in FILES.ite
 
 
 def asset(name: str) -> str:
-    """Where a file of the folder is served. Modules and styles name each other relative to it."""
+    """The address of a file. Scripts and styles refer to each other by relative addresses."""
     return f"/static/{VERSION}/{name}"
 
 
 class Assets:
-    """Any version leads to the files of this one: a page that was open over an update still works."""
+    """Serves the current files under any hash, so that a page opened before an update still works."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)

@@ -1,11 +1,11 @@
 """Compresses pages, JSON and other texts with gzip.
 
-Only whole answers to GET requests are compressed. Event streams, exports and downloads are sent in several parts and
+Only whole responses to GET requests are compressed. Event streams, exports and downloads are sent in several parts and
 pass through without being buffered; byte ranges stay ranges of the file.
 
 BREACH: the length of a compressed page can reveal a secret on it to a site that makes the browser load the page again
-and again with guesses. So requests that another site started are answered uncompressed, and so are answers to POST,
-which are the only ones that show a new API key or webhook secret. No page contains a CSRF token: forms are protected by
+and again with guesses. So responses to requests of other sites are not compressed, nor are responses to POST, which are
+the only ones that show a new API key or webhook secret. No page contains a CSRF token: forms are protected by
 the Origin and Sec-Fetch-Site headers.
 """
 
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LEAST_BYTES = 500
 LEVEL = 6
-# Larger answers are compressed in a thread, so that other requests do not wait.
+# Larger responses are compressed in a thread, so that other requests do not wait.
 THREAD_BYTES = 256 << 10
 TYPES = frozenset(
     {
@@ -39,7 +39,7 @@ def accepts_gzip(headers: Headers) -> bool:
 
 
 def is_own_request(headers: Headers) -> bool:
-    """Whether the browser, or a program, made this request itself, and not another site through the browser."""
+    """Whether a user or a program made this request, rather than another site through the browser."""
     return headers.get("sec-fetch-site") in {None, "none", "same-origin"}
 
 
@@ -52,11 +52,11 @@ class Compression:
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
         compress = accepts_gzip(headers) and is_own_request(headers)
-        return await self._app(scope, receive, _Answer(send, compress=compress).send)
+        return await self._app(scope, receive, _Response(send, compress=compress).send)
 
 
-class _Answer:
-    """Holds the start of one answer until its first part shows whether that is all of it."""
+class _Response:
+    """Holds back the headers of a response until its first part shows whether the body is complete."""
 
     def __init__(self, send: Send, *, compress: bool) -> None:
         self._send = send
@@ -84,7 +84,7 @@ def _is_text(start: Message) -> bool:
 
 
 async def _compressed(start: Message, message: Message) -> Message:
-    """The only part of an answer, compressed; its headers are changed with it."""
+    """Compress the only part of a response and adjust its headers."""
     body: bytes = message.get("body", b"")
     if message["type"] != "http.response.body" or message.get("more_body") or len(body) < LEAST_BYTES:
         return message

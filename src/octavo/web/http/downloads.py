@@ -1,4 +1,4 @@
-"""Files to people: always saved and never shown, streamed, and in parts when a part is asked for."""
+"""Downloads: streamed, always as attachments, with support for byte ranges."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ UNKNOWN_TYPE = "application/octet-stream"
 
 
 class RangeNotSatisfiable(BadInput):
-    """The file does not have the part that was asked for."""
+    """The requested range is outside the file."""
 
     code = "RANGE_NOT_SATISFIABLE"
     status = 416
 
     def __init__(self, size: int) -> None:
         self.headers = {"content-range": f"bytes */{size}"}
-        super().__init__(f"It has {size:,} bytes.")
+        super().__init__(f"The file has {size:,} bytes.")
 
 
 def attachment(
     stream: ObjectStream, filename: str, content_type: str, headers: Mapping[str, str] | None = None
 ) -> StreamingResponse:
-    """Whatever type a file claims to have, a browser only saves it."""
+    """A download that browsers save and never display, no matter what its type is."""
     size = stream.info.bytes
     all_headers = {
         "content-length": str(stream.end - stream.start),
@@ -50,13 +50,13 @@ def attachment(
     if partial:
         all_headers["content-range"] = f"bytes {stream.start}-{stream.end - 1}/{size}"
     status = HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK
-    # A type is what somebody said about a file; a header cannot carry everything that can be said.
+    # The stored type is unchecked input; a header cannot contain every string.
     media_type = content_type if _MEDIA_TYPE.fullmatch(content_type) else UNKNOWN_TYPE
     return StreamingResponse(stream, status, headers=all_headers, media_type=media_type)
 
 
 def is_known(etag: str, if_none_match: str | None) -> bool:
-    """Whether somebody has this already, and asks only for something else."""
+    """Whether the caller already has the current version."""
     known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
     return etag in known or "*" in known
 
@@ -66,7 +66,7 @@ def names_a_date(if_range: str | None) -> bool:
 
 
 def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool:
-    """Whether a file is the one of which somebody has the first part; a weak or unreadable mark proves nothing."""
+    """Whether the file is still the one in If-Range. Weak or unreadable values do not match."""
     if not if_range:
         return True
     if not names_a_date(if_range):
@@ -75,7 +75,7 @@ def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int]:
-    """The one part that was asked for, from its first byte to before its last; all of it when there is no such wish."""
+    """The requested range as start and end (exclusive); the whole file without a single valid range."""
     found = _RANGE.fullmatch(header.strip()) if header else None
     if not found or found.groups() == ("", ""):
         return 0, size

@@ -1,6 +1,6 @@
-"""How often somebody may ask, and how often a password may be wrong.
+"""Rate limits, limits for wrong passwords, and bounded concurrency.
 
-Counted in the memory of one web process: exact enough to keep a flood away, and nothing that has to survive.
+Counted in the memory of one web process: exact enough against floods, and nothing here has to survive a restart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MINUTE = 60.0
 RETRY_UPLOAD_SECONDS = 5.0
 MOST_WRONG_PASSWORDS = 10
 WRONG_PASSWORDS_SECONDS = 15 * MINUTE
-# However many ask at once, memory is bounded; who came longest ago is forgotten first.
+# Memory is bounded; the least recently used keys are dropped first.
 MOST_KEYS = 50_000
 
 Clock = Callable[[], float]
@@ -39,7 +39,7 @@ class TooFast(RateLimited):
 
 
 class Buckets:
-    """A token bucket for each key: so many at once, and then as many a minute."""
+    """A token bucket for each key, with the same burst size and rate per minute."""
 
     def __init__(self, per_minute: int, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
         self._size = per_minute
@@ -61,7 +61,7 @@ class Buckets:
             raise TooFast((1 - tokens) * MINUTE / self._size)
 
     def _drop_full(self, now: float) -> None:
-        """A bucket that rested for a minute is full, and then it is like one that was never there."""
+        """Drop buckets that were idle for a minute: they are full, like new ones."""
         while self._buckets:
             key, (_, at) = next(iter(self._buckets.items()))
             if now - at < MINUTE and len(self._buckets) <= self._most_keys:
@@ -70,7 +70,7 @@ class Buckets:
 
 
 class Failures:
-    """So many failures in a time for each key. A try counts from its start, so many at once do not slip through."""
+    """Limits failures per key and period. An attempt counts from its start, also when many run in parallel."""
 
     def __init__(self, most: int, seconds: float, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
         self._most = most
@@ -93,7 +93,7 @@ class Failures:
         self._drop_old(now)
 
     def succeed(self, key: str) -> None:
-        """The try that was begun was no failure."""
+        """The attempt succeeded, so it does not count."""
         tries = self._tries.get(key)
         if tries:
             tries.pop()
@@ -107,27 +107,29 @@ class Failures:
 
 
 class Transfers:
-    """Uploads that are going on in one call, of each owner."""
+    """Uploads in progress, by owner."""
 
     def __init__(self) -> None:
-        self._going_on: Counter[UUID] = Counter()
+        self._running: Counter[UUID] = Counter()
 
     @contextmanager
     def one(self, owner: UUID, most: int) -> Generator[None]:
-        if self._going_on[owner] >= most:
-            raise TooManyUploads(f"At most {most} may be going on.", retry_after_seconds=RETRY_UPLOAD_SECONDS)
-        self._going_on[owner] += 1
+        if self._running[owner] >= most:
+            raise TooManyUploads(
+                f"At most {most} uploads can run in parallel.", retry_after_seconds=RETRY_UPLOAD_SECONDS
+            )
+        self._running[owner] += 1
         try:
             yield
         finally:
-            self._going_on[owner] -= 1
-            if not self._going_on[owner]:
-                del self._going_on[owner]
+            self._running[owner] -= 1
+            if not self._running[owner]:
+                del self._running[owner]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one web process."""
+    """Limits of one web process."""
 
     owners: Buckets
     addresses: Buckets
@@ -135,7 +137,7 @@ class Limits:
     transfers: Transfers = field(default_factory=Transfers)
 
     def admit(self, caller: Caller | None, address: str) -> None:
-        """Count a request; without an account also for its address, from which any number of owners can be made."""
+        """Count a request. Visitors also count by address, since one address can create any number of owners."""
         if caller is None or caller.is_anonymous:
             self.addresses.take(address)
         if caller is not None and not caller.is_admin:
@@ -151,7 +153,7 @@ def make_limits(settings: Settings, clock: Clock = time.monotonic) -> Limits:
 
 
 def group_address(host: str | None) -> str:
-    """What counts as one address: of IPv6 the first half, because whoever has one address there has them all."""
+    """The unit of rate limiting: an IPv4 address, or the first half of an IPv6 address, which one customer controls."""
     try:
         address = ip_address(host or "")
     except ValueError:
@@ -162,10 +164,10 @@ def group_address(host: str | None) -> str:
 
 
 class ConcurrencyLimit:
-    """Of one web process."""
+    """Bounded concurrency with a bounded queue; beyond that, 429."""
 
-    def __init__(self, at_once: int, most_waiting: int, busy_seconds: float) -> None:
-        self._limit = asyncio.Semaphore(at_once)
+    def __init__(self, parallel: int, most_waiting: int, busy_seconds: float) -> None:
+        self._limit = asyncio.Semaphore(parallel)
         self._most_waiting = most_waiting
         self._busy_seconds = busy_seconds
         self._waiting = 0

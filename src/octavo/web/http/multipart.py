@@ -1,4 +1,4 @@
-"""Reads multipart forms as they arrive: small fields are kept, the file's bytes go straight through."""
+"""Reads multipart forms as they arrive: small fields are buffered, the file is streamed."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 FIELD_BYTES = 64 << 10
 MOST_PARTS = 100
-# Boundaries, headers and what stands before and after all parts count here; nothing else limits them.
+# Counts boundaries, headers and everything around the parts, which have no other limit.
 BESIDE_FILE_BYTES = 1 << 20
 
 
 class BrokenMultipart(BadInput):
-    """The form broke off or cannot be read. Send it again."""
+    """The form is incomplete or cannot be read. Send it again."""
 
     code = "BROKEN_MULTIPART"
     status = 400
 
 
 class SeveralFiles(BadInput):
-    """The form has more than one file. Send each in a form of its own."""
+    """The form has more than one file. Send each in a separate form."""
 
     code = "SEVERAL_FILES"
 
 
 @dataclass(slots=True)
 class Form:
-    """`fields` holds those that came before the file; read `file` to its end, then it holds the others too."""
+    """`fields` has the fields before the file; after reading `file` to its end it has the others too."""
 
     fields: dict[str, str]
     filename: str
@@ -53,7 +53,7 @@ class _Part:
 
 
 class FormReader:
-    """One form. The file is the first part that has a file name."""
+    """Reads one form. The file is the first part with a file name."""
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes], *, field_bytes: int = FIELD_BYTES) -> None:
         kind, options = parse_options_header(content_type)
@@ -88,7 +88,7 @@ class FormReader:
         }
 
     async def read(self) -> Form:
-        """Everything before the file's first byte."""
+        """Read everything before the first byte of the file."""
         while self._file is None:
             if not await self._more():
                 raise BadInput("The form has no file.")
@@ -104,7 +104,7 @@ class FormReader:
                 return
 
     async def _more(self) -> bool:
-        """Parse what comes next; false at the end of a whole form."""
+        """Parse the next data; false at the end of a complete form."""
         async for data in self._body:
             try:
                 self._parser.write(data)
@@ -112,13 +112,13 @@ class FormReader:
                 raise BrokenMultipart from None
             self._beside_file += len(data)
             if self._beside_file > BESIDE_FILE_BYTES:
-                raise TooLarge("The form is too long beside its file.")
+                raise TooLarge("The form has too much data besides its file.")
             return True
         if not self._ended:
             raise BrokenMultipart
         return False
 
-    # The parser tells in order what it finds.
+    # Callbacks of the parser, in order.
 
     def _begin_part(self) -> None:
         self._part = _Part()
@@ -130,7 +130,7 @@ class FormReader:
         self._header = (bytearray(), bytearray())
 
     def _end_header(self) -> None:
-        # The way in which the parser reads options; a name's own bytes are decoded after that.
+        # The parser reads options as Latin-1; the bytes of names are decoded later.
         name, value = (part.decode("latin-1") for part in self._header)
         self._part.headers[name.strip().lower()] = value.strip()
 
@@ -151,7 +151,7 @@ class FormReader:
             return
         self._field_bytes += end - start
         if self._field_bytes > self._most_field_bytes:
-            raise TooLarge("The fields beside the file are too long.")
+            raise TooLarge("The form fields are too long.")
         self._part.data.extend(data[start:end])
 
     def _end_part(self) -> None:

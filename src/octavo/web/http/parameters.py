@@ -1,4 +1,4 @@
-"""Routes for programs, under `/api/v1`, and what their requests have in common."""
+"""Parameters, request models and error documentation shared by API routes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from octavo.jobs.views import MOST_LIMIT
 
 
 def _no_flag(value: object) -> object:
-    """True and false would else be taken for one and nothing."""
+    """Otherwise true and false would be accepted as 1 and 0."""
     if isinstance(value, bool):
-        raise ValueError("this is no whole number")  # noqa: TRY004 - the only kind that becomes an answer
+        raise ValueError("must be an integer")  # noqa: TRY004 - only ValueError becomes a validation error
     return value
 
 
@@ -25,11 +25,11 @@ def _given(value: object) -> object:
     return None if value == "" else value
 
 
-# A word that is empty, as forms send it, is one that is not given.
+# Forms send empty strings for missing values.
 IF_GIVEN = BeforeValidator(_given)
-# Beside the limits of a number, not before them: these would else be missing in its description.
+# Listed after the limits of a number, so that these stay in its documentation.
 WHOLE = BeforeValidator(_no_flag)
-Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before."), IF_GIVEN]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous page."), IF_GIVEN]
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 Email = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$")]
 
@@ -38,17 +38,19 @@ _WRITTEN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def _only_written(value: object) -> object:
-    """Numbers would be taken for seconds since 1970."""
+    """Otherwise numbers would be read as seconds since 1970."""
     if not isinstance(value, str) or not _WRITTEN_DATE.fullmatch(value):
-        raise ValueError("write a date as 2026-11-15")
+        raise ValueError("must be a date such as 2026-11-15")
     return value
 
 
 Date = Annotated[date, BeforeValidator(_only_written)]
 
 
-# A word also where types are taken strictly.
-HowToRead = Annotated[Extraction, Field(strict=False, description="Who makes the text; plain: the file alone.")]
+# Accepts a string even in strict mode.
+ExtractionField = Annotated[
+    Extraction, Field(strict=False, description="How the text is made; plain: from the file, without a model.")
+]
 
 
 class Problem(BaseModel):
@@ -62,11 +64,11 @@ class Problem(BaseModel):
 
 
 class RetryRequest(BaseModel):
-    """Without a stage a job goes on after the last one it finished; with an empty one it starts over."""
+    """Without `from_stage` a job resumes after its last finished stage; an empty one starts over."""
 
     model_config = ConfigDict(extra="forbid")
 
-    # Without control characters, which a database cannot keep in a text.
+    # Without control characters, which PostgreSQL cannot store in a text.
     from_stage: str | None = Field(default=None, max_length=200, pattern=r"^[^\x00-\x1f]*$")
 
 
@@ -75,14 +77,14 @@ _PROBLEM = {"schema": Problem.model_json_schema()}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The ways a route may refuse, for OpenAPI."""
+    """Error responses of a route, for OpenAPI."""
     return {
         status: {"description": "Refused", "content": {"application/problem+json": _PROBLEM}} for status in statuses
     }
 
 
 def read_name(header: str) -> str:
-    """Percent-encoded, as browsers have to write it; others send UTF-8 as it is, which servers read as Latin-1."""
+    """Browsers percent-encode file names; other clients send raw UTF-8, which servers read as Latin-1."""
     try:
         return unquote(header.encode("latin-1").decode())
     except UnicodeError:

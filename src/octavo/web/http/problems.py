@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: one form for everything that goes wrong, with a stable code."""
+"""Errors as RFC 9457 problems: one format for all errors, with stable codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CODES = {404: NotFound.code, 405: "METHOD_NOT_ALLOWED", 401: "UNAUTHENTICATED", 
 
 
 class WrongMethod(BadInput):
-    """This cannot be done with that address."""
+    """Method not allowed here."""
 
     code = CODES[HTTPStatus.METHOD_NOT_ALLOWED]
     status = 405
@@ -33,12 +33,12 @@ class WrongMethod(BadInput):
     def __init__(self, allowed: Iterable[str]) -> None:
         methods = ", ".join(sorted(allowed))
         self.headers = {"allow": methods}
-        super().__init__(f"It takes {methods}." if methods else None)
+        super().__init__(f"Allowed: {methods}." if methods else None)
 
 
-# Instead of the words of the libraries that notice it.
+# Replace the messages of libraries.
 SENTENCES = {
-    HTTPStatus.BAD_REQUEST: "The request cannot be read. Is its body what its headers say?",
+    HTTPStatus.BAD_REQUEST: "The request cannot be read. Check that its body matches its headers.",
     HTTPStatus.NOT_FOUND: NotFound().title,
 }
 
@@ -52,7 +52,7 @@ def problem(
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong with one request, before it has a form. `is_plain`: nobody found better words for it."""
+    """An error before it is rendered. `is_plain`: raised by a library, without a specific message."""
 
     status: int
     code: str
@@ -66,13 +66,14 @@ class Failure:
         return f"{self.title} {self.detail}" if self.detail else self.title
 
 
-# Answers a page for people who look at pages, and nothing for programs.
+# Returns a page for browsers and None for programs.
 AsPage = Callable[[Request, Failure], Awaitable[Response | None]]
 
 
 def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, str]) -> None:
-    """Register the one renderer for each kind of failure. A crash is answered outside of all middleware, so it gets
-    `crash_headers` here.
+    """Register one handler for each kind of failure.
+
+    A crash is answered outside of all middleware, so `crash_headers` are added here.
     """
 
     async def answer(request: Request, failure: Failure) -> Response:
@@ -90,11 +91,11 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        mistakes = error.errors()
-        if any(one["loc"][0] == "path" for one in mistakes):
-            # An address that cannot be is like one that nothing is at.
+        errors = error.errors()
+        if any(one["loc"][0] == "path" for one in errors):
+            # An invalid path parameter is handled like an unknown address.
             return await answer(request, Failure(NotFound.status, NotFound.code, NotFound().title, is_plain=True))
-        wrong = describe_mistakes(mistakes)
+        wrong = describe_validation_errors(errors)
         return await answer(request, Failure(BadInput.status, BadInput.code, BadInput().title, wrong))
 
     @app.exception_handler(HTTPException)
@@ -111,10 +112,10 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
     @app.exception_handler(ClientDisconnect)
     async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
-        """Nobody hears the answer; what was sent so far is left to whoever reads it."""
+        """The caller disconnected, so nobody reads this response."""
         del error
         log.info("caller left", path=request.url.path)
-        return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was whole.")
+        return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was complete.")
 
     @app.exception_handler(Exception)
     async def unknown(request: Request, error: Exception) -> Response:
@@ -123,7 +124,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
 
 def allowed_methods(request: Request) -> set[str]:
-    """Of all routes with this path; one route knows only its own."""
+    """The methods of all routes with this path; a single route knows only its own."""
     routes: list[BaseRoute] = request.app.routes
     return {method for method in METHODS if any(_takes(route, request, method) for route in routes)}
 
@@ -132,55 +133,55 @@ def _takes(route: BaseRoute, request: Request, method: str) -> bool:
     return route.matches({**request.scope, "method": method})[0] == Match.FULL
 
 
-# By the kinds that the checking library tells apart; what stands in braces is what it knows about them.
-WORDS = {
-    "missing": "it is missing",
-    "extra_forbidden": "there is no such field",
-    "json_invalid": "this is no JSON",
-    "string_type": "this is no text",
-    "string_too_long": "at most {max_length} characters are taken",
-    "string_too_short": "at least {min_length} characters are needed",
-    "string_pattern_mismatch": "it is not in the form that is wanted here, or has characters that are not taken",
-    "too_long": "at most {max_length} are taken",
-    "too_short": "at least {min_length} are needed",
-    "list_type": "this is no list",
-    "greater_than_equal": "it must be {ge} or more",
-    "less_than_equal": "it must be {le} or less",
-    "literal_error": "it must be {expected}",
-    "enum": "it must be {expected}",
+# By error type of Pydantic; names in braces are values of its context.
+MESSAGES = {
+    "missing": "is missing",
+    "extra_forbidden": "unknown field",
+    "json_invalid": "must be valid JSON",
+    "string_type": "must be a string",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_pattern_mismatch": "has an invalid format or invalid characters",
+    "too_long": "must have at most {max_length} items",
+    "too_short": "must have at least {min_length} items",
+    "list_type": "must be a list",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
     "value_error": "{error}",
 }
-# By how their kinds begin.
-BEGINNINGS = {
-    "int_": "this is no whole number",
-    "float_": "this is no number",
-    "finite_number": "this is no number",
-    "bool_": "this is neither true nor false",
-    "uuid_": "this is no id",
-    "date_": "this is no date, as 2026-11-15",
-    "datetime_": "this is no time",
-    "dict_": "this is no object with fields",
-    "model_": "this is no object with fields",
-    "dataclass_": "this is no object with fields",
-    "string_": "this text cannot be used",
+# By prefix of the error type.
+PREFIXES = {
+    "int_": "must be an integer",
+    "float_": "must be a number",
+    "finite_number": "must be a number",
+    "bool_": "must be true or false",
+    "uuid_": "must be a UUID",
+    "date_": "must be a date such as 2026-11-15",
+    "datetime_": "must be a date and time",
+    "dict_": "must be an object",
+    "model_": "must be an object",
+    "dataclass_": "must be an object",
+    "string_": "is not a valid string",
 }
-OTHERWISE = "this cannot be used"
+OTHERWISE = "is invalid"
 
 
-def describe_mistakes(mistakes: Iterable[Mapping[str, Any]]) -> str:
-    """All of them in one line; what was sent is not repeated."""
-    return "; ".join(f"{_place(one)}: {_words(one)}" for one in mistakes) + "."
+def describe_validation_errors(errors: Iterable[Mapping[str, Any]]) -> str:
+    """All validation errors in one line, without repeating the input."""
+    return "; ".join(f"{_place(one)}: {_message(one)}" for one in errors) + "."
 
 
-def _place(mistake: Mapping[str, Any]) -> str:
-    """The name of the field, or where it came from when it has none."""
-    first, *rest = mistake["loc"] or ("request",)
-    named = [] if mistake["type"] == "json_invalid" else rest
+def _place(error: Mapping[str, Any]) -> str:
+    """The name of the field, or the part of the request if it has none."""
+    first, *rest = error["loc"] or ("request",)
+    named = [] if error["type"] == "json_invalid" else rest
     return ".".join(map(str, named or [first]))
 
 
-def _words(mistake: Mapping[str, Any]) -> str:
-    kind = str(mistake["type"])
-    if kind in WORDS:
-        return WORDS[kind].format_map(mistake.get("ctx") or {})
-    return next((words for beginning, words in BEGINNINGS.items() if kind.startswith(beginning)), OTHERWISE)
+def _message(error: Mapping[str, Any]) -> str:
+    kind = str(error["type"])
+    if kind in MESSAGES:
+        return MESSAGES[kind].format_map(error.get("ctx") or {})
+    return next((words for beginning, words in PREFIXES.items() if kind.startswith(beginning)), OTHERWISE)

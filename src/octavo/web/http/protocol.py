@@ -1,7 +1,7 @@
 """Lets clients close connections first.
 
-Whoever closes first keeps the pair of ports for a minute (TIME_WAIT). When that is the server, another program cannot
-take the port right after a stop. A client that knows the length of an answer closes as soon as it has read it.
+The side that closes first keeps the port in TIME_WAIT for a minute. If that is the server, another program cannot use
+the port right after a stop. A client that knows the length of a response closes as soon as it has read it.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 LINGER_SECONDS = 1.0
-# Under this name a request finds what cuts its connection, for callers who do not take what they asked for.
+# The scope key of a function that drops the connection, for callers that do not read their response.
 DROP = "octavo.drop"
 
 
 class PatientTransport:
-    """A transport that closes a moment later when asked by `close`; everything else is the transport's own."""
+    """Wraps a transport and delays `close`; everything else is passed through."""
 
     def __init__(self, transport: asyncio.Transport, may_wait: Callable[[], bool]) -> None:
         self._transport = transport
         self._may_wait = may_wait
         self._timer: asyncio.TimerHandle | None = None
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the transport has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute of the transport
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
@@ -45,7 +45,7 @@ class PatientTransport:
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with a patient end; an HTTP/1.0 answer may end with the connection, so that one closes at once."""
+    """HTTP/1.1 with delayed closing. HTTP/1.0 closes immediately, since its response may end with the connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._patient = PatientTransport(transport, self._answer_is_framed)
@@ -64,7 +64,7 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """An idle connection has nothing in flight, so it is dropped instead of closed."""
+        """Drop idle connections, which have nothing in flight, instead of closing them."""
         cycle = self._current()
         if cycle is None or cycle.response_complete:
             self.transport.abort()

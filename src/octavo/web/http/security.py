@@ -1,6 +1,6 @@
-"""What every request must pass and every answer carries, before and around all routes.
+"""Checks for every request and headers for every response, around all routes.
 
-Plain ASGI, so that streamed answers pass through unbuffered.
+Plain ASGI, so that streamed responses are not buffered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
 PREFLIGHT_SECONDS = 600
 MOST_BYTES = 1 << 20
-# These are read as they come, and have limits of their own.
+# These routes stream their body and check its size.
 _FILES = re.compile(
     r"/api/v1/(documents|conversions|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))"
     r"|/conversions|/settings/mappings/try"
@@ -48,7 +48,7 @@ HEADERS = {
 
 
 class Place(NamedTuple):
-    """Where a Host header points: a name or an address, and a port if it has one."""
+    """The parts of a Host header: a name or an address, and an optional port."""
 
     name: str
     port: int | None
@@ -74,10 +74,10 @@ def is_address(name: str) -> bool:
 
 
 def answers_to(header: str | None, settings: Settings) -> bool:
-    """Whether this server goes by that name.
+    """Whether the Host header names this server.
 
-    A page elsewhere can make its own name point here (DNS rebinding), but it cannot make a browser send an address or
-    another name. Browsers always send one.
+    Another site can point its name to this server (DNS rebinding), but it cannot make a browser send an address or
+    another name. Browsers always send the header.
     """
     if header is None:
         return True
@@ -88,13 +88,13 @@ def answers_to(header: str | None, settings: Settings) -> bool:
         return True
     if not is_address(place.name):
         return False
-    # What listens on a name listens on an address that we were not told.
+    # A server that listens on a name has an unknown address.
     listens_on_any = settings.host in EVERY_ADDRESS or not is_address(settings.host)
     return listens_on_any or ip_address(place.name).is_loopback
 
 
 def bearer_key(headers: Headers) -> str | None:
-    """The key of a request, also an empty one; other schemes are for a proxy before us."""
+    """The API key of a request, which may be empty; other schemes are for a proxy in front."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
 
@@ -111,10 +111,10 @@ def is_same_origin(origin: str, host: str | None) -> bool:
 
 
 def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
-    """Whether another site made a browser send this.
+    """Whether another site made the browser send this.
 
-    When the browser itself calls it same-origin, the origin may still be hidden (a form on a page with no-referrer) or
-    an allow-listed one (a proxy before us renames the host). Extensions and other sites on the list come with a key.
+    For a same-origin request the Origin header may still be "null" (a form on a page with no-referrer) or an allowed
+    origin (behind a proxy that changes the host). Extensions and other allowed sites use an API key.
     """
     site = headers.get("sec-fetch-site")
     if site not in {None, "same-origin", "none"}:
@@ -125,11 +125,11 @@ def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
     return site != "same-origin" or origin.lower() not in {"null", *origins}
 
 
-# Around every request ----------------------------------------------------------------------------------------------
+# Middleware --------------------------------------------------------------------------------------------------------
 
 
 class SecurityHeaders:
-    """Nothing is loaded from elsewhere, framed, sniffed or sent along; a route's own header wins."""
+    """Adds the security headers; headers set by a route take precedence."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -145,8 +145,8 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
-class KnownHosts:
-    """Refuses requests for a name that is not this server's."""
+class HostCheck:
+    """Refuses requests whose Host header does not name this server."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -158,12 +158,12 @@ class KnownHosts:
         return await self._app(scope, receive, send)
 
     def _is_for_us(self, hosts: list[str]) -> bool:
-        """Of several names, a proxy before us may have looked at another one than we do."""
+        """Several Host headers are refused: a proxy in front may have checked another one."""
         return len(hosts) <= 1 and answers_to(hosts[0] if hosts else None, self._settings)
 
 
 class SameSite:
-    """Refuses changes that another site makes a browser send, and lets allow-listed origins call with a key."""
+    """Refuses changes that another site makes a browser send (CSRF); allowed origins can call with an API key."""
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
         self._app = app
@@ -187,8 +187,8 @@ class SameSite:
         return await self._app(scope, receive, send)
 
 
-class AnswerHeaders:
-    """What was decided about the browser's session on the way, on whatever the route answers."""
+class SessionHeaders:
+    """Adds the session cookie and the authentication challenge to any response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -210,7 +210,7 @@ class AnswerHeaders:
 
 
 def readable_from(origin: str, send: Send) -> Send:
-    """Let a script of that origin read the answer; without credentials, so a cookie is of no use there."""
+    """Let a script of that origin read the response; without credentials, so cookies do not work."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -238,8 +238,8 @@ def refusal(error: OctavoError) -> Response:
     return problem(error.status, error.code, error.title)
 
 
-class SmallBodies:
-    """A length that is too large is refused at once; a body without one is cut off where it gets too long."""
+class BodyLimit:
+    """Limits request bodies: by their Content-Length, or while they are read."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -248,7 +248,7 @@ class SmallBodies:
         if scope["type"] != "http" or _FILES.fullmatch(scope["path"]):
             await self._app(scope, receive, send)
             return
-        error = TooLarge(f"At most {MOST_BYTES:,} bytes are read here.")
+        error = TooLarge(f"The request body is limited to {MOST_BYTES:,} bytes here.")
         length = Headers(scope=scope).get("content-length", "0")
         if length.isdecimal() and int(length) > MOST_BYTES:
             await problem(error.status, error.code, error.title, error.detail)(scope, receive, send)

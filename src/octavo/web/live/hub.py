@@ -1,8 +1,7 @@
-"""Who follows the events live: one reader of the database for each web process, however many streams are open.
+"""Distributes live events: one reader of the database for each web process, for any number of streams.
 
-Everything is read from the database, so it does not matter which process a stream is in, or which one made an event.
-A stream first takes its seat, then reads what it missed, and then goes on with what the reader handed to its seat
-meanwhile: whatever was handed out before it sat down is what it reads for itself.
+All events are read from the database, so it does not matter which process wrote them. A stream first subscribes, then
+reads the events it missed from the database, and then continues with the events that the reader delivered meanwhile.
 """
 
 from __future__ import annotations
@@ -23,39 +22,39 @@ from octavo.jobs.events import Cursor, Event, latest_cursor, read_events
 log = structlog.get_logger()
 MOST_OF_OWNER = 20
 MOST_OF_PROCESS = 1000
-# A stream that is behind by more than this is ended, and goes on where it was when it comes back.
+# A stream with more pending events is ended; the client continues from its last event.
 MOST_WAITING = 1000
 PAGE = 1000
 
 
 class TooManyStreams(RateLimited):
-    """Too many pages and programs follow what happens. Close some of them."""
+    """Too many open event streams. Close some pages or programs."""
 
     code = "TOO_MANY_STREAMS"
     retry_after_seconds = 30.0
 
 
 class TooFarBehind(BadInput):
-    """Too much has happened since. Load everything anew, and follow from there."""
+    """Too many events since this cursor. Reload everything and follow from there."""
 
     code = "TOO_FAR_BEHIND"
     status = 410
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How often the database is asked, silence is broken, and it is asked again who a caller is."""
+class StreamIntervals:
+    """Intervals for reading the database, sending heartbeats and checking callers again."""
 
     poll_seconds: float = 0.25
     heartbeat_seconds: float = 15.0
     check_seconds: float = 30.0
 
 
-class Seat:
-    """The place of one stream: what it has to send, and whether it has to end.
+class Subscription:
+    """The queue of one stream, and the signal that it must end.
 
-    A stream that still reads what it missed takes nothing from here. What does not fit meanwhile is no reason to end
-    it, since it reads that for itself as well.
+    While a stream still reads missed events it takes nothing from the queue. If the queue overflows meanwhile, the
+    stream is not ended: it reads these events from the database too.
     """
 
     def __init__(self, *, is_behind: bool = False) -> None:
@@ -63,7 +62,7 @@ class Seat:
         self._is_behind = is_behind
         self._has_dropped = False
         self.ended = asyncio.Event()
-        self.doubted = asyncio.Event()
+        self.recheck = asyncio.Event()
         self.is_slow = False
 
     def offer(self, event: Event) -> None:
@@ -77,12 +76,12 @@ class Seat:
             self.ended.set()
 
     def catch_up(self) -> bool:
-        """Whether all that its stream did not read is here; if something was dropped, it has to read once more."""
+        """Whether the queue has all later events; if some were dropped, the stream must read the database once more."""
         self._is_behind, self._has_dropped = self._has_dropped, False
         return not self._is_behind
 
     async def take(self) -> list[Event]:
-        """All that there is to send; waits until there is something."""
+        """All pending events; waits for the first one."""
         taken = [await self._waiting.get()]
         while not self._waiting.empty():
             taken.append(self._waiting.get_nowait())
@@ -90,49 +89,49 @@ class Seat:
 
 
 class Hub:
-    """Hands every event to the seats of its owner; reads nothing while nobody is there."""
+    """Delivers every event to the subscriptions of its owner; does not read while there are none."""
 
-    def __init__(self, database: Database, pace: Pace | None = None) -> None:
+    def __init__(self, database: Database, pace: StreamIntervals | None = None) -> None:
         self.database = database
-        self.pace = pace or Pace()
-        self._seats: dict[UUID, set[Seat]] = {}
+        self.pace = pace or StreamIntervals()
+        self._subscriptions: dict[UUID, set[Subscription]] = {}
         self._reading: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._closed = False
 
     def __len__(self) -> int:
-        return sum(map(len, self._seats.values()))
+        return sum(map(len, self._subscriptions.values()))
 
     @property
     def is_reading(self) -> bool:
         return self._reading is not None
 
     @asynccontextmanager
-    async def seat(self, owner: UUID, *, is_behind: bool = False) -> AsyncGenerator[Seat]:
-        """A place for one stream; from here on all that happens to the owner is handed to it."""
-        if len(self) >= MOST_OF_PROCESS or len(self._seats.get(owner, ())) >= MOST_OF_OWNER:
+    async def subscribe(self, owner: UUID, *, is_behind: bool = False) -> AsyncGenerator[Subscription]:
+        """Subscribe one stream; from now on it gets all events of the owner."""
+        if len(self) >= MOST_OF_PROCESS or len(self._subscriptions.get(owner, ())) >= MOST_OF_OWNER:
             raise TooManyStreams
-        seat = Seat(is_behind=is_behind)
-        self._seats.setdefault(owner, set()).add(seat)
+        subscription = Subscription(is_behind=is_behind)
+        self._subscriptions.setdefault(owner, set()).add(subscription)
         if self._closed:
-            seat.ended.set()
+            subscription.ended.set()
         try:
             await self._start()
-            yield seat
+            yield subscription
         finally:
-            self._leave(owner, seat)
+            self._leave(owner, subscription)
 
-    def doubt(self, owner: UUID) -> None:
-        """Somebody who acted for this owner signed in or out: who follows it is asked at once who they are."""
-        for seat in self._seats.get(owner, ()):
-            seat.doubted.set()
+    def recheck(self, owner: UUID) -> None:
+        """Credentials of this owner changed: check all its streams again immediately."""
+        for subscription in self._subscriptions.get(owner, ()):
+            subscription.recheck.set()
 
     def close(self) -> None:
-        """End all streams, and those that still come."""
+        """End all streams, also new ones."""
         self._closed = True
-        for seats in self._seats.values():
-            for seat in seats:
-                seat.ended.set()
+        for subscriptions in self._subscriptions.values():
+            for subscription in subscriptions:
+                subscription.ended.set()
 
     async def _start(self) -> None:
         async with self._starting:
@@ -141,11 +140,11 @@ class Hub:
                     position = await latest_cursor(connection)
                 self._reading = asyncio.create_task(self._read(position))
 
-    def _leave(self, owner: UUID, seat: Seat) -> None:
-        self._seats[owner].discard(seat)
-        if not self._seats[owner]:
-            del self._seats[owner]
-        if not self._seats and self._reading:
+    def _leave(self, owner: UUID, subscription: Subscription) -> None:
+        self._subscriptions[owner].discard(subscription)
+        if not self._subscriptions[owner]:
+            del self._subscriptions[owner]
+        if not self._subscriptions and self._reading:
             self._reading.cancel()
             self._reading = None
 
@@ -158,7 +157,7 @@ class Hub:
                 away = False
             except (DatabaseUnavailable, psycopg.Error) as error:
                 if not away:
-                    log.warning("events cannot be read", reason=explain(error))
+                    log.warning("cannot read events", reason=explain(error))
                 away = True
 
     async def _read_from(self, position: Cursor) -> Cursor:
@@ -167,11 +166,11 @@ class Hub:
             async with self.database.connection() as connection:
                 page = await read_events(connection, position, PAGE)
             if is_cancelled():
-                break  # another one reads already
-            # Handed out without a pause, so that a seat has either all of a page or none of it.
+                break  # another reader has started
+            # Delivered without awaiting, so that a subscription gets a page completely or not at all.
             for event in page:
-                for seat in self._seats.get(event.owner_id, ()):
-                    seat.offer(event)
+                for subscription in self._subscriptions.get(event.owner_id, ()):
+                    subscription.offer(event)
             position = page[-1].cursor if page else position
             full = len(page) == PAGE
         return position

@@ -1,4 +1,4 @@
-"""One open stream of events: what was missed, then what happens, until somebody goes away or has to."""
+"""One open event stream: missed events first, then live ones, until the caller disconnects or must leave."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from octavo.database import is_cancelled
 from octavo.jobs.events import Cursor, Event, count_owner_events, latest_cursor, read_owner_events
 from octavo.records.jobs import LiveEvent
 from octavo.web.http.protocol import DROP
-from octavo.web.live.hub import Hub, Seat, TooFarBehind
+from octavo.web.live.hub import Hub, Subscription, TooFarBehind
 
 MOST_MISSED = 20_000
 PAGE = 500
 RETRY_MILLISECONDS = 2000
-# A caller who does not even take the end of the stream is cut off.
+# A caller that does not even read the end of the stream is disconnected.
 FAREWELL_SECONDS = 1.0
 HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -41,7 +41,7 @@ def public_form(event: Event) -> LiveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """Who follows which owner, from where on; without a place, from now on."""
+    """The owner to follow and the cursor to start after; without one, from now on."""
 
     owner: UUID
     after: Cursor | None
@@ -49,7 +49,7 @@ class Follower:
 
 
 class EventStream(Response):
-    """Takes its place and sends until the caller leaves, loses the right to it, is too slow, or the server stops."""
+    """Sends events until the caller disconnects, loses access or is too slow, or the server stops."""
 
     media_type = EVENT_STREAM
 
@@ -60,14 +60,21 @@ class EventStream(Response):
         self._follower = follower
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._hub.seat(self._follower.owner, is_behind=self._follower.after is not None) as seat:
+        async with self._hub.subscribe(
+            self._follower.owner, is_behind=self._follower.after is not None
+        ) as subscription:
             start = await self._find_start()
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             leaving = asyncio.create_task(wait_for_leaving(receive))
             try:
-                await first_of(leaving, self._send_events(seat, start, send), self._watch(seat), seat.ended.wait())
+                await first_of(
+                    leaving,
+                    self._send_events(subscription, start, send),
+                    self._watch(subscription),
+                    subscription.ended.wait(),
+                )
                 if not leaving.done():
-                    await _end(seat, scope, send, leaving)
+                    await _end(subscription, scope, send, leaving)
             finally:
                 leaving.cancel()
 
@@ -78,15 +85,15 @@ class EventStream(Response):
             if after is None:
                 return now
             missed = await count_owner_events(connection, self._follower.owner, after, MOST_MISSED + 1)
-        # A place that is still to come is one of another database.
+        # A cursor in the future belongs to another database.
         if missed > MOST_MISSED or after > now:
             raise TooFarBehind
         return after
 
-    async def _send_events(self, seat: Seat, start: Cursor, send: Send) -> None:
+    async def _send_events(self, subscription: Subscription, start: Cursor, send: Send) -> None:
         await send_body(send, hello(start))
         position = start
-        async for events in self._events(seat, start):
+        async for events in self._events(subscription, start):
             fresh = [event for event in events if event.cursor > position]
             if fresh:
                 await send_body(send, b"".join(map(frame, fresh)))
@@ -94,8 +101,8 @@ class EventStream(Response):
             elif not events:
                 await send_body(send, HEARTBEAT)
 
-    async def _events(self, seat: Seat, start: Cursor) -> AsyncGenerator[Iterable[Event]]:
-        """What was missed, page by page, then what happens; nothing when nothing happens for a while."""
+    async def _events(self, subscription: Subscription, start: Cursor) -> AsyncGenerator[Iterable[Event]]:
+        """Missed events page by page, then live events; an empty list when there are none for a while."""
         position, has_all = start, self._follower.after is None
         while not has_all and not is_cancelled():
             async with self._hub.database.connection() as connection:
@@ -104,24 +111,24 @@ class EventStream(Response):
                 yield page
                 position = page[-1].cursor
             else:
-                has_all = seat.catch_up()
+                has_all = subscription.catch_up()
         while not is_cancelled():
             try:
                 async with asyncio.timeout(self._hub.pace.heartbeat_seconds):
-                    events = await seat.take()
+                    events = await subscription.take()
             except TimeoutError:
                 events = []
             yield events
 
-    async def _watch(self, seat: Seat) -> None:
-        """Until the caller may no longer follow this owner; while the database is away, nobody knows."""
+    async def _watch(self, subscription: Subscription) -> None:
+        """Returns when the caller loses access to this owner. While the database is unavailable, access is kept."""
         while not is_cancelled():
             try:
                 async with asyncio.timeout(self._hub.pace.check_seconds):
-                    await seat.doubted.wait()
+                    await subscription.recheck.wait()
             except TimeoutError:
                 pass
-            seat.doubted.clear()
+            subscription.recheck.clear()
             try:
                 if not await self._follower.is_still_allowed():
                     return
@@ -130,7 +137,7 @@ class EventStream(Response):
 
 
 def hello(start: Cursor) -> bytes:
-    """Says at once where the stream begins, so that a caller who never gets an event can come back to it."""
+    """Sends the start cursor immediately, so that a caller can reconnect without having received an event."""
     begin = f": events\nretry: {RETRY_MILLISECONDS}\n\n"
     return begin.encode() + write_event(f'{{"cursor": "{start}"}}', name="hello", event_id=str(start))
 
@@ -149,7 +156,7 @@ async def wait_for_leaving(receive: Receive) -> None:
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
-    """Until the first of them is over; an error of ours is raised, a database that is away only ends the stream."""
+    """Wait for the first to finish. Our errors are raised; an unavailable database only ends the stream."""
     tasks = [asyncio.create_task(one) for one in others]
     try:
         await asyncio.wait([leaving, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -163,10 +170,10 @@ async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, obj
             raise result
 
 
-async def _end(seat: Seat, scope: Scope, send: Send, leaving: asyncio.Task[None]) -> None:
-    """In good order if the caller takes what is sent, and else by cutting the connection."""
+async def _end(subscription: Subscription, scope: Scope, send: Send, leaving: asyncio.Task[None]) -> None:
+    """End the response properly if the caller still reads, otherwise drop the connection."""
     try:
-        async with asyncio.timeout(0 if seat.is_slow else FAREWELL_SECONDS):
+        async with asyncio.timeout(0 if subscription.is_slow else FAREWELL_SECONDS):
             await send_body(send, b"", more=False)
     except TimeoutError:
         if drop := scope.get(DROP):

@@ -1,4 +1,4 @@
-"""Markdown to blocks of safe HTML, each with the characters of the Markdown that it was made of."""
+"""Renders Markdown to blocks of safe HTML, each with its range of characters in the Markdown."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from octavo.web.markdown.safety import clean, describe_picture, tame
+from octavo.web.markdown.safety import clean, describe_picture, simplify
 
 References = Mapping[str, Any]
 Environment = MutableMapping[str, Any]
 
-# What is nested deeper would be left out by the parser, so such a block is shown as it is written.
+# The parser drops deeper nesting, so such a block is shown as source.
 MOST_NESTING = 60
-# Some marks cost time with the square of their number; no paragraph that somebody wrote has so many.
+# Parsing time is quadratic in the number of some marks; no real paragraph has this many.
 MOST_MARKS = 3000
 _MARKS = "[<*_~`!\\"
 _LINE_BREAK = re.compile(r"\r\n?|\n")
@@ -33,7 +33,7 @@ _ALIGNED = {"text-align:right": "right", "text-align:center": "centre"}
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`start` and `end` are characters of the whole document's Markdown. Only headings have a level, as written."""
+    """`start` and `end` are positions in the Markdown of the whole document. Only headings have a level."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class Block:
 
 
 def render_window(text: str, start: int = 0, references: References | None = None) -> list[Block]:
-    """The outermost blocks of a piece of Markdown that begins at `start` of its document, in order."""
+    """The top-level blocks of Markdown that starts at `start` of its document, in order."""
     environment: Environment = {"references": dict(references or {})}
     parser = make_parser()
     tokens = parser.parse(text, environment)
@@ -51,12 +51,12 @@ def render_window(text: str, start: int = 0, references: References | None = Non
 
 
 def render_plain(text: str, start: int = 0) -> list[Block]:
-    """One block that is shown as it is written."""
+    """One block that shows the source."""
     return [Block(start, start + len(text.rstrip()), _plain(text))] if text.strip() else []
 
 
 def read_references(texts: Sequence[str]) -> References:
-    """The links that are defined somewhere in these pieces of Markdown; the first definition of a name counts."""
+    """The link definitions in these texts; the first definition of a name counts."""
     environment: Environment = {"references": {}}
     parser = make_parser()
     for text in texts:
@@ -68,7 +68,7 @@ def read_references(texts: Sequence[str]) -> References:
 
 
 def make_parser() -> MarkdownIt:
-    """CommonMark with tables, struck-out words and the marks of footnotes."""
+    """CommonMark with tables, strikethrough and footnote marks."""
     options: Any = {"html": True, "inline_definitions": True, "maxNesting": MOST_NESTING}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.core.ruler.at("inline", _read_inline)
@@ -80,7 +80,7 @@ def make_parser() -> MarkdownIt:
 
 
 def _read_inline(state: StateCore) -> None:
-    """The words of each block; those with absurdly many marks stay as they are written."""
+    """Parse inline Markdown; blocks with too many marks stay plain text."""
     for token in state.tokens:
         if token.type != "inline":
             continue
@@ -92,7 +92,7 @@ def _read_inline(state: StateCore) -> None:
 
 
 def _define(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - called by the parser
-    """A footnote is text, although it looks like the definition of a link."""
+    """A footnote is text, although it looks like a link definition."""
     return not state.src.startswith("[^", state.bMarks[start] + state.tShift[start]) and reference(
         state, start, end, silent
     )
@@ -121,11 +121,11 @@ def image(
 
 
 def html_inline(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
-    return tame(tokens[at].content)
+    return simplify(tokens[at].content)
 
 
 def html_block(_renderer: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
-    return tame(tokens[at].content)
+    return simplify(tokens[at].content)
 
 
 def table_open(*_given: object) -> str:
@@ -161,7 +161,7 @@ def _block(
 
 
 def _prepare(token: Token) -> None:
-    """The one `h1` of a page is ours, so that headings of documents begin below it; cells are aligned by a class."""
+    """Headings start at `h2`, because the page has its own `h1`; table cells are aligned by a class."""
     if token.type in {"heading_open", "heading_close"}:
         token.tag = f"h{min(int(token.tag[1:]) + 1, 6)}"
     if aligned := _ALIGNED.get(str(token.attrs.pop("style", None))):
@@ -187,6 +187,6 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Where each line begins, as the parser counts lines, and where the text ends."""
+    """Where each line starts, as counted by the parser, and the end of the text."""
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
     return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

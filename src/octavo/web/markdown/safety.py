@@ -1,6 +1,7 @@
-"""What of a document's HTML reaches a browser: an allow-list, and nothing that loads, runs, styles or names itself.
+"""Sanitises the HTML of documents: only allowed tags, and nothing that loads, runs, styles or has an id.
 
-Everything that was made of a document goes through `clean`, block by block, so that no block can reach into another.
+All HTML made from documents goes through `clean`, block by block, so that no block can affect another. HTML inside
+Markdown is reduced to a few bare tags first; anything that is not HTML stays text, so that no word is lost.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ BLOCK_TAGS = frozenset(
         *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
     }
 )
-# Only what we write ourselves has these; a `div` is the frame in which a wide table is moved.
+# Written only by us; a `div` is the scrollable frame of a wide table.
 OWN_TAGS = frozenset({"div", "span"})
 CLASSES = {"div": {"wide", "plain"}, "span": {"picture"}, "sup": {"mark"}, "td": {"right", "centre"}}
 CLASSES["th"] = CLASSES["td"]
@@ -54,7 +55,7 @@ _CLEANER = nh3.Cleaner(
     tags=set(TEXT_TAGS | BLOCK_TAGS | OWN_TAGS),
     attributes={"a": {"href"}, "ol": {"start"}, "td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}},
     allowed_classes=CLASSES,
-    # What is moved sideways must be reached by the keyboard.
+    # Scrollable elements must be reachable with the keyboard.
     set_tag_attribute_values={"pre": {"tabindex": "0"}, "div": {"tabindex": "0"}},
     url_schemes=set(SCHEMES),
     url_relative="deny",
@@ -68,7 +69,7 @@ def clean(html: str) -> str:
 
 
 def is_address(address: str) -> bool:
-    """Whether it is one of the few kinds of addresses that a reader may follow."""
+    """Whether the address has a scheme that is allowed in links."""
     try:
         return urlsplit(address.strip()).scheme.lower() in SCHEMES
     except ValueError:
@@ -76,7 +77,7 @@ def is_address(address: str) -> bool:
 
 
 def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
-    """A picture that is not loaded: what it shows, in words, and where it is. `linked`: within a link already."""
+    """Replaces a picture, which is not loaded, by its description and address. `linked`: already inside a link."""
     shown = f'<span class="picture">{escape(words.strip()) or "Picture"}</span>'
     if linked or not is_address(address):
         return shown
@@ -86,7 +87,7 @@ def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
 
 _KEPT = TEXT_TAGS | BLOCK_TAGS
 _VOID = frozenset({"br", "hr", "wbr"})
-# Tags that only arrange; what is in them is read without them.
+# Layout tags: removed, their content is kept.
 _PASSED = frozenset(
     {
         *("address", "article", "aside", "body", "center", "col", "colgroup", "details", "div", "figcaption", "figure"),
@@ -107,24 +108,24 @@ _PASSED = frozenset(
         ),
     }
 )
-# What is not closed is looked at again and again, and what is nested deeper than anybody can see is not nested.
+# Unclosed tags make parsing slow, and very deep nesting is flattened.
 _MOST_OPEN = 40
 _MOST_CHARACTERS = 20_000
 _MOST_DEPTH = 60
 _SHIFTED = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
 
 
-def tame(markup: str) -> str:
-    """HTML that says the same with a few harmless tags; it is still to be cleaned."""
+def simplify(markup: str) -> str:
+    """The same content with a few harmless tags; it still has to be cleaned."""
     if len(markup) > _MOST_CHARACTERS or markup.count("<") - markup.count(">") > _MOST_OPEN:
         return escape(markup)
-    tamer = _Tamer()
-    tamer.feed(markup)
-    tamer.close()
-    return "".join(tamer.made)
+    parser = _Simplifier()
+    parser.feed(markup)
+    parser.close()
+    return "".join(parser.made)
 
 
-class _Tamer(HTMLParser):
+class _Simplifier(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.made: list[str] = []
@@ -133,7 +134,7 @@ class _Tamer(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         written = self.get_starttag_text() or ""
-        if written.count("<") > 1:  # "a <b and c <d" is a sentence
+        if written.count("<") > 1:  # "a <b and c <d" is text
             self.made.append(escape(written))
         elif tag == "img":
             self.made.append(describe_picture(given.get("alt", ""), given.get("src", "")))

@@ -1,4 +1,4 @@
-"""Documents as rows and cards of the library: each with its words, ready for a template."""
+"""Documents as rows and cards of the library, ready for a template."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ KINDS = {
     "image": "Image",
 }
 BADGE_LETTERS = 4
-# What is only there for the look: marks at the beginning of a line, emphasis, code, and where links lead.
+# Markdown syntax that is removed: marks at the start of a line, emphasis, code and link targets.
 _MARKS = re.compile(r"^[#>\-*+\s]+|[*_`~]{1,3}|!?\[(?=[^\]]*\]\()|\]\([^)]*\)|<[^>]*>")
 _RULES = re.compile(r"[-=|:\s]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`named`: it has a title of its own, which is set in the document's typeface."""
+    """`named`: the document has a title other than its file name; it is shown in the serif typeface."""
 
     document: Document
     words: Words
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def picture(self) -> str | None:
-        """The first page, once the file was read: of one that nobody could open there is nothing to see."""
+        """The picture of the first page, if the file could be opened."""
         document = self.document
         return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else None
 
@@ -65,7 +65,7 @@ class Row:
     def about(self) -> str | None:
         document = self.document
         if document.status == "failed":
-            return "Nothing could be read. The file is kept and can be downloaded."
+            return "The file could not be read. It is kept, and you can download it."
         return document.summary or self.opening or document.author
 
 
@@ -79,7 +79,7 @@ async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Doc
 
 
 async def _openings(connection: Connection, documents: list[UUID]) -> dict[UUID, str]:
-    """How these begin, for those that nobody has summed up."""
+    """The first words of documents without a summary."""
     values = {"documents": documents, "characters": OPENING_CHARACTERS}
     rows = await fetch_rows(connection, QUERIES.openings, values) if documents else []
     return {row["document_id"]: row["opening"] for row in rows}
@@ -100,7 +100,7 @@ def make_row(document: Document, words: Words, now: datetime, opening: str = "")
 
 
 def plain_words(markdown: str, title: str) -> str:
-    """The beginning of a text in one line, without marks and without its own title."""
+    """The beginning of a text on one line, without Markdown syntax and without the title."""
     lines = [_MARKS.sub("", line).strip() for line in markdown.splitlines()]
     words = [line for line in lines if line and line != title and not _RULES.fullmatch(line)]
     return " ".join(" ".join(words).split())
@@ -111,7 +111,7 @@ def kind_of(document: Document) -> str:
 
 
 def badge_of(document: Document) -> str:
-    """The few letters on the picture of a file that has none."""
+    """The letters shown for a document without a picture."""
     if document.source_type in {"web", "youtube", "paste"}:
         return {"web": "WEB", "youtube": "VIDEO", "paste": "TEXT"}[document.source_type]
     return (_suffix(document.filename) or document.source_type).upper()[: BADGE_LETTERS + 1]

@@ -1,6 +1,6 @@
-"""What a document's state is called, why it is so, and the one thing to do about it. One table for every page.
+"""How pages show the status of a document: its label, the cause and the available actions.
 
-Pure: a document, the job that processes it and the time in, words out.
+Pure: takes a document, its processing job and the time, and returns texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from octavo.records.jobs import JobView
 Tone = Literal["", "run", "ok", "warn", "bad"]
 STALE_AFTER = timedelta(minutes=10)
 
-# What is going on after a stage was finished.
+# The activity that follows each finished stage.
 STAGES = {
     None: "Reading pages",
     "inherited": "Reading pages",
@@ -44,7 +44,7 @@ LINKS = frozenset({"web", "youtube"})
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """`action` is a form's address below the document's, or a link where `method` is get."""
+    """`action` is a form address below the document's, or a link if `method` is get."""
 
     label: str
     action: str
@@ -68,7 +68,7 @@ RAISE_BUDGET = Verb("Raise budget", "budget", "get")
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """`chip` is None while it is being worked on: then `line` and the progress say more than a chip could."""
+    """`chip` is None while the document is processed; then `line` and the progress are shown instead."""
 
     tone: Tone = ""
     glyph: str = ""
@@ -85,7 +85,7 @@ class Words:
 
 
 def describe(document: Document, job: JobView | None, now: datetime) -> Words:
-    """What to say of a document. Its job is the one that processes it."""
+    """The status texts of a document. `job` is its processing job."""
     if document.deleted_at:
         return Words("", "trash", "In the trash", f"Since {format_date(document.deleted_at.date(), now.date())}")
     if document.status == "failed":
@@ -104,7 +104,7 @@ def stage_of(job: JobView, source_type: str = "") -> str:
 
 
 def last_progress(job: JobView) -> datetime:
-    """When this attempt began, or something of it was last finished."""
+    """When this attempt last made progress, or started."""
     return max(filter(None, (job.progressed_at, job.started_at, job.created_at)))
 
 
@@ -138,14 +138,14 @@ def _failed(document: Document, job: JobView | None) -> Words:
         line = f"{count_of(job.max_attempts, 'attempt')}: {cause}"
         stage = stage_of(job, document.source_type)
         verbs = (Verb(f"Resume from {stage}", "retry"), START_OVER, DISCARD)
-        return Words("bad", "error", "Gave up", line, verbs)
+        return Words("bad", "error", "Failed for good", line, verbs)
     verb = TRY_AGAIN if is_retried(error.code) or document.source_type in LINKS else REPLACE
     return Words("bad", "error", "Failed", cause, (verb,))
 
 
 def _finished(document: Document) -> Words:
     if document.needs_classification:
-        cause = document.error.message if document.error else "What it is about is not known yet."
+        cause = document.error.message if document.error else "It could not be described."
         return Words("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
     if document.duplicate_of and document.quality is None:
         return Words("", "twins", "Already here", "Same file as another document")
@@ -170,7 +170,7 @@ def _readable_pages(document: Document) -> str:
 
 
 def is_retried(code: str) -> bool:
-    """Whether the same file may succeed when it is tried again."""
+    """Whether a retry with the same file may succeed."""
     return code in _retried_codes(OctavoError)
 
 

@@ -1,4 +1,4 @@
-"""What forms of pages have in common: fields checked by the same models as the API's, and places to go back to."""
+"""What forms on pages share: validation with the models of the API, confirmation pages, and where to go back to."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from octavo.web.shell.templates import back_to, render
 Model = TypeVar("Model", bound=BaseModel)
 LIBRARY = "/library"
 Back = Annotated[str, Form(max_length=2000)]
-ANOTHER = "This cannot be used here."
+ANOTHER = "Invalid value."
 _LOCAL = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]{0,1000}")
 
 
 class NothingChosen(BadInput):
-    """No file was chosen. Choose one, then send."""
+    """No file selected. Choose a file first."""
 
     code = "NOTHING_CHOSEN"
 
@@ -31,7 +31,7 @@ class NothingChosen(BadInput):
 def read_form(
     model: type[Model], given: Mapping[str, Any], sentences: Mapping[str, str]
 ) -> tuple[Model | None, dict[str, str]]:
-    """What was filled in, or for each field that is wrong the sentence that stands beside it."""
+    """The validated form, or a message for each invalid field."""
     try:
         return model.model_validate(dict(given)), {}
     except ValidationError as error:
@@ -40,13 +40,13 @@ def read_form(
 
 
 def local_path(address: str, otherwise: str = "/") -> str:
-    """A place of ours to go to, however the address was written; anything else could lead to another site."""
+    """A path on this server; anything else could lead to another site, so `otherwise` is used."""
     return address if _LOCAL.fullmatch(address) else otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`title` names the thing or its number; `keep` is where no leads to, `other` something better to do."""
+    """A confirmation. `keep` is where "no" leads; `other` is an alternative action."""
 
     title: str
     text: str
@@ -67,7 +67,7 @@ def read_number(text: str) -> int | None:
 
 
 def read_id(text: str) -> UUID:
-    """An id that cannot be one is as missing as any other."""
+    """An invalid id is handled like an unknown one."""
     try:
         return UUID(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What stands around every page: who is asking, where they are, what is being worked on."""
+"""The frame around every page: the caller, the current place in the rail, and the jobs in the dock."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DockItem:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`cursor` is where the live stream goes on from; `ring` is how much of all that is shown is done, in percent."""
+    """`cursor` is where live events continue; `ring` is the overall progress in percent."""
 
     caller: Caller
     name: str
@@ -63,7 +63,7 @@ class Frame:
 
 
 async def load_frame(connection: Connection, caller: Caller, place: str, upload_bytes: int) -> Frame:
-    # The cursor comes first: what happens while the page is put together is then told again, never missed.
+    # The cursor is read first: events while the page is built are then delivered twice, but never missed.
     cursor = await latest_cursor(connection)
     counted = (await fetch_rows(connection, QUERIES.frame, {"owner": caller.owner_id, "person": caller.user_id}))[0]
     dead = await fetch_rows(connection, QUERIES.dead_letters, {}) if caller.is_admin else []
@@ -108,7 +108,7 @@ def _address(job: JobView) -> str | None:
 
 
 class FrameFor:
-    """A dependency: the frame of pages at one place of the rail."""
+    """A dependency: the frame with one place of the rail selected."""
 
     def __init__(self, place: str) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""What goes wrong on a page, as a page: the cause, its code, and one thing to do about it."""
+"""Error pages: the cause, its code, and one thing to do."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from octavo.web.shell.frame import Frame, load_frame
 from octavo.web.shell.templates import back_to, render
 
 NOT_PAGES = ("/api/", "/healthz", "/readyz", "/metrics", "/static/", "/objects", "/fragments/")
-# Where one was when something below it went wrong; browsers do not tell.
+# Where to go back to, by the address that failed; browsers send no referrer.
 PLACES = {
     "/operations": "Back to operations",
     "/conversions": "Back to conversions",
     "/settings/mappings": "Back to mappings",
-    "/settings/keys": "Back to keys",
-    "/settings/webhooks": "Back to webhooks",
+    "/settings/keys": "Back to API keys",
+    "/settings/webhooks": "Back to notifications out",
     "/settings": "Back to settings",
     "/notifications": "Back to notifications",
 }
 HEADINGS = {
-    403: "You may not do this",
-    404: "There is nothing here",
-    405: "This address is not for looking at",
-    409: "That is not possible any more",
-    413: "This is too large",
-    422: "This cannot be used",
-    429: "A little too fast",
-    503: "Octavo cannot answer right now",
+    403: "Not allowed",
+    404: "Page not found",
+    405: "This link only accepts form submissions",
+    409: "This is no longer possible",
+    413: "Too large",
+    422: "Invalid input",
+    429: "Too many requests",
+    503: "Octavo is unavailable",
 }
 CAUSES = {
-    404: "This page does not exist, or it is not yours.",
-    405: "It only takes what a form sends. Open the page that the form is on.",
+    404: "This page does not exist, or you do not have access to it.",
+    405: "Open the page with the form instead.",
 }
 
 
@@ -48,7 +48,7 @@ def is_for_people(request: Request) -> bool:
 
 
 async def as_page(request: Request, failure: Failure) -> Response | None:
-    """Nothing for programs. Who is not signed in is led to where one does that, and comes back."""
+    """None for programs. Without a session, a redirect to the sign-in page, which leads back here."""
     if not is_for_people(request):
         return None
     if failure.code == Unauthenticated.code:
@@ -74,7 +74,7 @@ async def as_page(request: Request, failure: Failure) -> Response | None:
 
 
 async def _frame(request: Request, caller: Caller) -> Frame | None:
-    """The page around it, unless that fails too."""
+    """The frame around the page, unless loading it fails too."""
     with contextlib.suppress(OctavoError, psycopg.Error):
         services = await services_of(request)
         async with services.database.connection() as connection:

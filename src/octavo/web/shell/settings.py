@@ -1,4 +1,4 @@
-"""The settings' own list of rooms, which stands beside each of them."""
+"""The list of settings pages, shown next to each of them, and the messages after a change."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False)
 SettingsFrame = Annotated[Frame, Depends(FrameFor("settings"))]
-# Name, glyph, and whether somebody without an account has it.
+# Name, icon, and whether visitors without an account see it.
 ROOMS: dict[str, tuple[str, str, bool]] = {
     "account": ("Account", "person", True),
-    "keys": ("Keys", "key", False),
+    "keys": ("API keys", "key", False),
     "mappings": ("Mappings", "list", True),
     "prompts": ("Prompts", "edit", True),
     "weights": ("Connections", "connections", True),
     "budgets": ("Budgets", "coins", True),
-    "webhooks": ("Webhooks", "send", False),
+    "webhooks": ("Notifications out", "send", False),
     "appearance": ("Appearance", "theme", True),
 }
-# What was done before the page was loaded; only these can be said, so that no link can make the page say something.
+# Messages after a change. The address names one of these, so that no link can put its own text on the page.
 SAID = {
-    "password": "Your password is changed. Everywhere else you are signed out.",
-    "owner": "You act for another owner now.",
-    "added": "They may act for this owner from now on.",
-    "role": "The role is changed from their next request on.",
-    "removed": "They may not act for this owner any more.",
-    "revoked": "The key does not work any more.",
-    "paused": "Nothing is sent there any more.",
-    "resumed": "It is sent there again from now on.",
-    "tested": "A test is on its way. How it went stands in the log below.",
-    "deleted": "It is deleted, with its log.",
-    "mapping": "It is added. Choose it for your next conversion.",
-    "appearance": "This browser remembers it.",
-    "prompt": "It is saved. The next analysis asks it so.",
-    "retired": "It is retired: asked only where somebody chooses it.",
-    "used": "It is in use again.",
-    "gone": "It is deleted.",
-    "weights": "All lists are in the new order.",
-    "budgets": "They hold from now on, and what there is money for goes on.",
+    "password": "Password changed. All your other sessions were signed out.",
+    "owner": "Switched to another owner.",
+    "added": "Member added.",
+    "role": "Role changed.",
+    "removed": "Member removed.",
+    "revoked": "API key revoked.",
+    "paused": "Paused. No more events are sent.",
+    "resumed": "Resumed. Events are sent again.",
+    "tested": "Test sent. See the result in the log below.",
+    "deleted": "Recipient and log deleted.",
+    "mapping": "Mapping added. Choose it for your next conversion.",
+    "appearance": "Saved in this browser.",
+    "prompt": "Prompt saved. It is used from the next analysis on.",
+    "retired": "Prompt retired. It is used only when selected.",
+    "used": "Prompt reactivated.",
+    "gone": "Prompt deleted.",
+    "weights": "Weights saved. All lists use the new order.",
+    "budgets": "Budgets saved. Paused work resumes where the budget allows.",
 }
 
 

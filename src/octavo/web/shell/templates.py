@@ -1,4 +1,4 @@
-"""Pages for people, rendered on the server; they work without scripts, and scripts make them lively."""
+"""Renders pages on the server. They work without scripts; scripts make them live."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THEMES = ("light", "dark")
 
 
 def common_values(request: Request) -> dict[str, str | None]:
-    """What every page needs."""
+    """Values that every template needs."""
     theme = request.cookies.get(THEME_COOKIE)
     return {"version": __version__, "theme": theme if theme in THEMES else None}
 
@@ -34,12 +34,12 @@ cast("dict[str, object]", templates.env.filters).update(ago=format_ago, dollars=
 
 
 def render(request: Request, template: str, frame: Frame | None, status: int = 200, **values: object) -> HTMLResponse:
-    """A whole page, or a piece of one; nobody keeps a copy of it."""
+    """A whole page or a fragment of one. Browsers do not cache it."""
     return templates.TemplateResponse(
         request, template, values | {"frame": frame}, status, headers={"cache-control": "no-store"}
     )
 
 
 def back_to(address: str) -> RedirectResponse:
-    """After a change, so that loading the page again repeats nothing."""
+    """Redirect after a change, so that reloading the page does not repeat it."""
     return RedirectResponse(address, 303)

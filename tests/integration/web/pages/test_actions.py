@@ -146,7 +146,7 @@ async def test_what_cannot_be_taken_back_is_asked_first(person: httpx.AsyncClien
     for path in (f"/actions/documents/{document}/purge", "/actions/trash/empty"):
         question = await person.post(path, headers=PAGE)
         assert question.status_code == 200
-        assert "cannot be brought back" in question.text
+        assert "cannot be undone" in question.text
     assert (await person.get("/api/v1/documents", params={"trashed": True})).json()["items"]
 
     answer = await person.post("/actions/trash/empty", data={"sure": "true"}, headers=PAGE)

@@ -171,7 +171,7 @@ async def test_a_document_that_waits_says_why(room: Room) -> None:
     document = await room.upload("a.md", "# A")
     shown = await room.read(f"/documents/{document}")
     assert "Waiting" in shown
-    assert "Look again" in shown
+    assert "Refresh" in shown
     assert 'class="skeleton' in shown
     assert "Cancel" in await room.read(f"/documents/{document}/state")
     assert (await room.owner.get(f"/documents/{document}/text")).status_code == 409
@@ -225,7 +225,7 @@ async def test_a_text_that_is_too_long_is_offered_for_download(room: Room, monke
 async def test_the_history_tells_every_stage(room: Room) -> None:
     document = await room.add("a.md", "# A\n\nWords.")
     shown = await room.read(f"/documents/{document}/history")
-    for words in ("Read the file", "Saved the text", "Split into passages", "Finished", "Work began"):
+    for words in ("Read the file", "Saved the text", "Split into passages", "Finished", "Started"):
         assert words in shown
 
 

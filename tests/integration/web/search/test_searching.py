@@ -161,7 +161,7 @@ async def test_without_a_vector_words_have_to_do_and_it_is_said(room: Room, monk
     assert [hit["document_id"] for hit in answer["items"]] == [ids["bog"]]
     refused = await room.owner.get("/api/v1/search", params={"q": "moss", "mode": "semantic"})
     assert (refused.status_code, refused.json()["code"]) == (402, "OVER_BUDGET")
-    assert "Only words were looked for" in await room.read("/search?q=sphagnum")
+    assert "Searched by words only" in await room.read("/search?q=sphagnum")
 
 
 async def test_a_text_without_vectors_is_found_by_its_words(room: Room) -> None:
@@ -191,7 +191,7 @@ async def test_the_page_leads_to_the_passage(room: Room) -> None:
     assert link
     assert "peat" in await room.read(link[1])
     assert "Nothing found" in await room.read("/search?q=quaternion&mode=text")
-    assert "Look for a word" in await room.read("/search")
+    assert "Search for words" in await room.read("/search")
     long = await room.owner.get("/search", params={"q": "x" * 5000})
     assert long.status_code == 422
     assert "too long" in long.text

@@ -6,7 +6,7 @@ import pytest
 
 from octavo.convert.conversions import ModelCost
 from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
-from octavo.web.rooms.conversions.fields import Cell, Laid, describe_model
+from octavo.web.rooms.conversions.fields import Cell, ReviewFields, describe_model
 
 MODEL = "gemini:gemini-2.5-flash"
 ASKED = ModelLookup(
@@ -15,8 +15,8 @@ ASKED = ModelLookup(
 PAID, FREE = ModelCost(1, 812, 0.0004), ModelCost(0, 0, 0.0)
 
 
-def laid(value: Value | None, *, by_person: bool = False) -> Laid:
-    return Laid([Cell("invoice_number", "invoice number", "identifier", True, value, by_person)], [])
+def laid(value: Value | None, *, by_person: bool = False) -> ReviewFields:
+    return ReviewFields([Cell("invoice_number", "invoice number", "identifier", True, value, by_person)], [])
 
 
 def number(text: str, *, verified: bool = True) -> Value:
@@ -26,11 +26,11 @@ def number(text: str, *, verified: bool = True) -> Value:
 @pytest.mark.parametrize(
     ("value", "by_person", "word"),
     [
-        (number("X-8"), False, "Written there"),
+        (number("X-8"), False, "Found on the page"),
         (number("X-8", verified=False), False, "Unverified"),
         (number("X-8"), True, "Accepted"),
         (number("X-9"), True, "Corrected"),
-        (None, False, "Not taken"),
+        (None, False, "Not used"),
     ],
 )
 def test_what_became_of_an_answer(value: Value | None, by_person: bool, word: str) -> None:
@@ -44,7 +44,7 @@ def test_what_became_of_an_answer(value: Value | None, by_person: bool, word: st
 def test_an_answer_that_was_there_already_costs_nothing() -> None:
     made = describe_model(ASKED, laid(number("X-8")), FREE)
     assert made
-    assert made.cost == "An earlier answer was used again, for nothing"
+    assert made.cost == "Cached answer, no cost"
 
 
 def test_why_nobody_answered_is_said_with_its_code() -> None:
@@ -52,7 +52,7 @@ def test_why_nobody_answered_is_said_with_its_code() -> None:
     made = describe_model(nobody, laid(None), FREE)
     assert made
     assert (made.why, made.answers, made.silent) == ("The budget is used up (OVER_BUDGET)", [], [])
-    assert made.cost == "Nothing was paid"
+    assert made.cost == "No cost"
 
 
 def test_where_nothing_was_asked_nothing_is_said() -> None:

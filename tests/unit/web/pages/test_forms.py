@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.web.rooms.account.api import KeyWanted
+from octavo.web.rooms.account.api import NewKeyRequest
 from octavo.web.shell.forms import ANOTHER, local_path, read_form
 
 
@@ -23,12 +23,12 @@ def test_everything_else_leads_to_where_we_say(address: str) -> None:
 
 
 def test_each_wrong_field_has_its_sentence() -> None:
-    wanted, wrong = read_form(KeyWanted, {"name": "", "scope": "all", "expires_in_days": "7"}, {"name": "Name it."})
+    wanted, wrong = read_form(NewKeyRequest, {"name": "", "scope": "all", "expires_in_days": "7"}, {"name": "Name it."})
     assert wanted is None
     assert wrong == {"name": "Name it.", "scope": ANOTHER}
 
 
 def test_what_is_right_is_typed() -> None:
-    wanted, wrong = read_form(KeyWanted, {"name": "k", "expires_in_days": "7"}, {})
-    assert wanted == KeyWanted(name="k", expires_in_days=7)
+    wanted, wrong = read_form(NewKeyRequest, {"name": "k", "expires_in_days": "7"}, {})
+    assert wanted == NewKeyRequest(name="k", expires_in_days=7)
     assert wrong == {}

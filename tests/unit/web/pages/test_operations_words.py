@@ -38,8 +38,8 @@ def test_health(checks: list[Check], alive: bool, waits: timedelta | None, chip:
 
 
 def test_load_is_counted_in_words() -> None:
-    assert describe_load([worker(), worker(alive=False)], None, 0) == ["1 worker", "nothing waits"]
-    assert describe_load([], timedelta(seconds=12), 2) == ["0 workers", "oldest waiting 12 s", "2 dead letters"]
+    assert describe_load([worker(), worker(alive=False)], None, 0) == ["1 worker", "no jobs waiting"]
+    assert describe_load([], timedelta(seconds=12), 2) == ["0 workers", "oldest waiting 12 s", "2 failed jobs"]
 
 
 def test_nobody_waits_for_less_than_nothing() -> None:

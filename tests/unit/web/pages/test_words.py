@@ -131,7 +131,12 @@ FAILED: dict[str, tuple[str, JobStatus, tuple[str, str, str, list[str]]]] = {
     "given up": (
         "CRASHED",
         JobStatus.DEAD_LETTER,
-        ("bad", "Gave up", "3 attempts: It broke (CRASHED)", ["Resume from Reading pages", "Start over", "Discard"]),
+        (
+            "bad",
+            "Failed for good",
+            "3 attempts: It broke (CRASHED)",
+            ["Resume from Reading pages", "Start over", "Discard"],
+        ),
     ),
     "cancelled": ("CANCELLED", JobStatus.CANCELLED, ("", "Cancelled", "Stopped by you", ["Start again"])),
 }

@@ -1,4 +1,4 @@
-"""Signing up, in and out, for pages and programs alike; what they answer with is theirs."""
+"""Signing up, in and out, used by the pages and the API."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from octavo.web.context.callers import address_of, forget_session, remember_sess
 from octavo.web.context.services import Services
 
 ONLY_THIS_BROWSER = (
-    "Only this browser holds the key to your documents. Sign up to reach them from elsewhere, and after its cookies "
-    "were deleted."
+    "Your documents are tied to this browser. Create an account to reach them from other devices, and to keep them "
+    "when the cookies of this browser are deleted."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """`owners`: whom you may act for. `note`: what an anonymous visitor has to know."""
+    """`owners`: the owners you are a member of. `note`: a hint for anonymous visitors."""
 
     owner_id: UUID
     kind: str
@@ -39,7 +39,7 @@ class Me:
 
 
 async def sign_up(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Make an account; the documents of this browser become its own."""
+    """Create an account; the documents of this browser are moved to it."""
     if not services.settings.sign_up:
         raise SignUpClosed
     password_hash = await hash_password(password.get_secret_value())
@@ -47,12 +47,12 @@ async def sign_up(request: Request, services: Services, caller: Caller | None, e
         secret = await accounts.sign_up(connection, email, password_hash, replacing=session_secret(request))
         me = await _who_has(connection, secret)
     remember_session(request, secret)
-    _doubt(services, caller)
+    _recheck_streams(services, caller)
     return me
 
 
 async def sign_in(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Act as the person with this address; documents of an anonymous browser become theirs."""
+    """Sign in; documents of an anonymous browser are moved to the account."""
     async with services.database.connection() as connection:
         account = await find_account(connection, email)
     account, password_hash = await _prove(request, services, email, account, password)
@@ -60,24 +60,24 @@ async def sign_in(request: Request, services: Services, caller: Caller | None, e
         secret = await accounts.sign_in(connection, account, password_hash, replacing=session_secret(request))
         me = await _who_has(connection, secret)
     remember_session(request, secret)
-    _doubt(services, caller)
+    _recheck_streams(services, caller)
     return me
 
 
 async def sign_out(request: Request, services: Services, caller: Caller | None) -> None:
-    """End this browser's session. An anonymous visitor cannot come back to the documents after that."""
+    """End the session of this browser. An anonymous visitor loses access to the documents."""
     if caller and caller.via == "key":
-        raise NotAllowed("A key is revoked, not signed out.")
+        raise NotAllowed("API keys cannot sign out. Revoke the key instead.")
     async with services.database.connection() as connection:
         await end_session(connection, session_secret(request))
     forget_session(request)
-    _doubt(services, caller)
+    _recheck_streams(services, caller)
 
 
 async def change_password(
     request: Request, services: Services, person: UUID, password: SecretStr, new_password: SecretStr
 ) -> None:
-    """Everywhere else the person is signed out."""
+    """Change the password and sign out all other sessions."""
     async with services.database.connection() as connection:
         account = await read_account(connection, person)
     email = account.email if account else ""
@@ -88,12 +88,12 @@ async def change_password(
 
 
 async def act_for(request: Request, services: Services, caller: Caller | None, person: UUID, owner_id: UUID) -> Me:
-    """Let this browser act for another owner that the person is a member of."""
+    """Switch this browser to another owner that the person is a member of."""
     secret = session_secret(request) or ""
     async with services.database.transaction() as connection:
         await switch_owner(connection, person, secret, owner_id)
         me = await _who_has(connection, secret)
-    _doubt(services, caller)
+    _recheck_streams(services, caller)
     return me
 
 
@@ -111,16 +111,16 @@ async def describe(connection: Connection, caller: Caller) -> Me:
     )
 
 
-def _doubt(services: Services, caller: Caller | None) -> None:
-    """What is open for whoever this browser was until now ends at once."""
+def _recheck_streams(services: Services, caller: Caller | None) -> None:
+    """Check open event streams of this owner again, so that this browser's old ones end."""
     if caller:
-        services.live.doubt(caller.owner_id)
+        services.live.recheck(caller.owner_id)
 
 
 async def _prove(
     request: Request, services: Services, email: str, account: Account | None, password: SecretStr
 ) -> tuple[Account, str]:
-    """The account and the hash to keep, if the password is right; not too often wrong from one address."""
+    """The account and its password hash if the password is right. Limits wrong passwords per address."""
     tries = f"{email.lower()} {address_of(request)}"
     services.limits.sign_ins.begin(tries)
     kept = account.password_hash if account else None

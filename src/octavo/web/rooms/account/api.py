@@ -1,4 +1,4 @@
-"""Who you are here: signing up, in and out, and which owner your browser acts for."""
+"""The API for accounts: signing up, in and out, owners, API keys and members."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from octavo.web.rooms.account.accounts import Me
 
 router = APIRouter(prefix="/api/v1", tags=["account"])
 
-# For who is nobody yet, too. Added to what is declared for all routes.
-NEEDS_NOBODY = {"security": [dict[str, list[str]]()]}
+# These routes also work without signing in. Added to the security of all routes.
+NO_SIGN_IN = {"security": [dict[str, list[str]]()]}
 Password = Annotated[SecretStr, Field(max_length=1000)]
 
 
@@ -39,55 +39,55 @@ class PasswordChange(BaseModel):
     new_password: Password
 
 
-class OwnerWanted(BaseModel):
+class OwnerRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     owner_id: UUID
 
 
-@router.post("/account", status_code=201, responses=problems(400, 401, 403, 409, 422), openapi_extra=NEEDS_NOBODY)
+@router.post("/account", status_code=201, responses=problems(400, 401, 403, 409, 422), openapi_extra=NO_SIGN_IN)
 async def sign_up(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Make an account; the documents of this browser become its own."""
+    """Create an account; the documents of this browser are moved to it."""
     return await accounts.sign_up(request, services, caller, wanted.email, wanted.password)
 
 
-@router.post("/session", responses=problems(400, 401, 403, 422), openapi_extra=NEEDS_NOBODY)
+@router.post("/session", responses=problems(400, 401, 403, 422), openapi_extra=NO_SIGN_IN)
 async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Act as the person with this address; documents of an anonymous browser become theirs."""
+    """Sign in; documents of an anonymous browser are moved to the account."""
     return await accounts.sign_in(request, services, caller, wanted.email, wanted.password)
 
 
 @router.get("/session", responses=problems(401))
 async def session(services: ServicesOf, caller: ReadCaller) -> Me:
-    """Who you are, and for whom you act."""
+    """The current user and owner."""
     async with services.database.connection() as connection:
         return await accounts.describe(connection, caller)
 
 
-@router.delete("/session", status_code=204, responses=problems(401, 403), openapi_extra=NEEDS_NOBODY)
+@router.delete("/session", status_code=204, responses=problems(401, 403), openapi_extra=NO_SIGN_IN)
 async def sign_out(request: Request, services: ServicesOf, caller: OptionalCaller) -> None:
-    """End this browser's session. An anonymous visitor cannot come back to the documents after that."""
+    """End the session of this browser. An anonymous visitor loses access to the documents."""
     await accounts.sign_out(request, services, caller)
 
 
 @router.put("/account/password", status_code=204, responses=problems(400, 401, 403, 422))
 async def change_password(request: Request, services: ServicesOf, person: PersonId, wanted: PasswordChange) -> None:
-    """Everywhere else you are signed out."""
+    """Change your password and sign out all other sessions."""
     await accounts.change_password(request, services, person, wanted.password, wanted.new_password)
 
 
 @router.post("/session/owner", responses=problems(400, 401, 403, 404, 422))
 async def act_for(
-    request: Request, services: ServicesOf, caller: OptionalCaller, person: PersonId, wanted: OwnerWanted
+    request: Request, services: ServicesOf, caller: OptionalCaller, person: PersonId, wanted: OwnerRequest
 ) -> Me:
-    """Let this browser act for another owner that you are a member of."""
+    """Switch this browser to another owner that you are a member of."""
     return await accounts.act_for(request, services, caller, person, wanted.owner_id)
 
 
 keys_router = APIRouter(prefix="/api/v1/keys", tags=["account"])
 
 
-class KeyWanted(BaseModel):
+class NewKeyRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -97,14 +97,14 @@ class KeyWanted(BaseModel):
 
 @keys_router.get("", responses=problems(401, 403))
 async def list_keys(services: ServicesOf, caller: KnownCaller) -> Page[KeyView]:
-    """Your keys, newest first; whoever has the role owner sees everybody's."""
+    """Your API keys, newest first; with the role owner, the keys of all members."""
     async with services.database.connection() as connection:
         return Page(await keys.list_keys(connection, caller), None)
 
 
 @keys_router.post("", status_code=201, responses=problems(400, 401, 403, 422))
-async def make_key(services: ServicesOf, caller: KnownCaller, wanted: KeyWanted) -> NewKey:
-    """Make a key. `key` is shown this once and never again."""
+async def make_key(services: ServicesOf, caller: KnownCaller, wanted: NewKeyRequest) -> NewKey:
+    """Create an API key. `key` is shown only this once."""
     async with services.database.transaction() as connection:
         return await keys.make_key(
             connection, caller, name=wanted.name, scope=wanted.scope, days=wanted.expires_in_days
@@ -113,23 +113,23 @@ async def make_key(services: ServicesOf, caller: KnownCaller, wanted: KeyWanted)
 
 @keys_router.delete("/{key}", status_code=204, responses=problems(401, 403, 404, 422))
 async def revoke_key(services: ServicesOf, caller: KnownCaller, key: UUID) -> None:
-    """It stops working at once."""
+    """Revoke an API key, effective immediately."""
     async with services.database.transaction() as connection:
         await keys.revoke_key(connection, caller, key)
-    services.live.doubt(caller.owner_id)
+    services.live.recheck(caller.owner_id)
 
 
 members_router = APIRouter(prefix="/api/v1/members", tags=["account"])
 
 
-class MemberWanted(BaseModel):
+class NewMemberRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     email: Email
     role: Role = "member"
 
 
-class RoleWanted(BaseModel):
+class RoleRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     role: Role
@@ -137,28 +137,28 @@ class RoleWanted(BaseModel):
 
 @members_router.get("", responses=problems(401))
 async def list_members(services: ServicesOf, caller: KnownCaller) -> Page[Member]:
-    """Everybody who may act for the owner that you act for."""
+    """Members of the current owner."""
     async with services.database.connection() as connection:
         return Page(await members.list_members(connection, caller.owner_id), None)
 
 
 @members_router.post("", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
-async def add_member(services: ServicesOf, caller: KnownCaller, wanted: MemberWanted) -> Member:
-    """Let somebody who has an account act for this owner too."""
+async def add_member(services: ServicesOf, caller: KnownCaller, wanted: NewMemberRequest) -> Member:
+    """Add a member by the e-mail of an existing account."""
     async with services.database.transaction() as connection:
         return await members.add_member(connection, caller, wanted.email, wanted.role)
 
 
 @members_router.patch("/{user}", responses=problems(400, 401, 403, 404, 409, 422))
-async def change_role(services: ServicesOf, caller: KnownCaller, user: UUID, wanted: RoleWanted) -> Member:
-    """It holds from the person's next request on."""
+async def change_role(services: ServicesOf, caller: KnownCaller, user: UUID, wanted: RoleRequest) -> Member:
+    """Change the role of a member, effective with their next request."""
     async with services.database.transaction() as connection:
         return await members.change_role(connection, caller, user, wanted.role)
 
 
 @members_router.delete("/{user}", status_code=204, responses=problems(401, 403, 404, 409, 422))
 async def remove_member(services: ServicesOf, caller: KnownCaller, user: UUID) -> None:
-    """Their sessions and keys for this owner end with it."""
+    """Remove a member. Their sessions and API keys for this owner end."""
     async with services.database.transaction() as connection:
         await members.remove_member(connection, caller, user)
-    services.live.doubt(caller.owner_id)
+    services.live.recheck(caller.owner_id)

@@ -1,4 +1,4 @@
-"""Who you are: your password, whom you act for, and the people you share an owner with."""
+"""Settings pages for the account, members, API keys and appearance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.web.context.callers import KnownCaller, OptionalCaller, PersonId
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
 from octavo.web.rooms.account import accounts
-from octavo.web.rooms.account.api import KeyWanted, MemberWanted, PasswordChange, RoleWanted
+from octavo.web.rooms.account.api import NewKeyRequest, NewMemberRequest, PasswordChange, RoleRequest
 from octavo.web.shell.forms import Question, ask, read_form
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
@@ -25,8 +25,8 @@ Field = Annotated[str, Form(max_length=2000)]
 WRONG = {
     "password": "This password is too long.",
     "new_password": "This password is too long.",
-    "email": "This is no e-mail address.",
-    "role": "There is no such role.",
+    "email": "Enter a valid e-mail address.",
+    "role": "Choose a role.",
 }
 
 
@@ -61,7 +61,7 @@ async def change_password(
             await accounts.change_password(request, services, person, wanted.password, wanted.new_password)
             return back_to("/settings/account?said=password")
         except WrongCredentials as error:
-            wrong, status = {"password": "This is not your password."}, error.status
+            wrong, status = {"password": "Wrong password."}, error.status
         except WeakPassword as error:
             wrong, status = {"new_password": error.line}, error.status
         except TooFast as error:
@@ -77,14 +77,14 @@ async def act_for(
     return back_to("/settings/account?said=owner")
 
 
-# People ------------------------------------------------------------------------------------------------------------
+# Members ----------------------------------------------------------------------------------------------------------
 
 
 @router.post("/members")
 async def add_member(
     request: Request, services: ServicesOf, frame: SettingsFrame, email: Field = "", role: Field = "member"
 ) -> Response:
-    wanted, wrong = read_form(MemberWanted, {"email": email, "role": role}, WRONG)
+    wanted, wrong = read_form(NewMemberRequest, {"email": email, "role": role}, WRONG)
     status = 422
     if wanted:
         try:
@@ -100,7 +100,7 @@ async def add_member(
 async def change_role(
     request: Request, services: ServicesOf, frame: SettingsFrame, user: UUID, role: Field = ""
 ) -> Response:
-    wanted, wrong = read_form(RoleWanted, {"role": role}, WRONG)
+    wanted, wrong = read_form(RoleRequest, {"role": role}, WRONG)
     status = 422
     if wanted:
         try:
@@ -121,7 +121,7 @@ async def ask_to_remove(request: Request, services: ServicesOf, frame: SettingsF
         raise NotFound
     question = Question(
         title=f"Remove {email}?",
-        text="Their sessions and keys for this owner end at once. Their own account stays.",
+        text="Their sessions and API keys for this owner end immediately. Their account is kept.",
         action=f"/settings/account/members/{user}/remove",
         verb="Remove",
         keep="/settings/account#members",
@@ -138,7 +138,7 @@ async def remove_member(
             await members.remove_member(connection, caller, user)
     except LastOwner as error:
         return await _show(request, services, frame, error.status, wrong={"role": error.title})
-    services.live.doubt(caller.owner_id)
+    services.live.recheck(caller.owner_id)
     return back_to("/settings/account?said=removed#members")
 
 
@@ -146,13 +146,13 @@ keys_router = APIRouter(include_in_schema=False, prefix="/settings/keys")
 SCOPES: dict[Scope, str] = {
     "read": "Read only",
     "write": "Read and write",
-    "admin": "Everything you may",
+    "admin": "Full access",
 }
-LASTS = {"": "Until it is revoked", "7": "A week", "30": "30 days", "90": "90 days", "365": "A year"}
+LASTS = {"": "Never", "7": "In 7 days", "30": "In 30 days", "90": "In 90 days", "365": "In a year"}
 KEY_WRONG = {
-    "name": "Give it a name of at most 100 characters.",
-    "scope": "There is no such scope.",
-    "expires_in_days": "Choose one of these.",
+    "name": "Enter a name of at most 100 characters.",
+    "scope": "Choose a scope.",
+    "expires_in_days": "Choose when it expires.",
 }
 
 
@@ -163,7 +163,7 @@ async def list_keys(request: Request, services: ServicesOf, frame: SettingsFrame
 
 async def _show_keys(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
     if frame.caller.is_anonymous:
-        raise NotAllowed("Keys are for people with an account.")
+        raise NotAllowed("Create an account to use API keys.")
     async with services.database.connection() as connection:
         found = await keys.list_keys(connection, frame.caller)
     scopes = {scope: words for scope, words in SCOPES.items() if frame.caller.may_grant(scope)}
@@ -180,9 +180,9 @@ async def make_key(
     scope: Field = "write",
     days: Field = "",
 ) -> Response:
-    """Answers the page itself with the key on it, which exists nowhere else."""
+    """Render the page directly, since the key is shown only once."""
     given = {"name": name.strip(), "scope": scope, "expires_in_days": days or None}
-    wanted, wrong = read_form(KeyWanted, given, KEY_WRONG)
+    wanted, wrong = read_form(NewKeyRequest, given, KEY_WRONG)
     if wanted is None:
         chosen = {"name": name, "scope": scope, "days": days}
         return await _show_keys(request, services, frame, 422, wrong=wrong, chosen=chosen)
@@ -203,7 +203,7 @@ async def ask_to_revoke(request: Request, services: ServicesOf, frame: SettingsF
         raise NotFound
     question = Question(
         title=f"Revoke “{found[key].name}”?",
-        text=f"Programs that use the key {found[key].start}… are refused from now on. This cannot be undone.",
+        text=f"Programs that use the key {found[key].start}… will be refused. This cannot be undone.",
         action=f"/settings/keys/{key}/revoke",
         verb="Revoke",
         keep="/settings/keys",
@@ -215,7 +215,7 @@ async def ask_to_revoke(request: Request, services: ServicesOf, frame: SettingsF
 async def revoke_key(services: ServicesOf, caller: KnownCaller, key: UUID) -> Response:
     async with services.database.transaction() as connection:
         await keys.revoke_key(connection, caller, key)
-    services.live.doubt(caller.owner_id)
+    services.live.recheck(caller.owner_id)
     return back_to("/settings/keys?said=revoked")
 
 
@@ -223,7 +223,7 @@ appearance_router = APIRouter(include_in_schema=False, prefix="/settings/appeara
 KEYS_COOKIE = "octavo_keys"
 KEYS_OFF = "off"
 YEAR_SECONDS = 365 * 24 * 3600
-CHOICES = {"system": "As the system", "light": "Light", "dark": "Dark"}
+CHOICES = {"system": "System", "light": "Light", "dark": "Dark"}
 
 
 @appearance_router.get("")
@@ -247,7 +247,7 @@ async def keep(
 
 
 def _keep(request: Request, answer: Response, name: str, value: str | None) -> None:
-    """No secret, and scripts of ours read it; the usual choice needs no cookie."""
+    """Not a secret, and scripts read it. The default needs no cookie."""
     secure = request.url.scheme == "https"
     if value is None:
         answer.delete_cookie(name, samesite="lax", secure=secure)

@@ -1,4 +1,4 @@
-"""Signing in: with address and password, or with the one-time link that `octavo up` prints."""
+"""Signing in with a password or the one-time link of `octavo up`, signing up and signing out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False)
 Field = Annotated[str, Form(max_length=2000)]
-WRONG = {"email": "This is no e-mail address.", "password": "This password is too long."}
+WRONG = {"email": "Enter a valid e-mail address.", "password": "This password is too long."}
 
 
 @router.get("/sign-in")
@@ -57,7 +57,7 @@ async def sign_in(
     password: Field = "",
     back: Field = "/",
 ) -> Response:
-    """What is wrong stands beside its field; the password has to be typed again."""
+    """Sign in. Errors are shown next to their field, and the password must be entered again."""
     wanted, wrong = read_form(Credentials, {"email": email, "password": password}, WRONG)
     status, headers = 422, dict[str, str]()
     if wanted:
@@ -119,7 +119,7 @@ async def _show(
     status: int = 200,
     **values: Any,  # noqa: ANN401
 ) -> Response:
-    """It says how many documents come along."""
+    """The page says how many documents will be moved to the account."""
     brought = 0
     if caller and caller.is_anonymous:
         async with services.database.connection() as connection:
@@ -133,18 +133,18 @@ def _refuse_when_closed(services: Services) -> None:
         raise SignUpClosed
 
 
-QUESTION = Question("Sign out?", "Your documents stay.", "/sign-out", "Sign out", "/library", no="Stay signed in")
+QUESTION = Question("Sign out?", "Your documents are kept.", "/sign-out", "Sign out", "/library", no="Stay signed in")
 
 
 def _warning(services: Services) -> Question:
     return Question(
-        title="Leave your documents?",
-        text="You have no account: only this browser holds the key to your documents. After this nobody can reach them "
-        "any more. Make an account first to keep them.",
+        title="Give up your documents?",
+        text="You have no account, so your documents are tied to this browser. After signing out nobody can reach "
+        "them. Create an account first to keep them.",
         action="/sign-out",
-        verb="Leave them",
+        verb="Sign out anyway",
         keep="/library",
-        other=("Make an account", "/sign-up") if services.settings.sign_up else None,
+        other=("Create account", "/sign-up") if services.settings.sign_up else None,
     )
 
 

@@ -1,20 +1,20 @@
-// The grid by keyboard, and what is opened beside it without leaving the page: arrows move, Enter opens, Escape closes
-// and goes back to where one was, r asks the item again.
+// Keyboard for the grid, and the panel next to it: arrows move, Enter opens, Escape closes and restores the focus, r runs
+// the item again.
 
 import { all, one, parse } from "../../shell/js/dom.js";
-import { ask, fetchPiece } from "../../shell/js/ask.js";
+import { request, fetchPiece } from "../../shell/js/request.js";
 import { wake } from "../../shell/js/live.js";
 import { complain } from "../../shell/js/toast.js";
 
 const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
 
 const holder = one("#analysis");
-/** @type {string | null} the id of what opened the side, or where it was in the page */
+/** @type {string | null} the id of the element that opened the panel */
 let opener = null;
-// What is asked for last is what is shown, whichever answer comes first.
+// Only the response to the latest request is shown.
 let asked = 0;
 
-/** One cell is a stop for Tab: where one was, or the first. */
+/** One cell is reachable with Tab: the last focused one, or the first. */
 export function keepOneStop() {
   const cells = all(".cell", holder);
   const stop = document.activeElement?.closest(".cell") ?? one(`.cell[tabindex="0"]`, holder) ?? cells[0];
@@ -27,7 +27,7 @@ function move(cell, [down, across]) {
   const column = /** @type {HTMLTableCellElement} */ (cell.closest("td")).cellIndex - 1;
   const row = rows.findIndex((cells) => cells[column]?.contains(cell));
   let [y, x] = [row + down, column + across];
-  // A part may have no cell of its own; the next one that has is meant.
+  // Skip parts without a cell.
   while (rows[y]?.[x] && !one(".cell", rows[y][x])) [y, x] = [y + down, x + across];
   const next = rows[y]?.[x] && one(".cell", rows[y][x]);
   if (!next) return;
@@ -69,8 +69,8 @@ export function markOpen() {
 async function askAgain(item) {
   const body = new URLSearchParams({ item });
   wake();
-  await ask(`${holder.dataset.address}/rerun`, { method: "POST", body });
-  one("#announcements").textContent = "It is asked again.";
+  await request(`${holder.dataset.address}/rerun`, { method: "POST", body });
+  one("#announcements").textContent = "Running again.";
 }
 
 holder.addEventListener("click", (/** @type {MouseEvent} */ event) => {

@@ -1,16 +1,16 @@
-// Keeps an analysis fresh while it goes on. What somebody points at, has opened or is about to press stays as it is.
+// Updates an analysis while it runs. Parts that are focused, open or pressed stay as they are.
 
-import { fetchPiece } from "../../shell/js/ask.js";
+import { fetchPiece } from "../../shell/js/request.js";
 import { all, one, parse } from "../../shell/js/dom.js";
 import { keepOneStop, markOpen } from "./analysis-grid.js";
 import { onEvent, onLost } from "../../shell/js/live.js";
-import { paced } from "../../shell/js/pace.js";
+import { throttled } from "../../shell/js/throttle.js";
 
 const LEAST_MS = 500;
 const PLACES = ["#an-status", "#an-grid", "#an-answers"];
 
 const { pieces } = one("#analysis").dataset;
-const plan = paced(async () => show(parse(await fetchPiece(pieces))), LEAST_MS);
+const plan = throttled(async () => show(parse(await fetchPiece(pieces))), LEAST_MS);
 let pressed = false;
 
 /** @param {HTMLElement} fresh */
@@ -24,7 +24,7 @@ function show(fresh) {
   }
 }
 
-/** Cells in place, so that the focus stays; false where there are others by now. @param {HTMLElement} here @param {HTMLElement} now */
+/** Updates cells in place, so that the focus stays. @param {HTMLElement} here @param {HTMLElement} now */
 function patchCells(here, now) {
   const [cells, fresh] = [all(".cell", here), all(".cell", now)];
   if (cells.length !== fresh.length || cells.some((cell, at) => cell.id !== fresh[at].id)) return replaceCells(here, now);
@@ -37,7 +37,7 @@ function patchCells(here, now) {
   return true;
 }
 
-/** A segment was cut: other rows, and the focus goes on where it was. @param {HTMLElement} here @param {HTMLElement} now */
+/** A segment was split: the rows are replaced and the focus is restored. @param {HTMLElement} here @param {HTMLElement} now */
 function replaceCells(here, now) {
   const focused = here.contains(document.activeElement) ? document.activeElement?.id : null;
   here.replaceChildren(...now.childNodes);

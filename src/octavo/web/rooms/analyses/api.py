@@ -1,4 +1,4 @@
-"""Analyses: prompts asked of whole documents, however large, and how far that is."""
+"""The API for analyses, which run prompts on whole documents, and for the prompts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Prompts = Annotated[list[UUID], Field(min_length=1, max_length=100)]
 
 
 class NewAnalysis(BaseModel):
-    """Without `prompt_ids` all active prompts are asked.
+    """Without `prompt_ids` all active prompts are run.
 
-    `mode`: in `sequential` a segment is asked when the one before it has answered, and is told what that said; in
-    `parallel` it is told only if that has happened already. `at_once`: how many are asked at the same time.
+    `mode`: `sequential` runs segments in order, each with the previous answer as context; `parallel` adds the previous
+    answer only if it already exists. `at_once`: the number of parallel requests.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,14 +39,14 @@ class NewAnalysis(BaseModel):
     at_once: Annotated[int, Field(ge=1, le=MOST_AT_ONCE), WHOLE] = AT_ONCE
 
 
-class WantedPrompts(BaseModel):
+class PromptSelection(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     prompt_ids: Prompts | None = None
 
 
-class AskAnew(BaseModel):
-    """One item, all items of a prompt or, without either, everything."""
+class RerunRequest(BaseModel):
+    """One item, all items of a prompt or, with neither, everything."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,7 +71,7 @@ async def list_analyses(
 
 @router.post("", status_code=202, responses=problems(400, 401, 403, 404, 409, 422))
 async def start_analysis(services: ServicesOf, caller: WriteCaller, wanted: NewAnalysis) -> Analysis:
-    """Ask prompts of a document whose text is ready."""
+    """Run prompts on a document whose text is ready."""
     async with services.database.transaction() as connection:
         analysis = await analyses.start_analysis(
             connection,
@@ -86,21 +86,21 @@ async def start_analysis(services: ServicesOf, caller: WriteCaller, wanted: NewA
 
 @router.get("/{analysis}", responses=problems(401, 404, 422))
 async def show_analysis(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Analysis:
-    """How far it is and how well it goes."""
+    """Progress and health of an analysis."""
     async with services.database.connection() as connection:
         return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
 @router.delete("/{analysis}", status_code=204, responses=problems(401, 403, 404, 422))
 async def delete_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> None:
-    """For good, with all answers. The document stays."""
+    """Delete an analysis permanently, with all answers. The document is kept."""
     async with services.database.transaction() as connection:
         await analyses.delete_analysis(connection, caller.owner_id, analysis)
 
 
 @router.get("/{analysis}/segments", responses=problems(401, 404, 422))
 async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[SegmentView]:
-    """Which pages were asked together."""
+    """The segments: which pages were sent together."""
     async with services.database.connection() as connection:
         return Page(await details.list_segments(connection, caller.owner_id, analysis), None)
 
@@ -109,32 +109,34 @@ async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID
 async def list_items(
     services: ServicesOf, caller: ReadCaller, analysis: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """What each segment said to each prompt, in the order in which they are asked."""
+    """The answer of each segment to each prompt, in order of execution."""
     async with services.database.connection() as connection:
         return await details.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
 
 
 @router.get("/{analysis}/results", responses=problems(401, 404, 422))
 async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[ResultView]:
-    """One answer for each prompt, with citations; those that are not `verified` were not found on their page."""
+    """One answer for each prompt, with citations; quotes that are not `verified` were not found on their page."""
     async with services.database.connection() as connection:
         return Page(await details.list_results(connection, caller.owner_id, analysis), None)
 
 
 @router.put("/{analysis}/prompts", responses=problems(400, 401, 403, 404, 409, 422))
-async def change_prompts(services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: WantedPrompts) -> Analysis:
-    """Ask these prompts from now on: only what is new, or says something else by now, is asked."""
+async def change_prompts(
+    services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: PromptSelection
+) -> Analysis:
+    """Change the prompts. Only new or changed prompts are run."""
     async with services.database.transaction() as connection:
         await analyses.change_prompts(connection, caller.owner_id, analysis, wanted.prompt_ids)
         return await details.show_analysis(connection, caller.owner_id, analysis)
 
 
 @router.post("/{analysis}/rerun", responses=problems(400, 401, 403, 404, 409, 422))
-async def ask_anew(
-    services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: AskAnew | None = None
+async def rerun(
+    services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: RerunRequest | None = None
 ) -> Analysis:
-    """Forget what was answered, and ask again."""
-    chosen = wanted or AskAnew()
+    """Discard answers and run them again."""
+    chosen = wanted or RerunRequest()
     async with services.database.transaction() as connection:
         await analyses.ask_anew(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
         return await details.show_analysis(connection, caller.owner_id, analysis)
@@ -142,7 +144,7 @@ async def ask_anew(
 
 @router.post("/{analysis}/cancel", responses=problems(401, 403, 404, 422))
 async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Stop at once; what is answered stays."""
+    """Cancel immediately; existing answers are kept."""
     async with services.database.transaction() as connection:
         await analyses.stop_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)
@@ -150,7 +152,7 @@ async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUI
 
 @router.post("/{analysis}/retry", responses=problems(401, 403, 404, 422))
 async def restart_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Go on with what failed, was stopped or abandoned."""
+    """Resume an analysis that failed, was cancelled or stalled."""
     async with services.database.transaction() as connection:
         await analyses.restart_analysis(connection, caller.owner_id, analysis)
         return await details.show_analysis(connection, caller.owner_id, analysis)
@@ -165,7 +167,7 @@ Order = Annotated[int, Field(ge=0, le=1_000_000), WHOLE]
 
 
 class NewPrompt(BaseModel):
-    """`system` says how to answer; those with a lower `execution_order` are asked first."""
+    """`system` says how to answer; prompts with a lower `execution_order` run first."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -177,7 +179,7 @@ class NewPrompt(BaseModel):
 
 
 class PromptChange(BaseModel):
-    """What is not given stays as it is."""
+    """Fields that are not sent stay unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -190,7 +192,7 @@ class PromptChange(BaseModel):
 
 @prompts_router.get("", responses=problems(401))
 async def list_prompts(services: ServicesOf, caller: ReadCaller) -> Page[Prompt]:
-    """In the order in which they are asked. Those that are `built_in` are everybody's."""
+    """Your prompts and the `built_in` ones, in order of execution."""
     async with services.database.connection() as connection:
         return Page(await prompts.list_prompts(connection, caller.owner_id), None)
 
@@ -209,14 +211,14 @@ async def show_prompt(services: ServicesOf, caller: ReadCaller, prompt: UUID) ->
 
 @prompts_router.get("/{prompt}/versions", responses=problems(401, 404, 422))
 async def list_versions(services: ServicesOf, caller: ReadCaller, prompt: UUID) -> Page[PromptVersion]:
-    """All that it ever said, newest first."""
+    """All versions of a prompt, newest first."""
     async with services.database.connection() as connection:
         return Page(await prompts.list_versions(connection, caller.owner_id, prompt), None)
 
 
 @prompts_router.patch("/{prompt}", responses=problems(400, 401, 403, 404, 409, 422))
 async def change_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID, wanted: PromptChange) -> Prompt:
-    """New words are a new version; analyses keep those that they ran with."""
+    """Changing a prompt creates a new version; analyses keep the version they ran with."""
     async with services.database.transaction() as connection:
         words = PromptFields(**wanted.model_dump())
         return await prompts.change_prompt(connection, caller.owner_id, prompt, words)
@@ -224,6 +226,6 @@ async def change_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID,
 
 @prompts_router.delete("/{prompt}", status_code=204, responses=problems(401, 403, 404, 409, 422))
 async def delete_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID) -> None:
-    """Answers to it stay where they are."""
+    """Delete a prompt. Its answers are kept."""
     async with services.database.transaction() as connection:
         await prompts.delete_prompt(connection, caller.owner_id, prompt)

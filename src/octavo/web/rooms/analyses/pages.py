@@ -1,4 +1,4 @@
-"""Analyses: which prompts to ask, how far it is as a grid of segments and prompts, and the answers with their pages."""
+"""Pages for analyses: starting one, its progress as a grid of segments and prompts, and the answers with citations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from octavo.records.analyses import Analysis, CitationView, ItemView, ResultView
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.render import render_window
-from octavo.web.shell.forms import Question as Sure
+from octavo.web.shell.forms import Question as Confirmation
 from octavo.web.shell.forms import ask, done
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import back_to, render
@@ -32,7 +32,7 @@ router = APIRouter(include_in_schema=False, prefix="/analyses")
 AnalysesFrame = Annotated[Frame, Depends(FrameFor("analyses"))]
 Question = Annotated[str, Form(max_length=20_000)]
 ROWS, DOCUMENTS, MOST_SEGMENTS, TITLE_CHARACTERS = 50, 100, 400, 60
-# Glyph, word and tone of an analysis, and of a cell of the grid.
+# Icon, label and tone of an analysis, and of a cell of the grid.
 STATUS = {
     "created": ("clock", "Waiting", ""),
     "queued": ("clock", "Waiting", ""),
@@ -43,10 +43,10 @@ STATUS = {
 CELLS = {
     "planned": ("clock", "Planned", ""),
     "running": ("play", "Running", "run"),
-    "retrying": ("again", "Tried again", "warn"),
+    "retrying": ("again", "Retrying", "warn"),
     "paused": ("pause", "Paused", "warn"),
     "done": ("check", "Answered", "ok"),
-    "split": ("more", "In services", ""),
+    "split": ("more", "Split", ""),
     "failed": ("error", "Failed", "bad"),
 }
 
@@ -59,15 +59,15 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A result with its answer as HTML that is safe to show."""
+    """A result with its answer as safe HTML."""
 
     result: ResultView
     html: str
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An analysis with all that changes while it goes on."""
+class AnalysisView:
+    """An analysis with everything that changes while it runs."""
 
     analysis: Analysis
     results: list[ResultView]
@@ -75,7 +75,7 @@ class Shown:
     more_rows: int
 
     def values(self) -> dict[str, object]:
-        """As templates take it."""
+        """Values for templates."""
         return {
             "analysis": self.analysis,
             "answers": [Answer(one, _as_html(one.content)) for one in self.results],
@@ -133,7 +133,7 @@ async def start(
     mode: Annotated[Mode, Form()] = "parallel",
     at_once: Annotated[int, Form(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
 ) -> Response:
-    """A question that is typed becomes a prompt, which is asked later only when it is chosen."""
+    """A typed question becomes an inactive prompt, which is used again only when selected."""
     chosen, owner = list(prompt or ()), caller.owner_id
     async with services.database.transaction() as connection:
         if asked := question.replace("\0", "").strip():
@@ -141,7 +141,7 @@ async def start(
             words = PromptFields(title=title, content=asked, active=False)
             chosen.append((await add_prompt(connection, owner, words)).id)
         if not chosen:
-            return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt%2C+or+ask+something.")
+            return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt+or+write+your+own.")
         made = await analyses.start_analysis(connection, owner, document, chosen, mode=mode, at_once=at_once)
     return back_to(f"/analyses/{made}")
 
@@ -157,11 +157,11 @@ async def show_page(
     prompt: UUID | None = None,
     cited: Annotated[int | None, Query(ge=0, le=100_000)] = None,
 ) -> Response:
-    """`item` is opened beside the answers, or the page that a citation of the item or of the prompt names."""
+    """`item` is opened next to the answers, or the page of a citation of the item or of the prompt."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         shown = await _load(connection, owner, analysis)
-    opened = Opened(page, item, prompt, cited)
+    opened = SideQuery(page, item, prompt, cited)
     side = await open_side(services, owner, analysis, shown.analysis.document_id, shown.results, opened)
     answer = _as_html(side.item.content) if side and side.item else ""
     return render(request, "analysis.html", frame, 200, **shown.values(), side=side, answer=answer)
@@ -169,7 +169,7 @@ async def show_page(
 
 @router.get("/{analysis}/pieces")
 async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
-    """What changes while it goes on."""
+    """The parts that change while it runs."""
     async with services.database.connection() as connection:
         shown = await _load(connection, frame.caller.owner_id, analysis)
     return render(request, "analysis_pieces.html", frame, 200, **shown.values())
@@ -193,11 +193,11 @@ async def retry(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Re
 async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
     async with services.database.connection() as connection:
         shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
-    question = Sure(
-        title=f"Ask all {shown.items.total:,} again?",
-        text="What was answered is forgotten, and every part is asked anew. What models take for it is paid again.",
+    question = Confirmation(
+        title=f"Run all {shown.items.total:,} again?",
+        text="All answers are discarded and every part is run again. Model calls are paid again.",
         action=f"/analyses/{analysis}/rerun",
-        verb="Ask all again",
+        verb="Run all again",
         keep=f"/analyses/{analysis}",
         fields=[("everything", "true")],
     )
@@ -216,23 +216,23 @@ async def rerun(
     everything: Annotated[bool, Form()] = False,
 ) -> Response:
     if item is None and prompt is None and not everything:
-        raise BadInput("Say what to ask again.")
+        raise BadInput("Choose what to run again.")
     async with services.database.transaction() as connection:
         await analyses.ask_anew(connection, caller.owner_id, analysis, prompt=prompt, item=item)
     return done(request, f"/analyses/{analysis}")
 
 
-async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Shown:
+async def _load(connection: Connection, owner: UUID, analysis: UUID) -> AnalysisView:
     shown = await details.show_analysis(connection, owner, analysis)
     results = await details.list_results(connection, owner, analysis)
     segments = await details.list_segments(connection, owner, analysis)
     cells = await details.list_cells(connection, owner, analysis)
     rows = [GridRow(one, [cells.get((one.id, r.prompt_id)) for r in results]) for one in segments[:MOST_SEGMENTS]]
-    return Shown(shown, results, rows, len(segments) - len(rows))
+    return AnalysisView(shown, results, rows, len(segments) - len(rows))
 
 
 def _as_html(content: str | None) -> str:
-    """Words of a model are a document's like any other."""
+    """Answers of models are untrusted, like documents."""
     return "".join(block.html for block in render_window(content)) if content else ""
 
 
@@ -241,8 +241,8 @@ def _unit(analysis: Analysis) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """What the address names; what is not there is left out. `cited` counts from 0."""
+class SideQuery:
+    """What the address asks to open; missing things are ignored. `cited` counts from 0."""
 
     page: int | None = None
     item: UUID | None = None
@@ -251,8 +251,8 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """`found` is where the quote stands on the page; None where nobody can tell."""
+class SidePanel:
+    """`found` is the position of the quote on the page; None if unknown."""
 
     item: ItemView | None
     page: int | None
@@ -262,31 +262,31 @@ class Side:
 
     @property
     def height(self) -> int:
-        """Of a picture that is 800 across; the usual shape of paper where nothing else is known."""
+        """The height of a picture that is 800 pixels wide; the shape of a usual page if unknown."""
         return round(800 * self.found.height / self.found.width) if self.found else 1035
 
     @property
     def words(self) -> str | None:
-        """What is said where there is no box."""
+        """The message if the quote is not marked."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:
-            return "Unverified: these words were not found on this page."
-        return "The words are in the text of this page, but where they stand on the picture is not known."
+            return "Unverified: the quote was not found on this page."
+        return "The quote is in the text of this page, but its position on the picture is unknown."
 
 
 async def open_side(
-    services: Services, owner: UUID, analysis: UUID, document: UUID, results: Sequence[ResultView], opened: Opened
-) -> Side | None:
+    services: Services, owner: UUID, analysis: UUID, document: UUID, results: Sequence[ResultView], opened: SideQuery
+) -> SidePanel | None:
     async with services.database.connection() as connection:
         item = await _item(connection, owner, analysis, opened.item) if opened.item else None
         citation = _citation(item, results, opened)
         page = citation.page if citation else opened.page
         if page is None:
-            return Side(item, None, None, None, has_picture=False) if item else None
+            return SidePanel(item, None, None, None, has_picture=False) if item else None
         has_picture = is_pictured(await show_document(connection, owner, document))
     found = await _find(services, owner, document, citation) if citation and has_picture else None
-    return Side(item, page, citation, found, has_picture)
+    return SidePanel(item, page, citation, found, has_picture)
 
 
 async def _item(connection: Connection, owner: UUID, analysis: UUID, item: UUID) -> ItemView | None:
@@ -296,7 +296,7 @@ async def _item(connection: Connection, owner: UUID, analysis: UUID, item: UUID)
         return None
 
 
-def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Opened) -> CitationView | None:
+def _citation(item: ItemView | None, results: Sequence[ResultView], opened: SideQuery) -> CitationView | None:
     if opened.cited is None:
         return None
     result = next((one for one in results if one.prompt_id == opened.prompt), None)
@@ -305,7 +305,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Open
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> FoundQuote | None:
-    """Looked for only where it is known to stand; a file that cannot be read any more keeps nobody from the page."""
+    """Search only for verified quotes. If the file can no longer be read, the page is shown without a mark."""
     if not citation.verified:
         return None
     try:

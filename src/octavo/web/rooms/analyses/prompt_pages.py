@@ -1,4 +1,4 @@
-"""The library of prompts: what an analysis asks, all that each ever said, and which are asked without being chosen."""
+"""Settings page for prompts: the active and retired ones, editing, and earlier versions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ router = APIRouter(include_in_schema=False, prefix="/settings/prompts")
 Line = Annotated[str, Field(max_length=2000)]
 Text = Annotated[str, Field(max_length=40_000)]
 WRONG = {
-    "title": "Give it a title of at most 200 characters.",
-    "content": "Say what to ask, in at most 20,000 characters.",
+    "title": "Enter a title of at most 200 characters.",
+    "content": "Enter a prompt of at most 20,000 characters.",
     "system": "At most 20,000 characters.",
-    "execution_order": "A whole number from 0 to 1,000,000.",
+    "execution_order": "Enter an integer from 0 to 1,000,000.",
 }
 
 
-class Given(BaseModel):
-    """What is in the form, right or wrong."""
+class PromptForm(BaseModel):
+    """The form as submitted, valid or not."""
 
     title: Line = ""
     content: Text = ""
@@ -41,7 +41,7 @@ class Given(BaseModel):
     execution_order: Line = str(DEFAULT_ORDER)
 
 
-Filled = Annotated[Given, Form()]
+Filled = Annotated[PromptForm, Form()]
 
 
 @router.get("")
@@ -55,8 +55,8 @@ async def list_page(request: Request, services: ServicesOf, frame: SettingsFrame
 
 @router.get("/new")
 async def new_page(request: Request, services: ServicesOf, frame: SettingsFrame, like: UUID | None = None) -> Response:
-    """Empty, or with the words of another prompt."""
-    given = Given()
+    """An empty form, or a copy of another prompt."""
+    given = PromptForm()
     if like:
         async with services.database.connection() as connection:
             given = _as_given(await prompts.show_prompt(connection, frame.caller.owner_id, like))
@@ -82,7 +82,7 @@ async def add(
 async def show_page(
     request: Request, services: ServicesOf, frame: SettingsFrame, prompt: UUID, said: str = ""
 ) -> Response:
-    """Its words to edit, and what it said before."""
+    """The form to edit a prompt, and its earlier versions."""
     found, versions = await _load(services, frame, prompt)
     return _form(request, frame, found, _as_given(found), said=said, versions=versions)
 
@@ -91,7 +91,7 @@ async def show_page(
 async def change(
     request: Request, services: ServicesOf, frame: SettingsFrame, caller: WriteCaller, prompt: UUID, given: Filled
 ) -> Response:
-    """New words are a new version; what was asked before keeps its own."""
+    """Changing a prompt creates a new version; earlier answers keep theirs."""
     wanted, wrong = _read(given)
     if wanted is None:
         found, versions = await _load(services, frame, prompt)
@@ -105,7 +105,7 @@ async def change(
 async def use_version(
     services: ServicesOf, caller: WriteCaller, prompt: UUID, version: Annotated[int, Form(ge=1)]
 ) -> Response:
-    """An earlier version's words again, as the newest version."""
+    """Restore an earlier version as the newest one."""
     async with services.database.transaction() as connection:
         versions = await prompts.list_versions(connection, caller.owner_id, prompt)
         chosen = next((one for one in versions if one.version == version), None)
@@ -137,10 +137,10 @@ async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsF
     found, versions = await _load(services, frame, prompt)
     if found.built_in:
         raise BuiltInPrompt
-    number = f"All {len(versions)} versions go with it. " if len(versions) > 1 else ""
+    number = f"All {len(versions)} versions are deleted. " if len(versions) > 1 else ""
     question = Question(
         title=f"Delete “{found.title}”?",
-        text=f"{number}Answers that were given to it stay where they are.",
+        text=f"{number}Its answers are kept.",
         action=f"/settings/prompts/{prompt}/delete",
         verb="Delete",
         keep=f"/settings/prompts/{prompt}",
@@ -166,20 +166,20 @@ def _form(
     request: Request,
     frame: Frame,
     prompt: Prompt | None,
-    given: Given,
+    given: PromptForm,
     status: int = 200,
-    **values: Any,  # noqa: ANN401 - what the template takes
+    **values: Any,  # noqa: ANN401 - values for the template
 ) -> Response:
     return show(request, "prompts", frame, status, prompt=prompt, given=given, **values)
 
 
-def _as_given(prompt: Prompt) -> Given:
+def _as_given(prompt: Prompt) -> PromptForm:
     order = str(prompt.execution_order)
-    return Given(title=prompt.title, content=prompt.content, system=prompt.system, execution_order=order)
+    return PromptForm(title=prompt.title, content=prompt.content, system=prompt.system, execution_order=order)
 
 
-def _read(given: Given) -> tuple[PromptFields | None, dict[str, str]]:
-    """Checked by what the API checks with. Lines end as the database keeps them, so that nothing counts as changed."""
+def _read(given: PromptForm) -> tuple[PromptFields | None, dict[str, str]]:
+    """Validate as the API does. Line endings are normalised, so that an unchanged prompt is not a new version."""
     words: dict[str, Any] = {name: text.replace("\r\n", "\n").strip() for name, text in given.model_dump().items()}
     order = words["execution_order"] or str(DEFAULT_ORDER)
     words["execution_order"] = int(order) if order.isascii() and order.isdecimal() else -1

@@ -1,4 +1,4 @@
-// Sends the question of the ask page and shows the answer as it comes; without this the form does it with a whole page.
+// Sends the question and shows the answer as it arrives. Without this script the form loads a whole page.
 
 import { icon, make, one } from "../../shell/js/dom.js";
 
@@ -9,7 +9,7 @@ let running = null;
 
 form?.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
-  running?.abort(); // who asks anew does not wait, or pay, for the old answer
+  running?.abort(); // cancel the previous answer, which would cost time and money
   running = new AbortController();
   const fields = new FormData(form);
   const chosen = fields.getAll("document");
@@ -18,7 +18,7 @@ form?.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
 
 /** @param {object} wanted @param {AbortSignal} signal */
 async function ask(wanted, signal) {
-  const shown = new Shown();
+  const shown = new AnswerView();
   try {
     const headers = { "content-type": "application/json", accept: "text/event-stream" };
     const answer = await fetch("/api/v1/ask", { method: "POST", headers, body: JSON.stringify(wanted), signal });
@@ -29,7 +29,7 @@ async function ask(wanted, signal) {
       else if (name === "error") shown.fail(data.detail);
     }
   } catch {
-    if (!signal.aborted) shown.fail("The answer broke off. Ask again.");
+    if (!signal.aborted) shown.fail("The answer was interrupted. Ask again.");
   } finally {
     if (!signal.aborted) shown.end();
   }
@@ -52,7 +52,7 @@ async function* read(body) {
   }
 }
 
-class Shown {
+class AnswerView {
   constructor() {
     this.said = make("div", { class: "said" });
     /** @type {{ line: HTMLElement, numbers: number[], verified: boolean }[]} */
@@ -78,7 +78,7 @@ class Shown {
       if (found && !verified) line.append(" ", make("span", { class: "chip warn" }, icon("warning"), "Not verified"));
     }
     if (!citations.length) return;
-    const made = by === "local" ? "Sentences of your documents, found here, offline." : `Written by ${by} from the passages above. Check what matters.`;
+    const made = by === "local" ? "Quotes found offline. Set up a model for written answers." : `Written by ${by} from the passages above. Check important facts.`;
     place.append(make("h2", {}, "Sources"), make("ol", { class: "sources" }, ...citations.map(source)), make("p", { class: "quiet small made" }, made));
   }
 
@@ -106,6 +106,6 @@ function chip(cited) {
 function source(cited) {
   const where = make("span", { class: "where small quiet" }, make("span", { class: "cut", dir: "auto" }, cited.title));
   if (cited.page) where.append(make("span", { class: "numbers" }, `p. ${cited.page}`));
-  if (!cited.verified) where.append(make("span", {}, "Not found in the text, letter by letter"));
+  if (!cited.verified) where.append(make("span", {}, "Quote not found word for word"));
   return make("li", {}, make("a", { class: "hit", href: address(cited) }, make("span", { class: "snippet", dir: "auto" }, cited.quote), where));
 }

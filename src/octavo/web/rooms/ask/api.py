@@ -1,4 +1,4 @@
-"""Questions to an owner's documents, answered with what they say."""
+"""The API for questions: the answer is streamed as server-sent events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_CHOSEN = 100
 # Models answer in parallel; beyond this, questions wait.
 PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS = 8, 40, 5.0
 _CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
-# Any text with something in it.
+# Any text that is not blank.
 Question = Annotated[str, Field(max_length=MOST_CHARACTERS, pattern=rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$")]
 EVENT = {
     "type": "object",
@@ -55,29 +55,29 @@ STREAM = {
 HEARTBEAT_SECONDS = 15.0
 
 
-async def tell(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes]:
-    """Statements, then their citations, then the end; what goes wrong meanwhile is told as the last event."""
+async def answer_events(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes]:
+    """Yield the statements, their citations and the end; an error is sent as the last event."""
     try:
         answer = await make()
     except OctavoError as error:
         problem = {"status": error.status, "code": error.code, "title": error.title, "detail": error.detail}
         yield frame("error", problem)
         return
-    for said in answer.statements:
-        text = f"{with_marks(said, answer.citations)}\n"
-        yield frame("text", {"text": text, "citations": said.citations, "verified": said.verified})
+    for statement in answer.statements:
+        text = f"{with_marks(statement, answer.citations)}\n"
+        yield frame("text", {"text": text, "citations": statement.citations, "verified": statement.verified})
     sources = AnswerSources(answer.citations, answer.found, answer.made_by, answer.cost_usd)
     yield frame("citations", asdict(sources))
     yield frame("done", {})
 
 
 def frame(name: str, data: dict[str, Any]) -> bytes:
-    """One server-sent event; JSON has no line breaks of its own."""
+    """One server-sent event; the JSON contains no line breaks."""
     return write_event(json.dumps(data, default=str), name=name)
 
 
 class AnswerStream(Response):
-    """Sends until all is said or the caller leaves; then what is being asked of a model is given up at once."""
+    """Sends events until the answer is complete. If the caller disconnects, the model call is cancelled."""
 
     media_type = EVENT_STREAM
 
@@ -98,7 +98,7 @@ class AnswerStream(Response):
             leaving.cancel()
 
     async def _send_all(self, send: Send) -> None:
-        """With a sign of life while a model thinks."""
+        """Send events, with heartbeats while waiting for the model."""
         async with aclosing(self._events) as events:
             while True:
                 coming = asyncio.ensure_future(anext(events, b""))
@@ -115,7 +115,7 @@ class AnswerStream(Response):
 
 
 class AskRequest(BaseModel):
-    """`document_ids`: only these are asked; without them, all."""
+    """`document_ids`: ask only these documents; by default all."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -125,15 +125,15 @@ class AskRequest(BaseModel):
 
 @router.post("/ask", responses={**problems(401, 404, 422, 429), **STREAM}, response_class=Response)
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
-    """Have a question answered from your documents, as server-sent events.
+    """Answer a question from your documents, as server-sent events.
 
     Each `text` event is a statement: its text with the numbers of its citations. The `citations` event lists these with
-    document, passage, page and quote; `verified` says whether the quote stands there, letter by letter. The answer is
-    made as a whole and sent statement by statement. Without a model it consists of sentences of the documents.
+    document, chunk, page and quote; `verified` is true if the quote is in the text word for word. The answer is made as
+    a whole and sent statement by statement. Without a model it consists of sentences from the documents.
     """
     gateway = services.models.gateway
     asking = await find_sources(services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ())
-    return AnswerStream(tell(partial(answer_in_turn, services, asking)))
+    return AnswerStream(answer_events(partial(answer_in_turn, services, asking)))
 
 
 def answer_limit(_: Services) -> ConcurrencyLimit:
@@ -141,6 +141,6 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
 
 
 async def answer_in_turn(services: Services, asking: AskedQuestion) -> Answer:
-    """A few at once: without a model it takes this machine's processor for a moment."""
+    """Answer within the limit for parallel answers; without a model, answering uses this machine's processor."""
     async with services.shared(answer_limit).take():
         return await answer(services.models.gateway, asking)

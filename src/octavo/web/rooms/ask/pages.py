@@ -1,4 +1,4 @@
-"""The page to ask on: a question, the documents that it is asked of, and an answer whose citations open the text."""
+"""The ask page: a question, the documents to ask, and an answer with citations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def ask_page(
     frame: AskFrame,
     document: Annotated[list[UUID] | None, Query(max_length=MOST_CHOSEN)] = None,
 ) -> Response:
-    """With the documents chosen that the address names."""
+    """The page with the documents named in the address selected."""
     return await _render(request, services, frame, "", document or [])
 
 
@@ -43,7 +43,7 @@ async def ask(
     question: Written = "",
     document: Annotated[list[UUID] | None, Form(max_length=MOST_CHOSEN)] = None,
 ) -> Response:
-    """Without a script the answer is a page of its own; a form that is sent, because an answer may cost money."""
+    """Answer as a whole page, without a script. A POST form, because an answer may cost money."""
     chosen = document or []
     try:
         asking = await find_sources(
@@ -84,11 +84,11 @@ async def _render(
 
 
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
-    """Those that are chosen, then the newest that can be read."""
+    """The selected documents, then the newest readable ones."""
     known = {one.id for one in named}
     return [*named, *(one for one in newest if one.text_ready and one.id not in known)]
 
 
 def address_of(cited: Citation) -> str:
-    """Opens the text at the passage."""
+    """The address that opens the text at the cited chunk."""
     return f"/documents/{cited.document_id}?c={cited.chunk_id}#c-{cited.chunk_id}"

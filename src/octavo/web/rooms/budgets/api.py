@@ -1,4 +1,4 @@
-"""What models may cost, in general and for one document. A change holds at once, and wakes what waited for it."""
+"""The API for budgets and usage. A changed budget applies immediately and resumes paused work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Dollars = Annotated[float, Field(strict=True, ge=0, le=MAX_USD, allow_inf_nan=Fa
 
 
 class BudgetsRequest(BaseModel):
-    """US dollars. What is not given stays as it is; with null it is as the settings say again."""
+    """US dollars. Budgets that are not sent stay unchanged; null resets to the default in the settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,7 +37,7 @@ class BudgetsRequest(BaseModel):
 
 
 class DocumentBudgetRequest(BaseModel):
-    """US dollars; with null it is as for all documents again."""
+    """US dollars; null resets to the default for all documents."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,20 +46,20 @@ class DocumentBudgetRequest(BaseModel):
 
 @router.get("/settings/budgets", responses=problems(401))
 async def budgets(services: ServicesOf, caller: ReadCaller) -> BudgetsInForce:
-    """What holds for your documents and for you; what holds for everybody is told to administrators."""
+    """The budgets for your documents and for you; administrators also see the overall budget."""
     return await budgets_of(services, caller)
 
 
 @router.put("/settings/budgets", responses=problems(400, 401, 403, 422))
 async def change_budgets(services: ServicesOf, caller: AdminCaller, wanted: BudgetsRequest) -> BudgetsInForce:
-    """For everybody, at once; paused jobs that there is money for now go on."""
+    """Change the budgets for everybody, immediately. Paused jobs resume where the budget allows."""
     await change(services, caller, wanted)
     return await budgets_of(services, caller)
 
 
 @router.get("/documents/{document}/budget", responses=problems(401, 404, 422))
 async def document_budget(services: ServicesOf, caller: ReadCaller, document: UUID) -> DocumentBudget:
-    """What it may cost, what it did, and what its paused jobs wait for."""
+    """The budget of a document, its costs, and the cost of its paused jobs."""
     async with services.database.connection() as connection:
         return await read_document_budget(connection, caller.owner_id, document, Budgets.of(services.settings))
 
@@ -68,12 +68,12 @@ async def document_budget(services: ServicesOf, caller: ReadCaller, document: UU
 async def change_document_budget(
     services: ServicesOf, caller: WriteCaller, document: UUID, wanted: DocumentBudgetRequest
 ) -> DocumentBudget:
-    """Up to what you may spend in a month; its paused jobs go on if there is money for them now."""
+    """Set the budget of a document, up to your monthly budget. Its paused jobs resume if the budget allows."""
     await change_of_document(services, caller, document, wanted.usd)
     return await document_budget(services, caller, document)
 
 
-# For pages, too ----------------------------------------------------------------------------------------------------
+# Also for pages ----------------------------------------------------------------------------------------------------
 
 
 async def budgets_of(services: Services, caller: Caller) -> BudgetsInForce:
@@ -99,12 +99,15 @@ async def change_of_document(services: Services, caller: Caller, document: UUID,
 
 usage_router = APIRouter(prefix="/api/v1", tags=["usage"])
 
-Month = Annotated[str | None, Query(pattern=r"^[12]\d{3}-(0[1-9]|1[0-2])$", description="As 2026-11. Else this one.")]
+Month = Annotated[
+    str | None,
+    Query(pattern=r"^[12]\d{3}-(0[1-9]|1[0-2])$", description="A month such as 2026-11; by default the current one."),
+]
 
 
 @usage_router.get("/usage", responses=problems(401, 422))
 async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -> Usage:
-    """What models cost you in a month, for what, and what was saved by using answers again."""
+    """Your model costs of a month by purpose, and the savings by cached answers."""
     owner, everybody, usual = caller.owner_id, caller.is_admin, Budgets.of(services.settings)
     async with services.database.connection() as connection:
         budgets = await read_budgets(connection, owner, usual, everybody=everybody)

@@ -1,4 +1,4 @@
-"""What models may cost: for everybody in the settings, and for a document that waits for money."""
+"""Budgets for models: the settings page, and the budget of one document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from octavo.web.shell.templates import back_to, render
 router = APIRouter(include_in_schema=False)
 WRONG = 422
 Field = Annotated[str, Form(max_length=100)]
-AMOUNT = f"Write US dollars from 0 to {MAX_USD:,}, as 2.50."
+AMOUNT = f"Enter an amount in US dollars from 0 to {MAX_USD:,}, such as 2.50."
 SENTENCES: dict[str, str] = dict.fromkeys(("document", "owner", "month", "usd"), AMOUNT)
 
 
@@ -44,7 +44,7 @@ async def save(
     owner: Field = "",
     month: Field = "",
 ) -> Response:
-    """Only what was changed is set."""
+    """Save only the budgets that were changed."""
     found = await budgets_of(services, caller)
     written = {"document": document, "owner": owner, "month": month}
     changed = {name: value for name, value in written.items() if value.strip() != as_written(found)[name]}
@@ -67,7 +67,7 @@ async def document_page(
 async def raise_budget(
     request: Request, services: ServicesOf, caller: WriteCaller, frame: LibraryFrame, document: str, usd: Field = ""
 ) -> Response:
-    """Back to the document, which goes on."""
+    """Raise the budget and go back to the document, whose paused work resumes."""
     ident = read_id(document)
     wanted, wrong = read_form(DocumentBudgetRequest, read_amounts({"usd": usd}), SENTENCES)
     if wanted is not None:
@@ -97,13 +97,13 @@ async def _show(
 
 
 def as_written(found: BudgetsInForce) -> dict[str, str]:
-    """As the form shows them: only what somebody set."""
+    """The form fields: only budgets that were set, not defaults."""
     given = {"document": found.document, "owner": found.owner, "month": found.month}
     return {name: plain_number(one.usd) if one and one.is_set else "" for name, one in given.items()}
 
 
 def suggest(budget: DocumentBudget) -> str:
-    """What is set; or whole dollars with which all that waits could go on, as far as the owner may spend that."""
+    """The current budget, or enough whole dollars for all paused calls, up to the owner's budget."""
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))
         return plain_number(min(enough, budget.most_usd))
@@ -111,12 +111,12 @@ def suggest(budget: DocumentBudget) -> str:
 
 
 def plain_number(amount: float) -> str:
-    """As a field of a form takes it: 2.5, 1000000."""
+    """The format of a form field: 2.5, 1000000."""
     return f"{amount:.8f}".rstrip("0").rstrip(".")
 
 
 def read_amounts(written: Mapping[str, str]) -> dict[str, float | str | None]:
-    """As the API takes them: an empty field is null, and what is no number is left for it to refuse."""
+    """The amounts in the format of the API: an empty field is null; invalid numbers are left for its validation."""
     return {name: _read_amount(value.strip()) for name, value in written.items()}
 
 

@@ -1,4 +1,4 @@
-"""What documents have to do with each other: the list of one, verdicts, weights, the map, and comparing anew."""
+"""The API for connections: lists, decisions, weights, the map, and comparing documents again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class WeightsRequest(BaseModel):
 
 
 class RebuildRequest(BaseModel):
-    """Without ids all of your documents are compared anew."""
+    """Without ids, all of your documents are compared again."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,7 @@ class RebuildRequest(BaseModel):
 
 
 class RebuildAnswer(BaseModel):
-    """The jobs that compare them, one for each document."""
+    """The jobs that compare the documents, one for each."""
 
     jobs: list[UUID]
 
@@ -66,9 +66,9 @@ async def connections(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Connection]:
-    """What a document agrees with, contradicts and is bridged to; the most important first, as you weigh the engines.
+    """Connections of a document to others, sorted by strength times the weight of their engine.
 
-    Dismissed ones are listed only when they are asked for.
+    Dismissed ones are listed only with `status=dismissed`.
     """
     async with services.database.connection() as connection:
         await show_document(connection, caller.owner_id, document)
@@ -78,19 +78,19 @@ async def connections(
 
 @router.post("/connections/{connection_id}/confirm", responses=problems(401, 403, 404, 422))
 async def confirm(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
-    """It is so. Remembered by what both sides say, over all re-runs."""
+    """Confirm a connection. The decision is tied to both quotes, so it survives comparing again."""
     return await _decide(services, caller, connection_id, Decision.CONFIRM)
 
 
 @router.post("/connections/{connection_id}/dismiss", responses=problems(401, 403, 404, 422))
 async def dismiss(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
-    """It is not so, or not of interest. Remembered by what both sides say, over all re-runs."""
+    """Dismiss a connection. The decision is tied to both quotes, so it survives comparing again."""
     return await _decide(services, caller, connection_id, Decision.DISMISS)
 
 
 @router.post("/connections/{connection_id}/undo", responses=problems(401, 403, 404, 422))
 async def undo(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
-    """Take a verdict back."""
+    """Undo a decision."""
     return await _decide(services, caller, connection_id, Decision.UNDO)
 
 
@@ -101,14 +101,14 @@ async def _decide(services: Services, caller: Caller, connection_id: UUID, decis
 
 @router.get("/connections/weights", responses=problems(401))
 async def weights(services: ServicesOf, caller: ReadCaller) -> Weights:
-    """How much each engine matters to you, from 0 to 100."""
+    """The weight of each engine, from 0 to 100."""
     async with services.database.connection() as connection:
         return await read_weights(connection, caller.owner_id)
 
 
 @router.put("/connections/weights", responses=problems(400, 401, 403, 422))
 async def weigh(services: ServicesOf, caller: WriteCaller, wanted: WeightsRequest) -> Weights:
-    """Lists are in the new order from now on."""
+    """Set the weights. They apply to all lists immediately."""
     async with services.database.transaction() as connection:
         chosen = Weights(**wanted.model_dump())
         await set_weights(connection, caller.owner_id, chosen)
@@ -123,7 +123,7 @@ async def connections_map(
     engine: Engine | None = None,
     least: Annotated[float, Query(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0,
 ) -> ConnectionMap:
-    """Your documents as nodes with their places, and what connects them: the sixty that are connected most strongly."""
+    """The sixty most strongly connected documents as nodes with positions, and the connections between them."""
     async with services.database.connection() as connection:
         if focus is not None:
             await show_document(connection, caller.owner_id, focus)
@@ -134,7 +134,7 @@ async def connections_map(
 async def rebuild_connections(
     services: ServicesOf, caller: WriteCaller, wanted: RebuildRequest | None = None
 ) -> RebuildAnswer:
-    """Compare documents anew. Verdicts stay, and what models said before is not paid for again."""
+    """Compare documents again. Decisions are kept, and cached model answers are not paid for again."""
     async with services.database.transaction() as connection:
         chosen = wanted.document_ids if wanted else None
         return RebuildAnswer(jobs=await rebuild(connection, caller.owner_id, chosen))

@@ -1,4 +1,4 @@
-// The map by keyboard: one stop for Tab, arrows go to the next document in that direction. The slider needs no button.
+// Keyboard for the map: one Tab stop, arrows move to the next document in that direction. The slider submits itself.
 
 import { all, one } from "../../shell/js/dom.js";
 
@@ -14,7 +14,7 @@ function place(dot) {
   return [circle.cx.baseVal.value, circle.cy.baseVal.value];
 }
 
-/** The nearest one in a direction; what lies aside counts as farther. @param {SVGAElement} from @param {number[]} step */
+/** The nearest dot in a direction; sideways distance counts double. @param {SVGAElement} from @param {number[]} step */
 function next(from, [dx, dy]) {
   const [x, y] = place(from);
   let [best, least] = [from, Infinity];
@@ -46,7 +46,7 @@ for (const [at, dot] of dots.entries()) {
 const form = one("[data-least]");
 one("button", form).hidden = true;
 form.addEventListener("input", (/** @type {Event} */ { target }) => (one("output", form).value = Number(/** @type {any} */ (target).value).toFixed(2)));
-// Arrow keys change it step by step: all of them are waited for, and the slider has the focus again on the next page.
+// Wait for further arrow keys; the next page focuses the slider again.
 form.action += `#${one("input[type=range]", form).id}`;
 let timer = 0;
 form.addEventListener("change", () => {

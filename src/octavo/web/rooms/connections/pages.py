@@ -1,4 +1,4 @@
-"""The map of connections: documents as dots, what connects them as lines, and the same as a list."""
+"""Connections between documents: the map, the list, their weights, and decisions about them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ router = APIRouter(include_in_schema=False)
 MapFrame = Annotated[Frame, Depends(FrameFor("connections"))]
 MOST_OF_PAIR = 20
 Weight = Annotated[int, Form(ge=0, le=100)]
-# Glyph, name, name of many and colour of what each engine finds.
+# Symbol, singular, plural and colour of each engine.
 ENGINES: dict[Engine, tuple[str, str, str, str]] = {
     Engine.SIMILARITY: ("≈", "Similar", "Similar", "similar"),
     Engine.CONTRADICTION: ("≠", "Contradiction", "Contradictions", "contra"),
@@ -47,8 +47,8 @@ ENGINES: dict[Engine, tuple[str, str, str, str]] = {
 }
 
 
-class Asked(BaseModel):
-    """What the address asks for; an empty field is none. `one` and `other` are documents whose quotes are shown."""
+class MapQuery(BaseModel):
+    """The query of the address; empty fields are ignored. `one` and `other` are documents whose quotes are shown."""
 
     focus: UUID | Literal[""] = ""
     engine: Engine | Literal[""] = ""
@@ -62,7 +62,7 @@ class Asked(BaseModel):
         return bool(self.focus or self.engine or self.least)
 
     def address(self, **changed: object) -> str:
-        """This page with something else chosen; a pair stays open only where it is named."""
+        """This page with some parameters changed; a pair stays open only if it is named."""
         kept = {"focus": self.focus, "engine": self.engine, "min": self.least or "", "view": self.view}
         query = {name: str(value) for name, value in {**kept, **changed}.items() if value}
         return f"/connections?{urlencode(query)}" if query else "/connections"
@@ -81,9 +81,9 @@ class Pair:
 
 @router.get("/connections")
 async def map_page(
-    request: Request, services: ServicesOf, frame: MapFrame, asked: Annotated[Asked, Query()]
+    request: Request, services: ServicesOf, frame: MapFrame, asked: Annotated[MapQuery, Query()]
 ) -> Response:
-    """Filters, form and the pair that is looked at are in the address."""
+    """Filters, view and the open pair are in the address."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         focus = await show_document(connection, owner, asked.focus) if asked.focus else None
@@ -104,8 +104,8 @@ async def map_page(
     )
 
 
-async def _pair(connection: Database, owner: UUID, asked: Asked) -> Pair | None:
-    """What connects two documents; none when one of them is gone."""
+async def _pair(connection: Database, owner: UUID, asked: MapQuery) -> Pair | None:
+    """The connections between two documents; None if one of them was deleted."""
     if not (asked.one and asked.other):
         return None
     try:

@@ -1,7 +1,7 @@
-// Sliders of the weights: the number follows the thumb, and letting go is enough.
+// Weight sliders: the number follows the slider, and releasing it saves.
 
 import { all, one } from "../../shell/js/dom.js";
-import { ask } from "../../shell/js/ask.js";
+import { request } from "../../shell/js/request.js";
 import { complain } from "../../shell/js/toast.js";
 
 const form = one("#weights");
@@ -11,14 +11,14 @@ if (button) button.hidden = true;
 form.addEventListener("input", () => {
   for (const slider of all("input[type=range]", form)) one(`output[for="${slider.id}"]`, form).value = slider.value;
 });
-// One after the other, so that the last word is the last to arrive.
-let line = Promise.resolve();
-form.addEventListener("change", () => (line = line.then(save)));
+// One request after the other, so that the last change wins.
+let queue = Promise.resolve();
+form.addEventListener("change", () => (queue = queue.then(save)));
 
 async function save() {
   try {
-    await ask(form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (new FormData(form))) });
-    one("#announcements").textContent = "All lists are in the new order.";
+    await request(form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (new FormData(form))) });
+    one("#announcements").textContent = "Weights saved.";
   } catch (error) {
     complain(error);
   }

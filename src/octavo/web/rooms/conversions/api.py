@@ -1,4 +1,4 @@
-"""Business documents to XML: asking for a conversion, what was found, downloading it, putting it right."""
+"""The API for conversions: converting PDFs to XML, values, corrections, revisions and downloads."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from octavo.records.conversions import ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import LimitsOf
-from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, WantedOfFile, Width
+from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FilePageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known
 from octavo.web.http.multipart import FormReader
 from octavo.web.http.parameters import RAW, Cursor, Limit, problems, read_name
-from octavo.web.http.problems import describe_mistakes
+from octavo.web.http.problems import describe_validation_errors
 
 router = APIRouter(prefix="/api/v1", tags=["conversions"])
 XML_TYPE, JSON_TYPE = "application/xml", "application/json"
@@ -58,7 +58,7 @@ class OneCorrection(BaseModel):
 
 
 class CorrectionRequest(BaseModel):
-    """Only what is given is changed; null takes a value away."""
+    """Only the values that are sent are changed; null clears a value."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -99,13 +99,13 @@ async def convert(
     limits: LimitsOf,
     caller: WriteCaller,
     request: Request,
-    mapping: Annotated[Name | None, Query(description="For raw bytes; a form and JSON say it themselves.")] = None,
+    mapping: Annotated[Name | None, Query(description="For raw bytes; forms and JSON have their own field.")] = None,
     content_type: Annotated[str, Header()] = "",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
 ) -> ConversionView:
     """Convert a PDF: a form with `file` and `mapping`, raw bytes with `X-Upload-Filename`, or JSON with `document_id`.
 
-    The same content with the same mapping is the same conversion, finished or on its way.
+    The same content with the same mapping returns the existing conversion.
     """
     intake, owner = conversion_intake(services, limits), caller.owner_id
     media_type = content_type.partition(";")[0].strip().lower()
@@ -131,7 +131,7 @@ async def convert(
 
 
 def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
-    """A service elsewhere may take less than we do; what it would refuse is refused at once."""
+    """A remote conversion service may have a lower size limit; larger files are refused immediately."""
     settings = services.settings
     most = limits.upload_bytes
     if settings.conversion_gateway_url:
@@ -146,11 +146,11 @@ async def _read_json(request: Request) -> DocumentToConvert:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _JSON_BYTES:
-            raise BadInput("The request is too long.")
+            raise BadInput("The request body is too long.")
     try:
         return DocumentToConvert.model_validate_json(bytes(body))
     except ValidationError as error:
-        raise BadInput(describe_mistakes(error.errors())) from None
+        raise BadInput(describe_validation_errors(error.errors())) from None
 
 
 @router.get("/conversions", responses=problems(401, 422))
@@ -169,7 +169,7 @@ async def conversions(
 
 @router.get("/training-samples", responses=problems(401, 422), response_class=Response)
 async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
-    """What was found and what people made of it, as lines of JSON, to train and to measure with."""
+    """Found and corrected values as lines of JSON, for training and evaluation."""
     async with services.database.connection() as connection:
         found = await library.training_samples(connection, caller.owner_id)
     lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
@@ -178,7 +178,7 @@ async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
 
 @router.get("/conversions/{conversion}", responses=problems(401, 404, 422))
 async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> ConversionView:
-    """Its state and, when it is complete, its values with their places."""
+    """The status of a conversion and, once complete, its values with their positions."""
     async with services.database.connection() as connection:
         return await _show(connection, caller.owner_id, conversion)
 
@@ -187,7 +187,7 @@ async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID)
 async def correct(
     services: ServicesOf, caller: WriteCaller, conversion: UUID, wanted: CorrectionRequest
 ) -> ConversionView:
-    """Put values right: all of them or none. It becomes the next revision, and its XML is made anew."""
+    """Correct values: all of them or none. This creates the next revision and its XML."""
     corrections = Corrections(services.database, services.bucket, services.settings.conversion_result_days)
     given = [Correction(one.name, one.value) for one in wanted.values]
     await corrections.correct(caller.owner_id, conversion, caller.user_id, given)
@@ -197,7 +197,7 @@ async def correct(
 
 @router.get("/conversions/{conversion}/revisions", responses=problems(401, 404, 422))
 async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> Page[RevisionView]:
-    """What was found first, and each correction of it."""
+    """The original values and each correction."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         made = await library.list_revisions(connection, caller.owner_id, conversion)
@@ -220,7 +220,7 @@ async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) 
 async def download(
     services: ServicesOf, caller: ReadCaller, conversion: UUID, form: Literal["xml", "plain", "json"] = "xml"
 ) -> Response:
-    """The XML; `plain` is without places, `json` has the same values as JSON."""
+    """Download the XML; `plain` has no positions, `json` has the same values as JSON."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         record = found.complete_record
@@ -239,7 +239,7 @@ async def download(
 
 @router.get("/conversions/{conversion}/source", responses=problems(401, 404, 409, 410, 422), response_class=Response)
 async def source(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> StreamingResponse:
-    """The file that was converted, as long as it is kept."""
+    """The converted file, as long as it is stored."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         file = await library.find_result(connection, caller.owner_id, conversion, "source")
@@ -280,15 +280,17 @@ async def _mapping(connection: Connection, owner: UUID, found: StoredConversion)
 
 
 def _view(found: StoredConversion, conversion: Conversion | None = None) -> ConversionView:
-    said: dict[str, Any] = {name: getattr(found, name) for name in ConversionView.model_fields if hasattr(found, name)}
+    fields: dict[str, Any] = {
+        name: getattr(found, name) for name in ConversionView.model_fields if hasattr(found, name)
+    }
     if found.error_code:
-        said["error"] = {"code": found.error_code, "message": found.error_message or ""}
+        fields["error"] = {"code": found.error_code, "message": found.error_message or ""}
     else:
-        said["error"] = None
+        fields["error"] = None
     if conversion:
         made = conversion.as_json()
-        said |= {name: made[name] for name in ("values", "checks", "missing", "model")}
-    return ConversionView(**said)
+        fields |= {name: made[name] for name in ("values", "checks", "missing", "model")}
+    return ConversionView(**fields)
 
 
 def _values(conversion: Conversion) -> list[FoundValue]:
@@ -306,10 +308,10 @@ async def page_picture(
     caller: ReadCaller,
     conversion: UUID,
     number: Annotated[int, Path(ge=1, le=1_000_000)],
-    width: Annotated[Width, Query(description="Pixels across, at most.")] = Width.MEDIUM,
+    width: Annotated[Width, Query(description="Maximum width in pixels.")] = Width.MEDIUM,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """A page of the file that is converted, as long as the file is kept."""
+    """A page picture of the converted file, as long as the file is stored."""
     async with services.database.connection() as connection:
         await show_conversion(connection, caller.owner_id, conversion)
         file = await find_result(connection, caller.owner_id, conversion, "source")
@@ -317,5 +319,5 @@ async def page_picture(
     headers = {"etag": etag, **HEADERS}
     if is_known(etag, if_none_match):
         return Response(status_code=304, headers=headers)
-    drawn = await services.pictures.draw_file(WantedOfFile(file.key, number, width))
+    drawn = await services.pictures.draw_file(FilePageRequest(file.key, number, width))
     return Response(drawn, headers=headers, media_type=MEDIA_TYPE)

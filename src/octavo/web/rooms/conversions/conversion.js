@@ -1,6 +1,6 @@
-// One conversion: the value that is looked at is marked on its page, without a new page for each; keys go from value to value.
+// The review of a conversion: the selected value is marked on its page, and keys move from value to value.
 
-import { fetchPiece } from "../../shell/js/ask.js";
+import { fetchPiece } from "../../shell/js/request.js";
 import { all, isField, one, parse } from "../../shell/js/dom.js";
 import { onEvent, onLost } from "../../shell/js/live.js";
 import { complain } from "../../shell/js/toast.js";
@@ -9,18 +9,18 @@ const PLACES = ["#cv-head", "#cv-side"];
 const review = one("#review");
 const { conversion } = review.dataset;
 const areOff = () => document.cookie.split("; ").includes("octavo_keys=off");
-/** @type {{href: string, focus?: string} | null} what was asked for and is not shown yet */
+/** @type {{href: string, focus?: string} | null} the request that is not shown yet */
 let asking = null;
 
-/** @param {string} href @param {string} [focus] what to stand on then */
+/** @param {string} href @param {string} [focus] selector of the element to focus */
 async function look(href, focus) {
   const wanted = (asking = { href, focus });
   const address = new URL(href, location.href);
   try {
     const fresh = parse(await fetchPiece(`/conversions/${conversion}/pieces${address.search}`));
-    if (wanted !== asking) return; // something else was asked for meanwhile
+    if (wanted !== asking) return; // a newer request replaced this one
     asking = null;
-    if (!focus && isField(document.activeElement)) return; // somebody began to write meanwhile
+    if (!focus && isField(document.activeElement)) return; // somebody started typing
     show(fresh);
     history.replaceState(null, "", address.pathname + address.search);
     if (focus) one(focus, review)?.focus({ preventScroll: true });
@@ -43,7 +43,7 @@ function show(fresh) {
   showPage(one("#cv-page"), one("#cv-page", fresh));
 }
 
-/** A picture that is there stays, so that nothing flickers. @param {HTMLElement} here @param {HTMLElement} now */
+/** Keeps a loaded picture, so that nothing flickers. @param {HTMLElement} here @param {HTMLElement} now */
 function showPage(here, now) {
   const [image, next] = [one("img", here), one("img", now)];
   if (!image || !next) return here.replaceChildren(...now.childNodes);
@@ -55,7 +55,7 @@ function showPage(here, now) {
   for (const part of [".boxes", ".cv-pages"]) one(part, here).replaceWith(one(part, now));
 }
 
-/** The mark is brought into sight within the picture; the page itself stays where it is. */
+/** Scrolls the picture to the mark, but not the page. */
 function showMark() {
   const [sheet, mark] = [one(".cv-sheet"), one(".boxes .current")];
   if (!sheet || !mark) return;
@@ -105,7 +105,7 @@ const KEYS = {
 review.ownerDocument.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || areOff() || one("dialog[open]")) return;
   const target = /** @type {Element} */ (event.target);
-  // Enter on the value that is looked at accepts it; on any other it looks at it, as a link does.
+  // Enter accepts the selected value; on any other value it selects it, as a link does.
   const accepts = event.key === "Enter" && target.matches("a[data-field][aria-current]") && one(".correct", review);
   if (!accepts && !KEYS[event.key]) return;
   event.preventDefault();
@@ -113,7 +113,7 @@ review.ownerDocument.addEventListener("keydown", (/** @type {KeyboardEvent} */ e
   else KEYS[event.key]();
 });
 
-// Fresh values --------------------------------------------------------------------------------------------------------
+// Live updates --------------------------------------------------------------------------------------------------------
 
 function refresh() {
   if (!isField(document.activeElement) && !document.hidden) look(asking?.href ?? location.href, asking?.focus);

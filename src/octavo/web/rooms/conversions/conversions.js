@@ -1,50 +1,50 @@
-// The queue of conversions: several files go one by one, and every row says how it is without anybody asking.
+// The queue of conversions: uploads several files and updates every row live.
 
-import { Refused, ask, fetchPiece } from "../../shell/js/ask.js";
+import { RequestError, request, fetchPiece } from "../../shell/js/request.js";
 import { all, bytes, count, one, parse } from "../../shell/js/dom.js";
 import { onEvent, onLost, wake } from "../../shell/js/live.js";
-import { paced } from "../../shell/js/pace.js";
+import { throttled } from "../../shell/js/throttle.js";
 import { announce, toast } from "../../shell/js/toast.js";
 
 const LEAST_MS = 500;
 const LATER_MS = 1000;
-const AT_ONCE = 3;
+const PARALLEL = 3;
 const PARTS = [".what", ".how", ".sure", ".verbs"];
-const ENDS = { complete: "is converted", failed: "could not be converted", dead_letter: "could not be converted" };
+const ENDS = { complete: "was converted", failed: "could not be converted", dead_letter: "could not be converted" };
 
 const form = one("#convert");
 const queue = one("#queue");
 const arrived = one("#arrived");
-/** @type {HTMLElement[]} rows that wait to be shown */
+/** @type {HTMLElement[]} new rows that are not shown yet */
 let waiting = [];
 let pressed = false;
-// How many files this page has sent, and how many of them were there when the queue was last asked for.
+// How many files this page has sent, in total and at the last refresh.
 let sent = 0;
 let seen = 0;
-const plan = paced(refresh, LEAST_MS);
+const plan = throttled(refresh, LEAST_MS);
 
 // Sending -----------------------------------------------------------------------------------------------------------
 
 /** @param {Iterable<File>} files */
 async function send(files) {
-  const line = [...files];
+  const queued = [...files];
   wake();
   const go = async () => {
-    for (let file = line.shift(); file; file = line.shift()) await sendOne(file);
+    for (let file = queued.shift(); file; file = queued.shift()) await sendOne(file);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, go));
+  await Promise.all(Array.from({ length: PARALLEL }, go));
 }
 
 /** @param {File} file */
 async function sendOne(file) {
   try {
     const { uploadBytes, uploadLimit } = document.body.dataset;
-    if (file.size > Number(uploadBytes)) throw new Refused({ title: `It is larger than ${uploadLimit}.`, code: "TOO_LARGE" });
+    if (file.size > Number(uploadBytes)) throw new RequestError({ title: `The file is larger than ${uploadLimit}.`, code: "TOO_LARGE" });
     const address = `/api/v1/conversions?mapping=${encodeURIComponent(one("#mapping").value)}`;
     const headers = { "x-upload-filename": encodeURIComponent(file.name), "content-type": "application/pdf" };
-    await ask(address, { method: "POST", body: file, headers });
+    await request(address, { method: "POST", body: file, headers });
   } catch (error) {
-    toast(`${file.name}: ${error instanceof Refused ? error.cause : error}`, { tone: "bad" });
+    toast(`${file.name}: ${error instanceof RequestError ? error.cause : error}`, { tone: "bad" });
   }
   sent += 1;
   plan();
@@ -63,7 +63,7 @@ if (form) {
   form.addEventListener("dropped", (/** @type {CustomEvent} */ event) => send(event.detail));
 }
 
-// Fresh rows --------------------------------------------------------------------------------------------------------
+// Live updates-------------------------------------------------------------------------------------------------------
 
 async function refresh() {
   const asked = sent;
@@ -72,7 +72,7 @@ async function refresh() {
   seen = asked;
 }
 
-/** @param {HTMLElement[]} fresh @param {boolean} isOwn what is new is this page's own, and shown at once */
+/** @param {HTMLElement[]} fresh @param {boolean} isOwn new rows come from this page and are shown immediately */
 function show(fresh, isOwn) {
   /** @type {HTMLElement[]} */
   const unknown = [];
@@ -87,7 +87,7 @@ function show(fresh, isOwn) {
   arrived.textContent = `${count(waiting.length, "new conversion")} · Show`;
 }
 
-/** What somebody stands on or presses stays; the rest of its row goes on. @param {HTMLElement} row @param {HTMLElement} now */
+/** Updates a row except for the part in use. @param {HTMLElement} row @param {HTMLElement} now */
 function patch(row, now) {
   const end = ENDS[/** @type {keyof typeof ENDS} */ (now.dataset.status)];
   if (end && row.dataset.status !== now.dataset.status) announce(`${one("a", now).textContent} ${end}.`);

@@ -1,4 +1,4 @@
-"""The values of a conversion as its page lays them out: fields, tables, boxes on a page, what changed. Pure."""
+"""The values of a conversion as its page shows them: fields, tables, boxes, changes, and the model's answers. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A place for a value, whether there is one or not; `path` is how a correction names it."""
+    """A field, with or without a value; `path` is its name in a correction."""
 
     path: str
     label: str
@@ -25,7 +25,7 @@ class Cell:
 
     @property
     def is_settled(self) -> bool:
-        """It is written on the page, or a person vouches for it. What is not there is settled unless it is required."""
+        """Found on the page or confirmed by a person. A missing value is settled unless it is required."""
         if self.value is None:
             return not self.required
         return self.value.verified or self.value.confidence >= CERTAIN
@@ -43,7 +43,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class ReviewFields:
     cells: list[Cell]
     tables: list[Table]
 
@@ -55,7 +55,7 @@ class Laid:
         return next((one for one in self.every if one.path == path), None)
 
     def next_unsettled(self, path: str | None) -> Cell | None:
-        """Behind this one, and then from the beginning."""
+        """The next unsettled field after this one, continuing from the start."""
         every = self.every
         at = next((index for index, one in enumerate(every) if one.path == path), -1)
         return next(
@@ -65,7 +65,7 @@ class Laid:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A value's place on a page."""
+    """The box of a value on a page."""
 
     path: str
     box: Box
@@ -79,13 +79,13 @@ class Change:
     after: str | None
 
 
-def lay_out(conversion: Conversion, mapping: Mapping, first: Conversion | None = None) -> Laid:
-    """In the order of the mapping, with a place for what was not found. What `first` has otherwise is by a person."""
+def arrange_fields(conversion: Conversion, mapping: Mapping, first: Conversion | None = None) -> ReviewFields:
+    """All fields in the order of the mapping. Values that differ from `first` were corrected by a person."""
     found = {one.path: one for one in (first or conversion).values}
     cells = [
         _cell(one.name, one.name, one, conversion.single(one.name), found.get(one.name)) for one in mapping.singles
     ]
-    return Laid(cells, [made for one in mapping.tables if (made := _table(conversion, one, found))])
+    return ReviewFields(cells, [made for one in mapping.tables if (made := _table(conversion, one, found))])
 
 
 def _table(conversion: Conversion, field: Field, found: dict[str, Value]) -> Table | None:
@@ -111,8 +111,8 @@ def _cell(path: str, label: str, kind: Field | Column, value: Value | None, firs
     return Cell(path, _words(label), kind.type, required, value, changed)
 
 
-def marks_on(laid: Laid, page: int, current: str | None) -> list[Mark]:
-    """The current one last, so that it is drawn over the others."""
+def marks_on(laid: ReviewFields, page: int, current: str | None) -> list[Mark]:
+    """Boxes on a page, the current one last, so that it is drawn on top."""
     marks = [
         Mark(one.path, one.value.place.box, one.path == current)
         for one in laid.every
@@ -122,7 +122,7 @@ def marks_on(laid: Laid, page: int, current: str | None) -> list[Mark]:
 
 
 def changes_between(before: Conversion | None, after: Conversion) -> list[Change]:
-    """What a revision changed; nothing for the first. A value that was accepted as it is stands on both sides."""
+    """The changes of a revision; none for the first. An accepted value has the same text before and after."""
     if before is None:
         return []
     old, new = ({one.path: one for one in made.values} for made in (before, after))
@@ -145,20 +145,20 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-# The codes of what a conversion goes on without; said as it is now, since nothing is tried again by itself.
+# Error codes of the model that do not fail a conversion. The call is not retried automatically.
 SILENT = {
-    "AI_ANSWER_UNUSABLE": "It did not answer in the form that it was asked for",
-    "AI_BAD_KEY": "The provider does not accept the key in the settings",
-    "AI_CONTENT_BLOCKED": "It refused this content because of its own rules",
-    "AI_REFUSED": "The provider did not take the request",
-    "AI_TOKEN_LIMIT": "The text is too long for it",
+    "AI_ANSWER_UNUSABLE": "The answer did not have the requested format",
+    "AI_BAD_KEY": "The provider rejected the API key in the settings",
+    "AI_CONTENT_BLOCKED": "The provider blocked this content",
+    "AI_REFUSED": "The provider rejected the request",
+    "AI_TOKEN_LIMIT": "The text is too long for the model",
     "OVER_BUDGET": "The budget is used up",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said of one field and what became of it: tone, glyph and word, as of a chip."""
+    """The model's answer for one field and its outcome: tone, icon and label of a chip."""
 
     path: str
     label: str
@@ -168,8 +168,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelPart:
-    """`made_by` is none where nobody answered; `silent` are the fields nothing was said of, `why` is why."""
+class ModelAnswers:
+    """`made_by` is None if no model answered; `silent` are fields without an answer, `why` is the reason."""
 
     made_by: str | None
     wanted: list[str]
@@ -182,13 +182,13 @@ class ModelPart:
         return next((one for one in self.answers if one.path == cell.path), None)
 
 
-def describe_model(asked: ModelLookup | None, laid: Laid, cost: ModelCost) -> ModelPart | None:
-    """None: there was nothing to ask, or nobody."""
+def describe_model(asked: ModelLookup | None, laid: ReviewFields, cost: ModelCost) -> ModelAnswers | None:
+    """None if no model was called."""
     if asked is None:
         return None
     said = {one.name for one in asked.answers}
-    why = f"{SILENT.get(asked.error, 'No model could answer')} ({asked.error})" if asked.error else None
-    return ModelPart(
+    why = f"{SILENT.get(asked.error, 'No model answered')} ({asked.error})" if asked.error else None
+    return ModelAnswers(
         made_by=asked.made_by,
         wanted=[_label(laid, name) for name in asked.fields],
         cost=_cost(asked, cost),
@@ -208,16 +208,16 @@ def _fate(said: ModelAnswer, cell: Cell | None) -> tuple[str, str, str]:
     if cell is not None and cell.by_person:
         return ("ok", "person", "Accepted") if same else ("", "person", "Corrected")
     if value is None or not same:
-        return ("", "close", "Not taken")
-    return ("ok", "check", "Written there") if value.verified else ("warn", "warning", "Unverified")
+        return ("", "close", "Not used")
+    return ("ok", "check", "Found on the page") if value.verified else ("warn", "warning", "Unverified")
 
 
 def _cost(asked: ModelLookup, cost: ModelCost) -> str:
     if cost.calls:
         return f"{format_dollars(cost.cost_usd)}, {count_of(cost.tokens, 'token')}"
-    return "An earlier answer was used again, for nothing" if asked.made_by else "Nothing was paid"
+    return "Cached answer, no cost" if asked.made_by else "No cost"
 
 
-def _label(laid: Laid, name: str) -> str:
+def _label(laid: ReviewFields, name: str) -> str:
     cell = laid.find(name)
     return cell.label if cell else name.replace("_", " ")

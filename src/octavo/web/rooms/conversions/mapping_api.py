@@ -1,4 +1,4 @@
-"""Mappings: which there are, what is in them, whether one is right, and adding one's own."""
+"""The API for mappings: list, read, validate and add them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Name = Annotated[str, Path(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class NewMapping(BaseModel):
-    """`file` is only a label, which refusals name; `text` is YAML, or a template of invoice2data."""
+    """`file` is a label for error messages; `text` is YAML or an invoice2data template."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +38,7 @@ class NewMapping(BaseModel):
 
 @router.get("", responses=problems(401))
 async def mappings(services: ServicesOf, caller: ReadCaller) -> Page[MappingSummary]:
-    """Those that come with Octavo, then your own."""
+    """Built-in mappings, then your own."""
     async with services.database.connection() as connection:
         found = await list_mappings(connection, caller.owner_id)
     return Page(await asyncio.to_thread(lambda: [_summary(one) for one in found]), None)
@@ -46,14 +46,14 @@ async def mappings(services: ServicesOf, caller: ReadCaller) -> Page[MappingSumm
 
 @router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
 async def add(services: ServicesOf, caller: WriteCaller, new: NewMapping) -> MappingView:
-    """Add one of your own. It is checked first, and never changes afterwards: what differs has another version."""
+    """Add a mapping. It is validated first and cannot be edited later: save changes under a new version."""
     async with services.database.transaction() as connection:
         return _view(await add_mapping(connection, caller.owner_id, new.file, new.text))
 
 
 @router.post("/check", responses=problems(400, 401, 403, 422))
 async def check(caller: WriteCaller, new: NewMapping) -> MappingSummary:
-    """Whether it could be added; nothing is kept."""
+    """Validate a mapping without adding it."""
     del caller
     label = clean_filename(new.file)
     mapping = await asyncio.to_thread(mapping_from_text, new.text, label)
@@ -68,14 +68,14 @@ async def mapping(services: ServicesOf, caller: ReadCaller, name: Name) -> Mappi
 
 @router.get("/{name}/schema", responses=problems(401, 404, 422), response_class=Response)
 async def schema(services: ServicesOf, caller: ReadCaller, name: Name) -> Response:
-    """XML Schema that every result of this mapping fits."""
+    """The XML Schema for results of this mapping."""
     found = await _find(services, caller, name)
     body = await asyncio.to_thread(found.xml_schema)
     return Response(body, media_type="application/xml", headers={"x-content-type-options": "nosniff"})
 
 
 async def _find(services: Services, caller: Caller, name: str) -> StoredMapping:
-    """In a path, a name that means nothing is something that is not there."""
+    """An unknown name in a path is 404, not a validation error."""
     async with services.database.connection() as connection:
         try:
             return await find_mapping(connection, caller.owner_id, name)

@@ -1,4 +1,4 @@
-"""Mappings: which there are, what is in each, trying one out on a PDF, and adding one's own."""
+"""Settings page for mappings: list, read, try on a PDF, and add them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from octavo.web.shell.settings import SettingsFrame, show
 from octavo.web.shell.templates import back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings/mappings")
-LABEL = "mapping.yaml"  # which refusals name
+LABEL = "mapping.yaml"  # shown in error messages
 MOST_TEXT = 256 * 1024
 TO_TRY_ON = 50
 Name = Annotated[str, InPath(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -55,14 +55,14 @@ fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class MappingRow:
     stored: StoredMapping
     read: Mapping
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What a mapping found, or why it could not be used."""
+class TrialResult:
+    """The values a mapping found, or why it failed."""
 
     mapping: str = ""
     found: Conversion | None = None
@@ -82,13 +82,13 @@ async def add(
     frame: SettingsFrame,
     text: Annotated[str, Form(max_length=MOST_TEXT)] = "",
 ) -> Response:
-    """It is checked first; what is wrong with it is said above its text, which is still there."""
+    """Validate and add a mapping. An error is shown above the text, which is kept."""
     written = _as_written(text)
     try:
         async with services.database.transaction() as connection:
             stored = await add_mapping(connection, caller.owner_id, LABEL, written)
     except BadInput as error:
-        return await _show_list(request, services, frame, error.status, text=written, tried=Tried(error=error))
+        return await _show_list(request, services, frame, error.status, text=written, tried=TrialResult(error=error))
     return back_to(f"/settings/mappings/{stored.name}?said=mapping")
 
 
@@ -101,7 +101,7 @@ async def try_out(
     limits: LimitsOf,
     content_type: Annotated[str, Header()] = "",
 ) -> Response:
-    """One that is there by its `name`, or a `text`; on a `file`, or on the file of a `conversion`."""
+    """Try a stored mapping (`name`) or a new `text` on a `file` or on the file of a `conversion`."""
     fields: dict[str, str] = {}
     try:
         with services.limits.transfers.one(caller.owner_id, limits.concurrent):
@@ -114,11 +114,11 @@ async def try_out(
                 mapping = await asyncio.to_thread(mapping_from_text, text, label)
                 if not sent:
                     await _copy_source(services, caller.owner_id, fields.get("conversion", ""), path)
-                tried = Tried(mapping.name, await services.shared(MappingTrials).run(path, text, label))
+                tried = TrialResult(mapping.name, await services.shared(MappingTrials).run(path, text, label))
     except NotFound:
         raise
     except OctavoError as error:
-        tried = Tried(error=error)
+        tried = TrialResult(error=error)
     status = tried.error.status if tried.error else 200
     if name := fields.get("name"):
         return await _show_one(request, services, frame, name, status, tried=tried)
@@ -139,11 +139,11 @@ async def _show_list(
     status: int = 200,
     *,
     text: str | None = None,
-    tried: Tried | None = None,
+    tried: TrialResult | None = None,
 ) -> Response:
     async with services.database.connection() as connection:
         stored = await list_mappings(connection, frame.caller.owner_id)
-    listed = await asyncio.to_thread(lambda: [Listed(one, one.read()) for one in stored])
+    listed = await asyncio.to_thread(lambda: [MappingRow(one, one.read()) for one in stored])
     values: dict[str, Any] = {"listed": listed, "one": None, "text": EXAMPLE if text is None else text, "tried": tried}
     return show(request, "mappings", frame, status, **values, converted=await _to_try_on(services, frame))
 
@@ -155,7 +155,7 @@ async def _show_one(
     name: str,
     status: int = 200,
     *,
-    tried: Tried | None = None,
+    tried: TrialResult | None = None,
     said: str = "",
 ) -> Response:
     try:
@@ -163,20 +163,20 @@ async def _show_one(
             stored = await find_mapping(connection, frame.caller.owner_id, name)
     except UnknownMapping:
         raise NotFound from None
-    one = Listed(stored, await asyncio.to_thread(stored.read))
+    one = MappingRow(stored, await asyncio.to_thread(stored.read))
     values: dict[str, Any] = {"one": one, "tried": tried, "said": said}
     return show(request, "mappings", frame, status, **values, converted=await _to_try_on(services, frame))
 
 
 async def _to_try_on(services: Services, frame: Frame) -> dict[str, str]:
-    """Those of the last ones whose file may be there still; whether it is shows when it is tried."""
+    """Recent conversions whose file may still be stored."""
     async with services.database.connection() as connection:
         page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
     return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}
 
 
 def _as_written(text: str) -> str:
-    """Forms end lines in their own way."""
+    """Normalise the line endings of forms."""
     return text.replace("\r\n", "\n").replace("\0", "")
 
 
@@ -189,13 +189,13 @@ async def _text_of(services: Services, owner: UUID, fields: dict[str, str]) -> t
 
 
 async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
-    """Whether a file was sent; it is only as long here as it is tried on."""
+    """Save the uploaded file for the trial; whether there was one."""
     taken = 0
     with path.open("wb") as file:
         async for chunk in body:
             taken += len(chunk)
             if taken > most:
-                raise TooLarge(f"At most {most:,} bytes can be converted.")
+                raise TooLarge(f"Files of at most {most:,} bytes can be converted.")
             await asyncio.to_thread(file.write, chunk)
     if taken and detect(await asyncio.to_thread(_head, path), path.name) is not SourceType.PDF:
         raise NotPdf
@@ -211,7 +211,7 @@ async def _copy_source(services: Services, owner: UUID, conversion: str, path: P
     try:
         wanted = UUID(conversion)
     except ValueError:
-        raise NothingChosen("Or choose an earlier conversion.") from None
+        raise NothingChosen("You can also choose an earlier conversion.") from None
     async with services.database.connection() as connection:
         source = await find_result(connection, owner, wanted, "source")
     await copy_to_file(services.bucket, source.key, path)
@@ -222,7 +222,7 @@ BUSY_SECONDS = 5.0
 
 
 class MappingTrials:
-    """Of one web process."""
+    """Runs mappings on PDFs in the sandbox, one at a time. Nothing is stored."""
 
     def __init__(self, services: Services) -> None:
         self._sandbox, settings = services.sandbox, services.settings
@@ -230,7 +230,7 @@ class MappingTrials:
         self._limit = ConcurrencyLimit(1, MOST_WAITING, BUSY_SECONDS)
 
     async def run(self, path: Path, mapping_text: str, label: str) -> Conversion:
-        """What the rules of this mapping find; no model is asked. Raises what reading a PDF raises."""
+        """The values that the rules of this mapping find, without a model. Raises the errors of reading a PDF."""
         async with self._limit.take():
             pdf = PdfInSandbox(self._sandbox, path, limits=self._sandbox.limits, recognition=self._recognition)
             return (await convert_pdf_in_sandbox(pdf, mapping_text, label)).conversion

@@ -1,4 +1,4 @@
-"""The queue of conversions: PDFs in, what became of each, and the way to its values."""
+"""The queue of conversions: adding PDFs and the status of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = APIRouter(include_in_schema=False, prefix="/conversions")
 ConversionsFrame = Annotated[Frame, Depends(FrameFor("conversions"))]
 Cursor = Annotated[str | None, Query(max_length=500)]
 ROWS = 50
-# Of any sender; that of the API is for the one sender it was made for.
+# For invoices of any sender; the default of the API is for one particular sender.
 USUAL_MAPPING = "invoice_v1"
 
 
@@ -46,7 +46,7 @@ async def list_page(request: Request, services: ServicesOf, frame: ConversionsFr
 
 @router.get("/rows")
 async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFrame, cursor: Cursor = None) -> Response:
-    """What changes by itself."""
+    """The rows, which are updated live."""
     async with services.database.connection() as connection:
         rows, _ = await load_rows(connection, frame, cursor)
     return render(request, "conversion_rows.html", frame, rows=rows)
@@ -61,7 +61,7 @@ async def convert(
     limits: LimitsOf,
     content_type: Annotated[str, Header()] = "",
 ) -> Response:
-    """One file; a script sends several one by one. What is refused stands in the queue with its reason, too."""
+    """Convert one file; a script sends several. A refused file also appears in the queue with its reason."""
     intake = conversion_intake(services, limits)
     fields: dict[str, str] = {}
     try:
@@ -115,5 +115,5 @@ async def load_rows(connection: Connection, frame: Frame, cursor: str | None) ->
 
 
 async def titles_of(stored: list[StoredMapping]) -> dict[str, str]:
-    """By their names; reading all of them takes a moment."""
+    """Titles by mapping name; parsing all mappings takes a moment."""
     return await asyncio.to_thread(lambda: {one.name: one.read().title for one in stored})

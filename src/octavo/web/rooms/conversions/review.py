@@ -1,4 +1,4 @@
-"""One conversion: the page and what was found on it side by side, putting values right, and earlier revisions."""
+"""The review of a conversion: the page next to its values, corrections, and earlier revisions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from octavo.database import Connection
 from octavo.jobs.views import find_jobs
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.conversions.fields import Laid, changes_between, describe_model, lay_out, marks_on
+from octavo.web.rooms.conversions.fields import ReviewFields, arrange_fields, changes_between, describe_model, marks_on
 from octavo.web.rooms.conversions.pages import ConversionsFrame
 from octavo.web.rooms.conversions.texts import describe_conversion
 from octavo.web.shell.frame import Frame
@@ -44,8 +44,8 @@ Name = Annotated[str, Form(min_length=1, max_length=200)]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What of a conversion is looked at; all of it is in the address."""
+class ReviewQuery:
+    """The query of the address: which part of the conversion is shown."""
 
     view: View = "fields"
     field: str | None = None
@@ -53,21 +53,21 @@ class Asked:
     revision: int | None = None
 
 
-def asked_of(
+def review_query(
     view: View = "fields",
     field: Annotated[str | None, Query(max_length=200)] = None,
     page: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     revision: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
-) -> Asked:
-    return Asked(view, field, page, revision)
+) -> ReviewQuery:
+    return ReviewQuery(view, field, page, revision)
 
 
-Looking = Annotated[Asked, Depends(asked_of)]
+ReviewParameters = Annotated[ReviewQuery, Depends(review_query)]
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of one revision, which may be an earlier one, and all revisions there are."""
+    """The values of one revision, and all revisions."""
 
     mapping: Mapping
     revisions: list[Revision]
@@ -80,8 +80,8 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
-    """A correction that was refused, and why."""
+class RejectedCorrection:
+    """A rejected correction and the reason."""
 
     value: str
     error: OctavoError
@@ -89,17 +89,17 @@ class Wrong:
 
 @router.get("/{conversion}")
 async def show_page(
-    request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: Looking
+    request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: ReviewParameters
 ) -> Response:
-    """`field` is marked on its page; `page` is another one."""
+    """`field` is marked on its page; `page` shows another page."""
     return render(request, "conversion.html", frame, **await _shown(services, frame, conversion, asked))
 
 
 @router.get("/{conversion}/pieces")
 async def show_pieces(
-    request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: Looking
+    request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: ReviewParameters
 ) -> Response:
-    """The same without what is around it."""
+    """The same as a fragment."""
     return render(request, "conversion_pieces.html", frame, **await _shown(services, frame, conversion, asked))
 
 
@@ -113,7 +113,7 @@ async def correct(
     name: Name,
     value: Annotated[str, Form(max_length=2000)] = "",
 ) -> Response:
-    """Without a value what was found is taken away. What is refused comes back with the reason beside it."""
+    """Correct a value; an empty one clears it. A rejected correction is shown again with the reason."""
     given = value.replace("\0", "").strip()
     corrections = Corrections(services.database, services.bucket, services.settings.conversion_result_days)
     try:
@@ -121,20 +121,20 @@ async def correct(
     except NotFound:
         raise
     except BadInput as error:
-        shown = await _shown(services, frame, conversion, Asked(field=name))
-        return render(request, "conversion.html", frame, error.status, **shown, wrong=Wrong(value, error))
+        shown = await _shown(services, frame, conversion, ReviewQuery(field=name))
+        return render(request, "conversion.html", frame, error.status, **shown, wrong=RejectedCorrection(value, error))
     return back_to(f"/conversions/{conversion}?{urlencode({'field': name})}#field")
 
 
 @router.post("/{conversion}/undo")
 async def undo(services: ServicesOf, caller: WriteCaller, conversion: UUID) -> Response:
-    """What the last correction changed becomes what it was before, in a revision of its own."""
+    """Undo the last correction in a new revision."""
     async with services.database.connection() as connection:
         found = await show_conversion(connection, caller.owner_id, conversion)
         values = await _values(connection, caller.owner_id, found, None)
     before = values.of(found.revision - 1) if values else None
     if values is None or before is None:
-        raise BadInput("There is nothing to undo.")
+        raise BadInput("Nothing to undo.")
     old = {one.path: one.value for one in before.values}
     new = {one.path: one.value for one in values.conversion.values}
     changed = [
@@ -146,7 +146,7 @@ async def undo(services: ServicesOf, caller: WriteCaller, conversion: UUID) -> R
     return back_to(f"/conversions/{conversion}" + (f"?field={quote(changed[0].name)}#field" if changed else ""))
 
 
-async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Asked) -> dict[str, Any]:
+async def _shown(services: Services, frame: Frame, conversion: UUID, asked: ReviewQuery) -> dict[str, Any]:
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         found = await show_conversion(connection, owner, conversion)
@@ -162,7 +162,7 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Aske
         "values": values,
     }
     if values:
-        laid = lay_out(values.conversion, values.mapping, values.of(1))
+        laid = arrange_fields(values.conversion, values.mapping, values.of(1))
         shown |= _fields(laid, asked) | await _sheets(services, owner, found)
         shown |= _page(laid, asked, shown["sheets"])
         shown["model"] = describe_model(values.conversion.model_lookup, laid, cost)
@@ -173,7 +173,7 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Aske
 
 
 async def _values(connection: Connection, owner: UUID, found: StoredConversion, number: int | None) -> Values | None:
-    """None where there are none, or none any more."""
+    """None if there are no values, or they are no longer stored."""
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
     mapping = (await find_mapping(connection, owner, found.mapping)).read()
@@ -185,25 +185,25 @@ async def _values(connection: Connection, owner: UUID, found: StoredConversion, 
     return Values(mapping, revisions, number, conversion_from_json(record.encode(), mapping))
 
 
-def _fields(laid: Laid, asked: Asked) -> dict[str, Any]:
+def _fields(laid: ReviewFields, asked: ReviewQuery) -> dict[str, Any]:
     unsettled = [one for one in laid.every if not one.is_settled]
     following = laid.next_unsettled(asked.field)
     return {"laid": laid, "current": laid.find(asked.field), "unsettled": len(unsettled), "following": following}
 
 
 async def _sheets(services: Services, owner: UUID, found: StoredConversion) -> dict[str, Any]:
-    """The sizes of the pages; without them nothing can be marked, and the reason is said."""
+    """The sizes of the pages, or why they are unknown; without them nothing can be marked."""
     try:
         async with services.database.connection() as connection:
             source = await find_result(connection, owner, found.id, "source")
         return {"sheets": await services.pictures.measure_file(source.key), "no_sheets": None}
     except Expired:
-        return {"sheets": [], "no_sheets": "The file itself is no longer kept; its values are."}
+        return {"sheets": [], "no_sheets": "The file is no longer stored. Its values are kept."}
     except OctavoError as error:
         return {"sheets": [], "no_sheets": f"{error.line} ({error.code})"}
 
 
-def _page(laid: Laid, asked: Asked, sheets: list[tuple[float, float]]) -> dict[str, Any]:
+def _page(laid: ReviewFields, asked: ReviewQuery, sheets: list[tuple[float, float]]) -> dict[str, Any]:
     current = laid.find(asked.field)
     wanted = asked.page or (current.page if current else None) or 1
     page = min(wanted, len(sheets)) if sheets else wanted
@@ -211,7 +211,7 @@ def _page(laid: Laid, asked: Asked, sheets: list[tuple[float, float]]) -> dict[s
 
 
 def _history(values: Values) -> list[dict[str, Any]]:
-    """The newest first, each with what it changed."""
+    """Revisions, newest first, each with its changes."""
     made = {one.number: values.of(one.number) for one in values.revisions}
     return [
         {"revision": one, "changes": changes_between(made.get(one.number - 1), after)}

@@ -1,4 +1,4 @@
-"""What the state of a conversion is called, why it is so, and the one thing to do about it. Pure, as for documents."""
+"""How pages show the status of a conversion: its label, the cause and the available actions. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHOOSE = Verb("Choose another", "/conversions#file", "get")
 def describe_conversion(
     found: StoredConversion, job: JobView | None, sure: ConfidenceSummary | None, now: datetime
 ) -> Words:
-    """`sure` is there as soon as it has values."""
+    """`sure` summarises the confidence; None while there are no values."""
     if found.archived_at:
         return Words(
             "", "box", "Archived", f"Removed by retention on {format_date(found.archived_at.date(), now.date())}"
@@ -45,7 +45,7 @@ def _doubt(sure: ConfidenceSummary) -> str | None:
     if sure.missing:
         return f"{count_of(sure.missing, 'required value')} missing"
     if sure.broken:
-        return f"{count_of(sure.broken, 'check')} {'does' if sure.broken == 1 else 'do'} not hold"
+        return f"{count_of(sure.broken, 'check')} failed"
     return None
 
 
@@ -56,7 +56,7 @@ def _ended(found: StoredConversion, job: JobView | None) -> Words:
     cause = f"{(found.error_message or '').rstrip('.')} ({found.error_code})"
     if found.status == JobStatus.DEAD_LETTER:
         tries = f"{count_of(job.max_attempts, 'attempt')}: " if job else ""
-        return Words("bad", "error", "Gave up", tries + cause, (Verb("Try again", again),))
-    # What was refused left no file to try again with.
+        return Words("bad", "error", "Failed for good", tries + cause, (Verb("Try again", again),))
+    # A refused file was not stored, so it cannot be retried.
     retried = found.sha256 is not None and is_retried(found.error_code or "")
     return Words("bad", "error", "Failed", cause, (Verb("Try again", again) if retried else CHOOSE,))

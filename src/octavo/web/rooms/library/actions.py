@@ -1,6 +1,6 @@
-"""What people do with documents by a button: each is a form that works without a script and leads back to its page.
+"""Buttons for documents: each is a form that works without a script and leads back to its page.
 
-Scripts send the same forms and ask for JSON; they are told that it is done, and learn the rest from the events.
+Scripts send the same forms and accept JSON; they get an empty response and learn the result from events.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ async def retry(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Take a job away from a worker that gets nowhere with it; what it finished is kept.
+    """Take a stale job away from its worker and queue it again; finished stages are kept.
 
-    Whoever asks twice finds it in line, or moving, and then nothing is taken away.
+    Repeating this is safe: a job that is queued or makes progress is left alone.
     """
     (held,) = await changes.hold(connection, owner, [document])
     job = await show_job(connection, owner, held.process_id)
@@ -68,17 +68,17 @@ async def restart(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def classify(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Only what describes a text is made again."""
+    """Make only the description of the text again."""
     await changes.retry_document(connection, owner, document, DESCRIBED)
 
 
 async def clean(connection: Connection, owner: UUID, document: UUID) -> None:
-    """A model puts the text in order."""
+    """Let a model clean up the text."""
     await changes.retry_document(connection, owner, document, None, Extraction.CLEAN)
 
 
 async def reread(connection: Connection, owner: UUID, document: UUID) -> None:
-    """A model reads the pages."""
+    """Let a model read the page images."""
     await changes.retry_document(connection, owner, document, None, Extraction.PAGES)
 
 
@@ -91,7 +91,7 @@ async def trash(connection: Connection, owner: UUID, document: UUID) -> None:
     try:
         await changes.trash_documents(connection, owner, [document])
     except NotFound:
-        await show_document(connection, owner, document, trashed=True)  # asked twice
+        await show_document(connection, owner, document, trashed=True)  # repeated request
 
 
 async def restore(connection: Connection, owner: UUID, document: UUID) -> None:
@@ -113,7 +113,7 @@ VERBS: dict[Verb, Change] = {
     "trash": trash,
     "restore": restore,
 }
-# Those that only a model can do.
+# Actions that need a model.
 WRITING = frozenset({"clean", "reread"})
 
 
@@ -127,13 +127,13 @@ async def discard_document(
     back: Back = LIBRARY,
     sure: Sure = False,  # noqa: FBT002 - a field
 ) -> Response:
-    """Give up what was given up already: nothing is tried any more, and the file is kept."""
+    """Discard a failed job: it is not retried any more, and the file is kept."""
     async with services.database.transaction() as connection:
         if sure:
             await discard(connection, caller.owner_id, document)
             return done(request, back)
         found = await show_document(connection, caller.owner_id, document)
-    text = "Nothing more is tried with it. The file is kept, and it can be started again."
+    text = "It will not be retried. The file is kept, and you can start it again."
     return ask(request, Question(f"Discard “{found.title}”?", text, request.url.path, "Discard", LIBRARY, SURE), frame)
 
 
@@ -150,7 +150,7 @@ async def purge_document(
     async with services.database.transaction() as connection:
         if not sure:
             found = await show_document(connection, caller.owner_id, document, trashed=True)
-            question = Question(f"Delete “{found.title}” for good?", GONE, request.url.path, FOR_GOOD, TRASH, SURE)
+            question = Question(f"Delete “{found.title}” permanently?", GONE, request.url.path, FOR_GOOD, TRASH, SURE)
             return ask(request, question, frame)
         keys = await changes.purge_documents(connection, caller.owner_id, [document])
     await services.bucket.delete(keys)
@@ -193,7 +193,7 @@ async def _cancel_job(connection: Connection, owner: UUID, job: UUID) -> None:
         async with connection.transaction():
             await cancel_jobs(connection, owner, [job])
     except IllegalTransition:
-        return  # it has ended meanwhile, and its page says how
+        return  # it has ended meanwhile
 
 
 # Many documents ----------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ async def act_on_many(
     tag: Annotated[str, Form(max_length=200)] = "",
     back: Back = LIBRARY,
 ) -> Response:
-    """One thing for all of them or for none."""
+    """One action for all of these documents, or for none."""
     owner, wanted = caller.owner_id, set(ids)
     async with services.database.transaction() as connection:
         if action == "delete":
@@ -224,7 +224,7 @@ async def act_on_many(
 
 async def _add_tag(connection: Connection, owner: UUID, documents: set[UUID], tag: str) -> None:
     if not tag.strip():
-        raise BadInput("Write the tag that they should have.")
+        raise BadInput("Enter a tag.")
     for document in sorted(documents):
         found = await show_document(connection, owner, document)
         await changes.edit_documents(connection, owner, [document], Edit(tags=[*found.tags, tag]))
@@ -238,7 +238,7 @@ async def empty_trash(
     frame: LibraryFrame,
     sure: Sure = False,  # noqa: FBT002 - a field
 ) -> Response:
-    """A page of them at a time, each for good before the next."""
+    """Delete one page of documents at a time."""
     if not sure:
         return ask(request, Question("Empty the trash?", GONE, request.url.path, FOR_GOOD, TRASH, SURE), frame)
     trashed = Filters(trashed=True)
@@ -252,8 +252,8 @@ async def empty_trash(
             return done(request, TRASH)
 
 
-GONE = "It cannot be brought back. What others keep of the same file stays theirs."
-FOR_GOOD = "Delete for good"
+GONE = "This cannot be undone. Copies of the file that belong to other owners are kept."
+FOR_GOOD = "Delete permanently"
 SURE = (("sure", "true"),)
 
 

@@ -1,4 +1,4 @@
-"""Ways in that need no script: a link or text in the box, one file, a better file for one that failed, the samples."""
+"""Forms that add documents without a script: a link or text, a file, a replacement for a failed file, the samples."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ Password = Annotated[SecretStr, Form(min_length=1, max_length=500)]
 
 
 class SameFile(BadInput):
-    """This is the same file. Choose one that is different."""
+    """This is the same file. Choose a different one."""
 
     code = "SAME_FILE"
     status = 409
 
 
 def added(request: Request, outcomes: list[Outcome], back: str = LIBRARY) -> Response:
-    """Scripts are told which documents they are."""
+    """Scripts get the documents as JSON."""
     if wants_json(request):
         return JSONResponse(jsonable_encoder([asdict(one) for one in outcomes]), 202)
     return back_to(local_path(back, LIBRARY))
@@ -61,10 +61,10 @@ async def add(
     text: Annotated[str, Form(max_length=MOST_CHARACTERS)] = "",
     back: Back = LIBRARY,
 ) -> Response:
-    """A web page, a video or a text, as it is."""
+    """Add a web page, a video or a text."""
     written = text.strip()
     if not written:
-        raise Empty("Paste a link or a text first.")
+        raise Empty("Paste a link or text first.")
     allowed = frozenset(services.settings.fetch_allow)
     source = link_source(written, allow=allowed) if _LINK.fullmatch(written) else paste_source(text)
     with services.limits.transfers.one(caller.owner_id, limits.concurrent):
@@ -89,7 +89,7 @@ async def upload(
 
 @router.post("/actions/samples")
 async def add_samples(request: Request, caller: WriteCaller, intake: IntakeOf, limits: LimitsOf) -> Response:
-    """Three short texts that belong together, to see what happens with documents."""
+    """Add three short related texts to try Octavo with."""
     files = sorted(path for path in SAMPLES.iterdir() if path.suffix in {".md", ".txt"} and path.stem != "LICENSE")
     outcomes = [
         await intake.take(caller.owner_id, NewUpload(path.name, "text/plain"), path.read_bytes(), limits)
@@ -98,7 +98,7 @@ async def add_samples(request: Request, caller: WriteCaller, intake: IntakeOf, l
     return added(request, outcomes)
 
 
-# A better file for one that cannot be read -------------------------------------------------------------------------
+# Replacing a file that cannot be read ------------------------------------------------------------------------------
 
 
 @router.get("/documents/{document}/replace")
@@ -118,7 +118,7 @@ async def replace(
     document: UUID,
     content_type: ContentType = "",
 ) -> Response:
-    """The new file takes over tags and collection; the old one goes to the trash."""
+    """The new file gets the tags and the collection of the old one, which goes to the trash."""
     owner = caller.owner_id
     async with services.database.connection() as connection:
         old = await show_document(connection, owner, document)
@@ -137,7 +137,7 @@ async def replace(
 
 @router.post("/actions/documents/{document}/unlock")
 async def unlock(services: ServicesOf, caller: WriteCaller, document: UUID, password: Password) -> Response:
-    """The same file, opened with its password, which is not kept."""
+    """Process the same file with its password, which is not stored."""
     await services.shared(Unlocking).retry(caller.owner_id, document, password.get_secret_value())
     return back_to(LIBRARY)
 

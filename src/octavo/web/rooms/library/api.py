@@ -1,4 +1,4 @@
-"""An owner's documents: finding, reading, editing, deleting, and what has happened to them."""
+"""The API for documents: list, read, edit, delete, retry, download, and their events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
-from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, HowToRead, Limit, RetryRequest, problems
+from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, ExtractionField, Limit, RetryRequest, problems
 from octavo.web.http.problems import WrongMethod
 from octavo.web.rooms.library.unlocking import Unlocking
 
@@ -33,11 +33,11 @@ NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
-UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file is the one whose ETag was sent"}}
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The file still has this ETag"}}
 
 
 class EditRequest(BaseModel):
-    """Only what is given is changed; null empties a field."""
+    """Only the fields that are sent are changed; null clears a field."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,17 +55,17 @@ class EditRequest(BaseModel):
 
 
 class RetryDocumentRequest(RetryRequest):
-    """`password` opens a PDF that was added as a file. It is used once and not kept; what it opens is.
+    """`password` unlocks a PDF that was added as a file. It is used once and not stored; the unlocked file is.
 
-    With an `extraction` other than `plain` a model makes the text anew, and the plain one is kept beside it.
+    With an `extraction` other than `plain` a model writes the text, and the plain text is kept as well.
     """
 
     password: SecretStr | None = Field(default=None, min_length=1, max_length=500)
-    extraction: HowToRead = Extraction.PLAIN
+    extraction: ExtractionField = Extraction.PLAIN
 
 
 class BulkRequest(BaseModel):
-    """One thing for many documents: for all of them or for none."""
+    """One action for many documents: for all of them or for none."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -79,21 +79,21 @@ class BulkAnswer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedFor:
-    """Which part of a file is wanted, and what of it somebody has already."""
+class DownloadHeaders:
+    """Range and cache headers of a download request."""
 
     range: Annotated[str | None, Header()] = None
     if_range: Annotated[
-        str | None, Header(description="Only if the file is still this one, by its ETag or its date.")
+        str | None, Header(description="Return the range only if the file still has this ETag or date.")
     ] = None
-    if_none_match: Annotated[str | None, Header(description="ETags of what is there already.")] = None
+    if_none_match: Annotated[str | None, Header(description="ETags the caller already has.")] = None
 
 
-PartOf = Annotated[AskedFor, Depends()]
+RangeHeaders = Annotated[DownloadHeaders, Depends()]
 
 
 class SignedLink(BaseModel):
-    """Downloads one file for a while, without signing in."""
+    """Downloads one file without signing in, until it expires."""
 
     url: str
     expires_in_seconds: int
@@ -121,9 +121,9 @@ async def documents(  # noqa: PLR0917 - query parameters
 
 @router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422))
 async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
-    """Do one thing with many documents: with all of them or with none."""
+    """Apply one action to many documents: to all of them or to none."""
     if (wanted.action == "edit") != (wanted.edit is not None):
-        raise BadInput("`edit` belongs to the action edit.")
+        raise BadInput("`edit` is required for the action edit, and only allowed there.")
     owner, ids = caller.owner_id, set(wanted.ids)
     keys: list[str] = []
     async with services.database.transaction() as connection:
@@ -144,7 +144,7 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
 async def only_posted() -> None:
-    """Which would else be taken for the id of a document."""
+    """Otherwise `bulk` would be read as the id of a document."""
     raise WrongMethod(["POST"])
 
 
@@ -175,7 +175,7 @@ async def delete(
     document: UUID,
     purge: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> None:
-    """To the trash; with `purge`, for good, also from the trash."""
+    """Move to the trash; with `purge`, delete permanently, also from the trash."""
     async with services.database.transaction() as connection:
         if not purge:
             await changes.trash_documents(connection, caller.owner_id, [document])
@@ -186,7 +186,7 @@ async def delete(
 
 @router.post("/{document}/restore", responses=problems(401, 403, 404, 422))
 async def restore(services: ServicesOf, caller: WriteCaller, document: UUID) -> Document:
-    """Back from the trash."""
+    """Restore from the trash."""
     async with services.database.transaction() as connection:
         await changes.restore_documents(connection, caller.owner_id, [document])
         return await show_document(connection, caller.owner_id, document)
@@ -196,7 +196,7 @@ async def restore(services: ServicesOf, caller: WriteCaller, document: UUID) -> 
 async def retry(
     services: ServicesOf, caller: WriteCaller, document: UUID, wanted: RetryDocumentRequest | None = None
 ) -> Retried:
-    """Go on with what failed, or process again what is complete; a PDF that is locked, with its password."""
+    """Resume a failed document or process a completed one again; a password-protected PDF with its password."""
     wanted = wanted or RetryDocumentRequest()
     how = wanted.from_stage, wanted.extraction
     check_extraction(services.settings, caller, wanted.extraction)
@@ -212,7 +212,7 @@ async def retry(
 async def chunks(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[Chunk]:
-    """The pieces of its text, in order."""
+    """The chunks of its text, in order."""
     async with services.database.connection() as connection:
         return await list_chunks(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
@@ -221,7 +221,7 @@ async def chunks(
 async def events(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[EventView]:
-    """All that happened to it, oldest first."""
+    """Its events, oldest first."""
     async with services.database.connection() as connection:
         return await list_events(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
@@ -233,24 +233,24 @@ async def markdown(
     services: ServicesOf,
     caller: ReadCaller,
     document: UUID,
-    asked: PartOf,
+    asked: RangeHeaders,
     plain: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Response:
-    """Its text; with `plain`, as it was read from the file, also where a model wrote it anew."""
+    """Its text; with `plain`, as extracted from the file, even if a model rewrote it."""
     kind = await _text_kind(services, caller.owner_id, document) if plain else "markdown"
     return await _download(services, caller.owner_id, document, kind, asked)
 
 
 async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
-    """The kind of file that has the plain text."""
+    """The kind of file that contains the plain text."""
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
     return "plain_markdown" if "text_by" in found.metadata else "markdown"
 
 
 @router.get("/{document}/source", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response)
-async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked: PartOf) -> Response:
-    """The file as it came in."""
+async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked: RangeHeaders) -> Response:
+    """The original file."""
     return await _download(services, caller.owner_id, document, "source", asked)
 
 
@@ -258,7 +258,7 @@ async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked
 async def link(
     services: ServicesOf, caller: ReadCaller, document: UUID, kind: Literal["source", "markdown"] = "source"
 ) -> SignedLink:
-    """A link that downloads the file for some minutes, for whoever has it."""
+    """A link that downloads the file for some minutes, without signing in."""
     async with services.database.transaction() as connection:
         file = await find_file(connection, caller.owner_id, document, kind)
         await count_download(connection, document)
@@ -267,7 +267,7 @@ async def link(
     return SignedLink(url=url, expires_in_seconds=LINK_SECONDS)
 
 
-async def _download(services: Services, owner: UUID, document: UUID, kind: str, asked: AskedFor) -> Response:
+async def _download(services: Services, owner: UUID, document: UUID, kind: str, asked: DownloadHeaders) -> Response:
     async with services.database.connection() as connection:
         file = await find_file(connection, owner, document, kind)
     etag = f'"{file.sha256}"'

@@ -1,4 +1,4 @@
-"""Collections and tags of an owner."""
+"""The API for collections and tags."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def list_collections(services: ServicesOf, caller: ReadCaller) -> Page[Col
 
 @router.post("/collections", status_code=201, responses=problems(400, 401, 403, 422))
 async def make_collection(services: ServicesOf, caller: WriteCaller, wanted: CollectionName) -> Page[Collection]:
-    """The collection of this name, made if there is none."""
+    """The collection with this name, created if it does not exist."""
     async with services.database.transaction() as connection:
         made = await collections.ensure_collection(connection, caller.owner_id, wanted.name)
         all_of_them = await collections.list_collections(connection, caller.owner_id)
@@ -50,7 +50,7 @@ async def rename_collection(
 
 @router.delete("/collections/{collection}", status_code=204, responses=problems(401, 403, 404, 422))
 async def delete_collection(services: ServicesOf, caller: WriteCaller, collection: UUID) -> None:
-    """The collection only; its documents stay."""
+    """Delete the collection only; its documents are kept."""
     async with services.database.transaction() as connection:
         await collections.delete_collection(connection, caller.owner_id, collection)
 

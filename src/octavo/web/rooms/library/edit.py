@@ -1,4 +1,4 @@
-"""Editing what is known about a document: title, author, date, tags and collection."""
+"""Editing the title, author, date, tags and collection of a document."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ WRONG = 422
 MOST_SUGGESTED = 200
 Field = Annotated[str, Form(max_length=20_000)]
 SENTENCES = {
-    "title": "A title is one line of at most 500 characters.",
-    "author": "Authors are one line of at most 500 characters.",
-    "document_date": "Write the date as 2026-11-15.",
-    "tags": f"A document has at most {changes.MOST_TAGS} tags, and each is one line of at most 200 characters.",
-    "collection": "A collection's name is one line of at most 200 characters.",
+    "title": "Use a single line of at most 500 characters.",
+    "author": "Use a single line of at most 500 characters.",
+    "document_date": "Use a date such as 2026-11-15.",
+    "tags": f"Use at most {changes.MOST_TAGS} tags of at most 200 characters each.",
+    "collection": "Use a single line of at most 200 characters.",
 }
 
 
@@ -63,7 +63,7 @@ async def save(  # noqa: PLR0917 - fields of a form
     tags: Field = "",
     collection: Field = "",
 ) -> Response:
-    """Only what was changed is written."""
+    """Save only the fields that were changed."""
     ident = read_id(document)
     written = {"title": title, "author": author, "document_date": document_date, "tags": tags, "collection": collection}
     async with services.database.transaction() as connection:
@@ -83,7 +83,7 @@ async def save(  # noqa: PLR0917 - fields of a form
 
 
 def as_written(document: Document) -> dict[str, str]:
-    """A document as its form shows it; one without a title of its own has none there either."""
+    """The form fields of a document. The title is empty if it is just the file name."""
     return {
         "title": document.title if document.title != document.filename else "",
         "author": document.author or "",
@@ -94,7 +94,7 @@ def as_written(document: Document) -> dict[str, str]:
 
 
 def read_fields(written: Mapping[str, str]) -> dict[str, Any]:
-    """As the API takes them: an empty field is null, and tags are a list."""
+    """The fields in the format of the API: an empty field is null, and tags are a list."""
     given: dict[str, Any] = {name: value.strip() or None for name, value in written.items()}
     if "tags" in given:
         given["tags"] = [tag.strip() for tag in written["tags"].split(",") if tag.strip()]

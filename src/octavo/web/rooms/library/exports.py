@@ -1,4 +1,4 @@
-"""A whole document as one JSON file, to keep or to take elsewhere."""
+"""Export of a whole document as one JSON file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EXPORTED: dict[int | str, dict[str, Any]] = {
 
 @router.get("/{document}/export", responses={**EXPORTED, **problems(401, 404, 422)}, response_class=Response)
 async def export(request: Request, services: ServicesOf, caller: ReadCaller, document: UUID) -> StreamingResponse:
-    """All that is known of a document: its record, its text, its passages and what they are connected to."""
+    """Export a document: its record, text, chunks and connections."""
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
     headers = {
@@ -53,18 +53,18 @@ async def export(request: Request, services: ServicesOf, caller: ReadCaller, doc
 
 
 async def _whole_or_cut(request: Request, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """What cannot be finished must not look whole, and it is too late for another answer."""
+    """An interrupted export must not look complete; the status is already sent, so the connection is dropped."""
     try:
         async for piece in pieces:
             yield piece
     except OctavoError as error:
-        log.info("export broke off", path=request.url.path, reason=error.line)
+        log.info("export interrupted", path=request.url.path, reason=error.line)
         if drop := request.scope.get(DROP):
             drop()
 
 
 class Export:
-    """Written page by page, so that a long document takes no more memory than a short one."""
+    """Written page by page, so that memory use does not grow with the document."""
 
     def __init__(self, services: Services, owner: UUID, document: Document) -> None:
         self._parts = services

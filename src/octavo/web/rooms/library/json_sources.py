@@ -1,4 +1,4 @@
-"""What is given as JSON instead of a file: a link, a video, or text."""
+"""Documents added as JSON instead of a file: a link, a video or text."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from octavo.core.types import Extraction
 from octavo.intake.links import link_source, paste_source, video_source
 from octavo.intake.links.sources import GivenSource
 from octavo.intake.uploads import Policy
-from octavo.web.http.parameters import HowToRead
-from octavo.web.http.problems import describe_mistakes
+from octavo.web.http.parameters import ExtractionField
+from octavo.web.http.problems import describe_validation_errors
 
-# What is longer than a book is a file.
+# Longer texts are added as a file.
 PASTE_BYTES = 16 << 20
-# JSON may write one letter in six bytes where the text has two.
+# JSON may escape a two-byte character as six bytes.
 _JSON_FACTOR = 3
 _ADDRESS_BYTES = 64 << 10
 Line = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _ANY_OBJECT: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
-class Given(BaseModel):
+class JsonSource(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     key: ClassVar[str]
 
     title: Line | None = None
     duplicates: Policy = "reuse"
-    extraction: HowToRead = Extraction.PLAIN
+    extraction: ExtractionField = Extraction.PLAIN
     version_of: Annotated[UUID, Field(strict=False)] | None = None
 
     def as_source(self, allow: frozenset[str]) -> GivenSource:
         raise NotImplementedError
 
 
-class LinkGiven(Given):
-    """A web page, or a video where the address is one."""
+class LinkSource(JsonSource):
+    """A web page, or a video if the address is one."""
 
     key = "url"
     url: str = Field(min_length=1)
@@ -50,8 +50,8 @@ class LinkGiven(Given):
         return link_source(self.url, allow=allow, title=self.title, duplicates=self.duplicates)
 
 
-class VideoGiven(Given):
-    """A YouTube video, by its transcript."""
+class VideoSource(JsonSource):
+    """The transcript of a YouTube video."""
 
     key = "youtube_url"
     youtube_url: str = Field(min_length=1)
@@ -61,8 +61,8 @@ class VideoGiven(Given):
         return video_source(self.youtube_url, title=self.title, duplicates=self.duplicates)
 
 
-class TextGiven(Given):
-    """Pasted text; `source` says where it is from."""
+class TextSource(JsonSource):
+    """Pasted text; `source` names its origin."""
 
     key = "text"
     text: str
@@ -73,12 +73,12 @@ class TextGiven(Given):
         return paste_source(self.text, title=self.title, attribution=self.source, duplicates=self.duplicates)
 
 
-_KINDS: dict[str, type[Given]] = {kind.key: kind for kind in (LinkGiven, VideoGiven, TextGiven)}
-GIVEN: dict[str, Any] = {"oneOf": [kind.model_json_schema() for kind in _KINDS.values()]}
+_KINDS: dict[str, type[JsonSource]] = {kind.key: kind for kind in (LinkSource, VideoSource, TextSource)}
+SCHEMA: dict[str, Any] = {"oneOf": [kind.model_json_schema() for kind in _KINDS.values()]}
 
 
-async def read_given(body: AsyncIterable[bytes], upload_bytes: int, allow: frozenset[str]) -> GivenSource:
-    """Read to its end, or until it is certainly too much."""
+async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow: frozenset[str]) -> GivenSource:
+    """Read the whole body, or stop as soon as it is certainly too long."""
     limit = min(upload_bytes, PASTE_BYTES)
     read = bytearray()
     async for chunk in body:
@@ -91,7 +91,7 @@ async def read_given(body: AsyncIterable[bytes], upload_bytes: int, allow: froze
     return source
 
 
-def _read_source(given: Given, allow: frozenset[str]) -> GivenSource:
+def _read_source(given: JsonSource, allow: frozenset[str]) -> GivenSource:
     source = given.as_source(allow)
     upload = replace(source.upload, version_of=given.version_of)
     if given.extraction is not Extraction.PLAIN:
@@ -99,16 +99,16 @@ def _read_source(given: Given, allow: frozenset[str]) -> GivenSource:
     return replace(source, upload=upload)
 
 
-def _parse(body: bytes) -> Given:
+def _parse(body: bytes) -> JsonSource:
     try:
-        said = _ANY_OBJECT.validate_json(body)
-        present = [name for name in _KINDS if said.get(name) is not None]
+        fields = _ANY_OBJECT.validate_json(body)
+        present = [name for name in _KINDS if fields.get(name) is not None]
         if len(present) != 1:
-            raise BadInput("Give exactly one of `url`, `youtube_url` and `text`.")
-        return _KINDS[present[0]].model_validate(said)
+            raise BadInput("Send exactly one of `url`, `youtube_url` and `text`.")
+        return _KINDS[present[0]].model_validate(fields)
     except ValidationError as error:
-        raise BadInput(describe_mistakes(error.errors())) from None
+        raise BadInput(describe_validation_errors(error.errors())) from None
 
 
 def _too_long(limit: int) -> TooLarge:
-    return TooLarge(f"At most {limit:,} bytes of text can be pasted; add more than that as a file.")
+    return TooLarge(f"Pasted text is limited to {limit:,} bytes. Add longer texts as a file.")

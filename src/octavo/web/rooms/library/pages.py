@@ -1,4 +1,4 @@
-"""The library: all documents, what is happening to them, and every way to add one."""
+"""The library page: all documents with their status, the trash, and fragments for scripts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SORTS: dict[Sort, str] = {"newest": "Newest first", "oldest": "Oldest first", "t
 Text = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
-class Asked(BaseModel):
-    """What the address asks for. An empty field is none, so that plain forms can send them all."""
+class LibraryQuery(BaseModel):
+    """The query of the address. Empty fields are ignored, so that plain forms can send them all."""
 
     status: Tab | Literal[""] = ""
     tag: Text = ""
@@ -50,7 +50,7 @@ class Asked(BaseModel):
         return self.filters != Filters()
 
     def address(self, **changed: str) -> str:
-        """The same page with something else; it begins at the start unless a cursor is given."""
+        """This page with some parameters changed, from the start unless a cursor is given."""
         wanted = self.model_dump(exclude={"cursor"}, exclude_defaults=True) | changed
         given = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "newest")}
         return f"/library?{urlencode(given)}" if given else "/library"
@@ -58,7 +58,7 @@ class Asked(BaseModel):
 
 @router.get("/")
 async def home(caller: ReadCaller) -> Response:
-    del caller  # whoever comes first gets their cookie here
+    del caller  # a first visit gets its cookie here
     return RedirectResponse("/library", 303)
 
 
@@ -67,7 +67,7 @@ async def library(
     request: Request,
     services: ServicesOf,
     frame: LibraryFrame,
-    asked: Annotated[Asked, Query()],
+    asked: Annotated[LibraryQuery, Query()],
 ) -> Response:
     """Filters, order and view are in the address."""
     owner = frame.caller.owner_id
@@ -108,7 +108,7 @@ async def trash(
     return render(request, "trash.html", frame, rows=rows, next_address=more, days=services.settings.trash_days)
 
 
-# Pieces, for scripts -----------------------------------------------------------------------------------------------
+# Fragments for scripts ---------------------------------------------------------------------------------------------
 
 
 @router.get("/fragments/rows")
@@ -119,7 +119,7 @@ async def rows(
     id: Annotated[list[UUID], Query(max_length=MOST_FRAGMENTS)],  # noqa: A002 - its name outside
     view: str = "",
 ) -> Response:
-    """Rows as they are now, of those documents that are still there; without the rest of the page."""
+    """Current rows of those documents that still exist, without the rest of the page."""
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings.upload_bytes)
         found = await find_documents(connection, caller.owner_id, id)
@@ -129,7 +129,7 @@ async def rows(
 
 @router.get("/fragments/frame")
 async def frame_pieces(request: Request, services: ServicesOf, caller: ReadCaller) -> Response:
-    """The dock and the numbers in the rail and on the tabs."""
+    """The dock, and the counts in the rail and on the tabs."""
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings.upload_bytes)
         counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": caller.owner_id}))[0]

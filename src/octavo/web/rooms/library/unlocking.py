@@ -1,4 +1,4 @@
-"""Opens PDFs with the password that somebody gives: once, while they wait, in the sandbox. The password is not kept."""
+"""Unlocks PDFs with a password, in the sandbox. The password is used once and not stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUSY_SECONDS = 5.0
 
 
 class Unlocking:
-    """Of one web process. One file is opened at a time."""
+    """One per web process. Files are unlocked one at a time."""
 
     def __init__(self, services: Services) -> None:
         self._database = services.database
@@ -37,7 +37,7 @@ class Unlocking:
         from_stage: str | None = None,
         extraction: Extraction = Extraction.PLAIN,
     ) -> Retried:
-        """Process a document from what its password opens. A wrong one is `Encrypted` and changes nothing."""
+        """Process a document again from its unlocked file. A wrong password raises `Encrypted` and changes nothing."""
         opened = await self._unlock(owner, document, password)
         async with self._database.transaction() as connection:
             unused = await keep_unlocked(connection, owner, document, opened) if opened else []
@@ -46,7 +46,7 @@ class Unlocking:
         return retried
 
     async def _unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
-        """The opened file, as an object that no row refers to yet; None for a file that needs no password."""
+        """The unlocked file as an object that no row refers to yet; None if the file needs no password."""
         async with self._database.connection() as connection:
             key = await find_locked(connection, owner, document)
         async with self._limit.take():

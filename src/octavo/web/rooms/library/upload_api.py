@@ -1,4 +1,4 @@
-"""Bringing files in: in two steps with the bytes between them, or in one call."""
+"""Adding files: announce, send and finalize, or everything in one request."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.multipart import FormReader
-from octavo.web.http.parameters import RAW, HowToRead, problems, read_name
-from octavo.web.http.problems import describe_mistakes
-from octavo.web.rooms.library.json_sources import GIVEN, read_given
+from octavo.web.http.parameters import RAW, ExtractionField, problems, read_name
+from octavo.web.http.problems import describe_validation_errors
+from octavo.web.rooms.library.json_sources import SCHEMA, read_json_source
 
 router = APIRouter(prefix="/api/v1", tags=["uploads"])
 Plain = r"^[^\x00-\x1f\x7f]*$"
-# Also written as a text.
+# A string is accepted even in strict mode.
 VersionOf = Annotated[UUID, Field(strict=False)]
 
 
 def _whole(value: object) -> object:
-    """JSON has one kind of numbers: 12.0 is 12."""
+    """JSON does not distinguish 12.0 from 12."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Announcement(BaseModel):
-    """What is about to be sent. `bytes` and `sha256` are compared with what arrives; they are never believed.
+    """The file that will be sent. `bytes` and `sha256` are checked against the received data, never trusted.
 
-    `version_of` names a document of which this is a new version; the old one stays as it is.
+    `version_of` names a document of which this is a new version; the old one is kept.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -49,27 +49,27 @@ class Announcement(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     duplicates: Policy = "reuse"
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
-    extraction: HowToRead = Extraction.PLAIN
+    extraction: ExtractionField = Extraction.PLAIN
     version_of: VersionOf | None = None
 
     def as_upload(self) -> NewUpload:
-        told = {"title": self.title, "extraction": None if self.extraction is Extraction.PLAIN else self.extraction}
+        details = {"title": self.title, "extraction": None if self.extraction is Extraction.PLAIN else self.extraction}
         return NewUpload(
             self.filename,
             self.content_type,
             self.bytes,
             self.sha256.lower() if self.sha256 else None,
             self.duplicates,
-            given={name: value for name, value in told.items() if value},
+            given={name: value for name, value in details.items() if value},
             version_of=self.version_of,
         )
 
 
 class RawFields(BaseModel):
-    """What raw bytes say about themselves in the query."""
+    """Fields of a raw upload, sent in the query."""
 
     duplicates: Policy = "reuse"
-    extraction: HowToRead = Extraction.PLAIN
+    extraction: ExtractionField = Extraction.PLAIN
     title: str | None = Field(default=None, max_length=500, pattern=Plain)
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     bytes: int | None = Field(default=None, ge=0, le=1 << 50)
@@ -80,7 +80,7 @@ class RawFields(BaseModel):
 async def begin(
     services: ServicesOf, intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, announced: Announcement
 ) -> Ticket:
-    """Announce a file; send its bytes to `put_url`, then finalize. Its document exists only after that."""
+    """Announce a file. Send its bytes to `put_url`, then finalize; only then the document exists."""
     check_extraction(services.settings, caller, announced.extraction)
     return await intake.begin(caller.owner_id, announced.as_upload(), limits)
 
@@ -91,21 +91,21 @@ async def begin(
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
 async def receive(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID, request: Request) -> Received:
-    """The bytes of an upload, as the raw body."""
+    """Send the bytes of an upload as the raw body."""
     stored = await intake.receive(caller.owner_id, upload, request.stream(), limits)
     return Received(bytes=stored.bytes, sha256=stored.sha256)
 
 
 @router.get("/uploads/{upload}/content", responses=problems(401, 404, 409, 422), response_class=Response)
 async def content(intake: IntakeOf, caller: ReadCaller, upload: UUID) -> StreamingResponse:
-    """The bytes of the upload that a document is made from."""
+    """Download the bytes of an upload."""
     found = await intake.read(caller.owner_id, upload)
     return attachment(await intake.content(caller.owner_id, upload), found.filename, found.content_type)
 
 
 @router.post("/uploads/{upload}/finalize", responses=problems(401, 403, 404, 409, 413, 422))
 async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID) -> Outcome:
-    """Make the document, or find the one that this content is already. Repeated, it answers the same."""
+    """Create the document, or return the existing one with the same content. Repeating it returns the same result."""
     return await intake.finalize(caller.owner_id, upload, limits)
 
 
@@ -130,7 +130,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, uplo
                         },
                     }
                 },
-                "application/json": {"schema": GIVEN},
+                "application/json": {"schema": SCHEMA},
                 **RAW,
             },
         }
@@ -146,20 +146,22 @@ async def add(
     content_type: Annotated[str, Header()] = "application/octet-stream",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
 ) -> Outcome:
-    """Add a document in one call: a form whose last field is `file`, the raw bytes with `X-Upload-Filename`, or JSON.
+    """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
-    What a form says in its fields, raw bytes say in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`,
-    `version_of`. JSON holds one of `url`, `youtube_url` and `text`.
+    Raw uploads have their fields in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`, `version_of`.
+    JSON contains one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     with services.limits.transfers.one(caller.owner_id, limits.concurrent):
         if x_upload_filename is not None:
-            said = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
-            announced = _check_fields(said, read_name(x_upload_filename), content_type)
+            named = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
+            announced = _check_fields(named, read_name(x_upload_filename), content_type)
             check_extraction(services.settings, caller, announced.extraction)
             return await intake.take(caller.owner_id, announced.as_upload(), request.stream(), limits)
         if media_type == "application/json":
-            given = await read_given(request.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow))
+            given = await read_json_source(
+                request.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow)
+            )
             check_extraction(services.settings, caller, given.upload.given.get("extraction"))
             return await intake.take(caller.owner_id, given.upload, given.body, limits)
         if media_type == "multipart/form-data":
@@ -174,6 +176,6 @@ def _check_fields(fields: Mapping[str, str], filename: str, content_type: str) -
     known = {name: value for name, value in fields.items() if name in Announcement.model_fields}
     named = {"filename": clean_filename(filename), "content_type": content_type}
     try:
-        return Announcement.model_validate(known | named, strict=False)  # a form has only texts
+        return Announcement.model_validate(known | named, strict=False)  # form fields are strings
     except ValidationError as error:
-        raise BadInput(describe_mistakes(error.errors())) from None
+        raise BadInput(describe_validation_errors(error.errors())) from None

@@ -1,4 +1,4 @@
-"""A new version of a document, and what changed between two: side by side, word by word."""
+"""Versions of a document: adding one, listing them, and comparing two side by side."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def comparison_limit(_: Services) -> ConcurrencyLimit:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One change as two cells, each with its services."""
+    """One change as two table cells."""
 
     change: TextChange
     old: list[tuple[Kind, str]]
@@ -67,7 +67,7 @@ async def add_version(
     document: UUID,
     content_type: ContentType = "",
 ) -> Response:
-    """The old one stays as it is; what a person put right on it is taken over."""
+    """Add a new version. The old one is kept, and edits made by people are copied to the new one."""
     owner = caller.owner_id
     with services.limits.transfers.one(owner, limits.concurrent):
         form = await read_file(request, content_type)
@@ -79,13 +79,13 @@ async def add_version(
 
 @router.get("/documents/{document}/compare/{other}")
 async def compare(request: Request, services: ServicesOf, frame: LibraryFrame, document: str, other: str) -> Response:
-    """From `other`, an older version or the number of a revision, to the document."""
+    """Changes from `other`, an older version or a revision number, to this document."""
     ident, revision = read_id(document), read_number(other)
     old = Pick(ident, revision) if revision else Pick(read_id(other))
     async with services.shared(comparison_limit).take():
         found = await compare_documents(services.database, services.bucket, frame.caller.owner_id, old, Pick(ident))
     cells = [make_cells(one) for one in found.text or ()]
-    return render(request, "compare.html", frame, found=found, cells=cells, fields=say_fields(found))
+    return render(request, "compare.html", frame, found=found, cells=cells, fields=format_fields(found))
 
 
 def make_cells(change: TextChange) -> Cells:
@@ -97,11 +97,14 @@ def make_cells(change: TextChange) -> Cells:
     )
 
 
-def say_fields(found: Comparison) -> list[tuple[str, str, str]]:
-    return [(NAMES.get(one.field, one.field.capitalize()), say(one.old), say(one.new)) for one in found.fields]
+def format_fields(found: Comparison) -> list[tuple[str, str, str]]:
+    return [
+        (NAMES.get(one.field, one.field.capitalize()), format_value(one.old), format_value(one.new))
+        for one in found.fields
+    ]
 
 
-def say(value: object) -> str:
+def format_value(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return f"{value:,}" if isinstance(value, int) else str(value or "—")
@@ -113,7 +116,7 @@ Revision = Annotated[int | None, Query(ge=1, lt=1 << 31), WHOLE]
 
 @api_router.get("/versions", responses=problems(401, 404, 422))
 async def versions(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[Version]:
-    """All versions of it, newest first, whichever of them is named."""
+    """All versions of the document, newest first. Any version can be named."""
     async with services.database.connection() as connection:
         return Page(await list_versions(connection, caller.owner_id, document), None)
 
@@ -127,9 +130,9 @@ async def diff(
     since_revision: Revision = None,
     revision: Revision = None,
 ) -> Comparison:
-    """What changed up to this document: since another one, or since a revision of it.
+    """Changes from another document, or from a revision, to this document.
 
-    Without either, since the version before it or, of a first version, since the revision before.
+    By default from the previous version or, for a first version, from the previous revision.
     """
     old = Pick(since or document, since_revision) if since or since_revision else None
     async with services.shared(comparison_limit).take():

@@ -1,4 +1,4 @@
-"""What you are told: what is ready, and what went wrong."""
+"""The API for notifications, and for recipients of events outside Octavo."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ router = APIRouter(prefix="/api/v1/notifications", tags=["notifications"])
 
 
 @dataclass(frozen=True, slots=True)
-class MarkedRead:
-    """How many were unread before."""
+class ReadCount:
+    """The number of notifications that were unread."""
 
     marked: int
 
@@ -38,7 +38,7 @@ async def list_notifications(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> NotificationPage:
-    """Newest first; with `unread` only those that nobody has read."""
+    """Your notifications, newest first; with `unread`, only unread ones."""
     async with services.database.connection() as connection:
         return await notifications.list_notifications(
             connection, caller.owner_id, unread=unread, cursor=cursor, limit=limit
@@ -46,10 +46,10 @@ async def list_notifications(
 
 
 @router.post("/read", responses=problems(401, 403))
-async def mark_all_read(services: ServicesOf, caller: WriteCaller) -> MarkedRead:
-    """All of them."""
+async def mark_all_read(services: ServicesOf, caller: WriteCaller) -> ReadCount:
+    """Mark all notifications as read."""
     async with services.database.transaction() as connection:
-        return MarkedRead(await notifications.mark_all_read(connection, caller.owner_id))
+        return ReadCount(await notifications.mark_all_read(connection, caller.owner_id))
 
 
 @router.post("/{notification}/read", responses=problems(401, 403, 404, 422))
@@ -60,7 +60,7 @@ async def mark_read(services: ServicesOf, caller: WriteCaller, notification: UUI
 
 @router.post("/{notification}/resolve", responses=problems(401, 403, 404, 409, 422))
 async def resolve(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
-    """An error that needs nobody any more; who said so, and when, is kept."""
+    """Mark an error as resolved; the user and the time are recorded."""
     async with services.database.transaction() as connection:
         return await notifications.resolve(connection, caller.owner_id, caller.user_id, notification)
 
@@ -71,8 +71,8 @@ Address = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00-
 Events = Annotated[list[EventType], Field(min_length=1, max_length=100)]
 
 
-class WebhookWanted(BaseModel):
-    """`address` is a web address, or for the channel mail a mail address."""
+class WebhookRequest(BaseModel):
+    """`address` is a URL or, for the channel mail, an e-mail address."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -82,7 +82,7 @@ class WebhookWanted(BaseModel):
 
 
 class WebhookEdit(BaseModel):
-    """What is left out stays as it is."""
+    """Fields that are not sent stay unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -92,22 +92,22 @@ class WebhookEdit(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class TestStarted:
-    """The job that sends the test; its state says how it went."""
+class TestJob:
+    """The job that sends the test; its status shows the result."""
 
     job_id: UUID
 
 
 @webhooks_router.get("", responses=problems(401))
 async def list_webhooks(services: ServicesOf, caller: KnownCaller) -> Page[Subscriber]:
-    """All of yours, oldest first."""
+    """Your recipients, oldest first."""
     async with services.database.connection() as connection:
         return Page(await subscribers.list_subscribers(connection, caller.owner_id), None)
 
 
 @webhooks_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
-async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: WebhookWanted) -> NewSubscriber:
-    """Send events there from now on. `secret`, which webhooks are signed with, is shown this once and never again."""
+async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: WebhookRequest) -> NewSubscriber:
+    """Add a recipient. `secret`, which signs webhooks, is shown only this once."""
     async with services.database.transaction() as connection:
         return await subscribers.add_subscriber(
             connection,
@@ -127,7 +127,7 @@ async def show_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID)
 
 @webhooks_router.patch("/{webhook}", responses=problems(400, 401, 403, 404, 422))
 async def edit_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, wanted: WebhookEdit) -> Subscriber:
-    """Change it, stop it or start it again; what happens while it is stopped is never sent."""
+    """Change, pause or resume a recipient. Events during a pause are never sent."""
     async with services.database.transaction() as connection:
         return await subscribers.edit_subscriber(
             connection,
@@ -142,22 +142,22 @@ async def edit_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID,
 
 @webhooks_router.delete("/{webhook}", status_code=204, responses=problems(401, 403, 404, 422))
 async def delete_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> None:
-    """With what was still to be sent there."""
+    """Delete a recipient and its pending deliveries."""
     async with services.database.transaction() as connection:
         await subscribers.delete_subscriber(connection, caller, webhook)
 
 
 @webhooks_router.post("/{webhook}/test", status_code=202, responses=problems(401, 403, 404, 422))
-async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> TestStarted:
-    """Send a test there now, signed like everything else; it is tried once."""
+async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> TestJob:
+    """Send a signed test event now, with a single attempt."""
     async with services.database.transaction() as connection:
-        return TestStarted(await subscribers.send_test(connection, caller, webhook))
+        return TestJob(await subscribers.send_test(connection, caller, webhook))
 
 
 @webhooks_router.get("/{webhook}/deliveries", responses=problems(401, 404, 422))
 async def list_deliveries(
     services: ServicesOf, caller: KnownCaller, webhook: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[Try]:
-    """Every try of the last months, newest first."""
+    """Delivery attempts of the last months, newest first."""
     async with services.database.connection() as connection:
         return await subscribers.list_tries(connection, caller.owner_id, webhook, cursor=cursor, limit=limit)

@@ -1,4 +1,4 @@
-"""What happened while you looked elsewhere: what is ready, what went wrong, and who took care of it."""
+"""The notifications page: documents that are ready, errors, and who resolved them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def list_notifications(
 def _resolver(notification: Notification, people: dict[UUID, str]) -> str:
     if notification.resolved_by is None:
         return LOCAL_OWNER
-    return people.get(notification.resolved_by, "somebody who has left")
+    return people.get(notification.resolved_by, "a former member")
 
 
 @router.post("/read")

@@ -1,4 +1,4 @@
-"""Where events are sent: webhooks for programs, mail and chats for people, and how each delivery went."""
+"""Settings page for recipients of events: webhooks, mail and chats, with their delivery logs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.deliver.channels import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
 from octavo.web.context.callers import KnownCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.notifications.api import WebhookWanted
+from octavo.web.rooms.notifications.api import WebhookRequest
 from octavo.web.shell.forms import Question, ask, read_form
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
@@ -23,8 +23,8 @@ from octavo.web.shell.templates import back_to
 router = APIRouter(include_in_schema=False, prefix="/settings/webhooks")
 Field = Annotated[str, Form(max_length=4000)]
 ROWS = 50
-CHANNELS = {"webhook": "Webhook, for programs", "mail": "E-mail", "slack": "Slack or a chat like it"}
-# Those that people ask for; programs can have all of them by the API.
+CHANNELS = {"webhook": "Webhook", "mail": "E-mail", "slack": "Slack or compatible chat"}
+# The most useful events; the API offers all of them.
 EVENTS: dict[EventType, str] = {
     "document.completed": "A document is ready",
     "document.failed": "A document could not be processed",
@@ -33,14 +33,14 @@ EVENTS: dict[EventType, str] = {
     "document.deleted": "A document was moved to the trash",
     "analysis.completed": "An analysis is complete",
     "analysis.failed": "An analysis failed",
-    "analysis.abandoned": "Nothing happened to an analysis for two days",
+    "analysis.abandoned": "An analysis stalled",
     "job.failed": "A job failed",
-    "job.dead_letter": "A job was given up",
+    "job.dead_letter": "A job failed for good",
 }
 WRONG = {
-    "channel": "There is no such way.",
-    "address": "Give an address of at most 2,000 characters, without spaces.",
-    "events": "Choose at least one.",
+    "channel": "Choose a channel.",
+    "address": "Enter an address of at most 2,000 characters, without spaces.",
+    "events": "Choose at least one event.",
 }
 
 
@@ -51,7 +51,7 @@ async def list_webhooks(request: Request, services: ServicesOf, frame: SettingsF
 
 async def _show(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
     if frame.caller.is_anonymous:
-        raise NotAllowed("Events are sent elsewhere only for people with an account.")
+        raise NotAllowed("Create an account to add recipients.")
     async with services.database.connection() as connection:
         found = await subscribers.list_subscribers(connection, frame.caller.owner_id)
     more = {"hooks": found, "hook": None, "channels": CHANNELS, "events": EVENTS, "usual": DEFAULT_EVENTS}
@@ -68,9 +68,9 @@ async def add_webhook(
     address: Field = "",
     events: Annotated[list[str] | None, Form(max_length=100)] = None,
 ) -> Response:
-    """Answers the page itself with a webhook's secret on it, which is shown nowhere else."""
+    """Render the page directly, since the secret of a webhook is shown only once."""
     given = {"channel": channel, "address": address.strip(), "events": events or []}
-    wanted, wrong = read_form(WebhookWanted, given, WRONG)
+    wanted, wrong = read_form(WebhookRequest, given, WRONG)
     status = 422
     if wanted:
         try:
@@ -100,7 +100,7 @@ async def show_webhook(
     said: str = "",
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
-    """One of them, with its log."""
+    """One recipient with its delivery log."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         hook = await subscribers.show_subscriber(connection, owner, webhook)
@@ -140,7 +140,7 @@ async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsF
         hook = await subscribers.show_subscriber(connection, frame.caller.owner_id, webhook)
     question = Question(
         title=f"Delete {hook.address}?",
-        text="Nothing is sent there any more, and the log of what was is deleted with it.",
+        text="No more events are sent, and the delivery log is deleted.",
         action=f"/settings/webhooks/{webhook}/delete",
         verb="Delete",
         keep=f"/settings/webhooks/{webhook}",

@@ -1,4 +1,4 @@
-"""For the administrator: what was given up, the workers, and how the installation is. These see every owner's jobs."""
+"""The API for jobs, and for administrators: failed jobs, workers and health of all owners."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ router = APIRouter(
 
 
 class ManyJobs(BaseModel):
-    """All of these are changed, or none is."""
+    """Either all of these jobs are changed or none."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,13 +33,13 @@ class ManyJobs(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangeCount:
     changed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`jobs`: how many are in each state that somebody may have to do something about."""
+    """`jobs`: the number of jobs in each state that may need attention."""
 
     ready: bool
     checks: list[Check]
@@ -49,28 +49,28 @@ class Health:
 
 @router.get("/dead-letters")
 async def letters(services: ServicesOf, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT) -> Page[JobView]:
-    """Jobs whose attempts are used up, newest first."""
+    """Jobs that used up their attempts, newest first."""
     async with services.database.connection() as connection:
         return await dead_letters(connection, cursor=cursor, limit=limit)
 
 
 @router.post("/dead-letters/requeue", responses=problems(400, 404, 409))
-async def requeue_many(services: ServicesOf, wanted: ManyJobs) -> Changed:
-    """Try these again: all of them, or none when one is no dead letter."""
+async def requeue_many(services: ServicesOf, wanted: ManyJobs) -> ChangeCount:
+    """Requeue these dead letters: all of them, or none if one of them is not a dead letter."""
     async with services.database.transaction() as connection:
-        return Changed(await requeue_dead_letters(connection, wanted.ids))
+        return ChangeCount(await requeue_dead_letters(connection, wanted.ids))
 
 
 @router.post("/dead-letters/discard", responses=problems(400, 404, 409))
-async def discard_many(services: ServicesOf, wanted: ManyJobs) -> Changed:
-    """Give these up for good: all of them, or none when one is no dead letter."""
+async def discard_many(services: ServicesOf, wanted: ManyJobs) -> ChangeCount:
+    """Discard these dead letters: all of them, or none if one of them is not a dead letter."""
     async with services.database.transaction() as connection:
-        return Changed(await discard_dead_letters(connection, wanted.ids))
+        return ChangeCount(await discard_dead_letters(connection, wanted.ids))
 
 
 @router.post("/dead-letters/{job}/requeue", responses=problems(400, 404, 409))
 async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None = None) -> JobView:
-    """Try one again."""
+    """Requeue one dead letter."""
     async with services.database.transaction() as connection:
         await requeue_dead_letters(connection, [job], from_stage=wanted.from_stage if wanted else None)
         return await show_job(connection, None, job)
@@ -78,7 +78,7 @@ async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None =
 
 @router.post("/dead-letters/{job}/discard", responses=problems(404, 409))
 async def discard(services: ServicesOf, job: UUID) -> JobView:
-    """Give one up for good."""
+    """Discard one dead letter."""
     async with services.database.transaction() as connection:
         await discard_dead_letters(connection, [job])
         return await show_job(connection, None, job)
@@ -86,14 +86,14 @@ async def discard(services: ServicesOf, job: UUID) -> JobView:
 
 @router.get("/workers")
 async def workers(services: ServicesOf) -> Page[WorkerView]:
-    """Workers that run, and those that ended without a word in the last hour."""
+    """Running workers, and those lost in the last hour."""
     async with services.database.connection() as connection:
         return Page(await list_workers(connection), None)
 
 
 @router.get("/health")
 async def health(services: ServicesOf) -> Health:
-    """How the services are and how much there is to do."""
+    """Readiness checks, live workers and job counts."""
     checks = await services.readiness()
     async with services.database.connection() as connection:
         live = sum(worker.alive for worker in await list_workers(connection))
@@ -124,14 +124,14 @@ async def jobs(
 
 @jobs_router.get("/{job}", responses=problems(401, 404, 422))
 async def job(services: ServicesOf, caller: ReadCaller, job: UUID) -> JobView:
-    """One of your jobs, with all that it has finished."""
+    """One of your jobs, with its finished stages."""
     async with services.database.connection() as connection:
         return await show_job(connection, caller.owner_id, job)
 
 
 @jobs_router.post("/{job}/cancel", responses=problems(401, 403, 404, 409, 422))
 async def cancel(services: ServicesOf, caller: WriteCaller, job: UUID) -> JobView:
-    """Stop a job and what follows from it, at once."""
+    """Cancel a job and its follow-up jobs immediately."""
     async with services.database.transaction() as connection:
         await cancel_jobs(connection, caller.owner_id, [job])
         return await show_job(connection, caller.owner_id, job)
@@ -139,7 +139,7 @@ async def cancel(services: ServicesOf, caller: WriteCaller, job: UUID) -> JobVie
 
 @jobs_router.post("/{job}/retry", responses=problems(400, 401, 403, 404, 409, 422))
 async def retry(services: ServicesOf, caller: WriteCaller, job: UUID, wanted: RetryRequest | None = None) -> JobView:
-    """Put a job that failed, was cancelled or is paused back in line."""
+    """Requeue a failed, cancelled or paused job."""
     async with services.database.transaction() as connection:
         await retry_jobs(connection, caller.owner_id, [job], from_stage=wanted.from_stage if wanted else None)
         return await show_job(connection, caller.owner_id, job)

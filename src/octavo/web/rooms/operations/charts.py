@@ -1,4 +1,4 @@
-"""Charts as a few numbers for an SVG, drawn on the server. Pure."""
+"""Numbers for SVG charts, computed on the server. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMES = 5
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The most that there were at once in the half hour that begins `at`."""
+    """The peak in the half hour that starts `at`."""
 
     at: datetime
     number: int
@@ -22,7 +22,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`line` and `area` are points of SVG shapes that may be stretched; words are not, so they stand beside them."""
+    """`line` and `area` are points of SVG shapes that are stretched; labels are not, so they are outside the SVG."""
 
     line: str
     area: str
@@ -35,7 +35,7 @@ class Chart:
 
 
 def follow_depth(changes: Iterable[tuple[datetime, int]], now: datetime, hours: int) -> list[Point]:
-    """The highest number of each half hour, from what came and went in each minute."""
+    """The peak of each half hour, from the changes in each minute."""
     by_minute = dict[datetime, int](changes)
     at = now.replace(minute=now.minute // 30 * 30, second=0, microsecond=0) - timedelta(hours=hours)
     depth = sum(change for minute, change in by_minute.items() if minute < at)
@@ -66,7 +66,7 @@ def draw_depth(points: Sequence[Point]) -> Chart:
 
 
 def round_up(number: int) -> int:
-    """A round number above it whose half is one too."""
+    """The next round number whose half is also round."""
     step = 2
     while step * 5 < number:
         step *= 10

@@ -1,4 +1,4 @@
-"""Everybody's jobs, for the administrator: a list with filters, and one job with all that happened to it."""
+"""Jobs of all owners, for administrators: a filtered list, and one job with its stages and events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from octavo.web.shell.templates import back_to, render
 router = APIRouter(include_in_schema=False, prefix="/operations/jobs")
 QUERIES = load_queries("operations")
 ROWS = 50
-TABS = {"": "Not done", **{name: words for name, (words, _) in STATES.items()}, **OTHER_STATES}
+TABS = {"": "Open", **{name: words for name, (words, _) in STATES.items()}, **OTHER_STATES}
 
 
 @router.get("")
@@ -35,7 +35,7 @@ async def jobs(
     kind: Annotated[str, Query(max_length=100, pattern=r"^[\w.:-]*$")] = "",
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
-    """Filters are in the address; what is unknown there is left out."""
+    """Filters are in the address; unknown ones are ignored."""
     state = status if status in TABS else ""
     async with services.database.connection() as connection:
         page = await _list(connection, [state] if state else list(STATES), kind or None, cursor)
@@ -99,7 +99,7 @@ async def show(request: Request, services: ServicesOf, frame: OperationsFrame, j
     )
 
 
-# Doing -------------------------------------------------------------------------------------------------------------
+# Actions -----------------------------------------------------------------------------------------------------------
 
 
 @router.post("/{job}/cancel")
@@ -112,7 +112,7 @@ async def cancel(services: ServicesOf, caller: Administrator, job: UUID) -> Resp
 
 @router.post("/{job}/resume")
 async def resume(services: ServicesOf, caller: Administrator, job: UUID) -> Response:
-    """Behind the last stage that it finished."""
+    """Resume after the last finished stage."""
     del caller
     async with services.database.transaction() as connection:
         await retry_jobs(connection, None, [job])
@@ -137,7 +137,7 @@ async def discard(
 ) -> Response:
     here = f"/operations/jobs/{job}"
     if not confirmed:
-        return ask(request, Question("Discard 1 dead letter?", STAYS, f"{here}/discard", "Discard 1", here), frame)
+        return ask(request, Question("Discard 1 failed job?", STAYS, f"{here}/discard", "Discard 1", here), frame)
     async with services.database.transaction() as connection:
         await discard_dead_letters(connection, [job])
     return back_to(here)

@@ -1,13 +1,13 @@
-// Keeps the numbers of the operations page fresh. Nothing changes that is focused, selected, pointed at or pressed.
+// Updates the operations page live. Parts that are focused, selected, hovered or pressed stay as they are.
 
-import { fetchPiece } from "../../shell/js/ask.js";
+import { fetchPiece } from "../../shell/js/request.js";
 import { confirm } from "../../shell/js/dialog.js";
 import { all, count, make, one, parse } from "../../shell/js/dom.js";
 import { onEvent, onLost } from "../../shell/js/live.js";
-import { paced } from "../../shell/js/pace.js";
+import { throttled } from "../../shell/js/throttle.js";
 
 const LEAST_MS = 1000;
-const OTHERS_MS = 10_000; // the events of this browser tell nothing about other people's jobs
+const OTHERS_MS = 10_000; // there are no live events for other owners' jobs
 const PLAIN = ["#op-health", "#op-wrong"];
 const TABLES = ["#op-workers", "#op-schedules"];
 
@@ -15,10 +15,10 @@ const form = one("#letters");
 const letters = one("#op-letters");
 const boxes = () => all("input[name=ids]", letters);
 const picked = () => boxes().filter((box) => box.checked);
-const plan = paced(async () => show(parse(await fetchPiece("/operations/pieces"))), LEAST_MS);
+const plan = throttled(async () => show(parse(await fetchPiece("/operations/pieces"))), LEAST_MS);
 let pressed = false;
 
-// Fresh numbers -----------------------------------------------------------------------------------------------------
+// Live updates ------------------------------------------------------------------------------------------------------
 
 /** @param {HTMLElement} fresh */
 function show(fresh) {
@@ -41,7 +41,7 @@ function put(place, fresh) {
 /** @param {Element} place */
 const isInUse = (place) => pressed || place.contains(document.activeElement) || place.matches(":hover");
 
-/** What is new waits behind a button, and what is gone fades, while somebody chooses. @param {HTMLElement} fresh */
+/** While rows are selected, new rows wait behind a button and removed rows fade. @param {HTMLElement} fresh */
 function showLetters(fresh) {
   const now = new Set([...fresh.children].map((row) => row.id));
   const known = new Set([...letters.children].map((row) => row.id));
@@ -54,7 +54,7 @@ function showLetters(fresh) {
   tally();
 }
 
-// Choosing ----------------------------------------------------------------------------------------------------------
+// Selection ---------------------------------------------------------------------------------------------------------
 
 function tally() {
   const number = picked().length;
@@ -74,8 +74,8 @@ async function submit(event) {
   event.preventDefault();
   const number = picked().length;
   const question = {
-    title: `Discard ${count(number, "dead letter")}?`,
-    text: "The jobs are removed from this list. Their documents and events stay.",
+    title: `Discard ${count(number, "failed job")}?`,
+    text: "The jobs are removed from this list. Their documents and events are kept.",
     verb: `Discard ${number}`,
   };
   if (!(await confirm(question))) return;

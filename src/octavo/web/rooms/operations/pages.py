@@ -1,4 +1,4 @@
-"""Operations, for the administrator: how the installation is, what was given up, the workers and the schedules."""
+"""The operations page for administrators: health, failed jobs, workers and schedules."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ router = APIRouter(include_in_schema=False, prefix="/operations")
 QUERIES = load_queries("operations")
 MOST_LETTERS = 50
 CHART_HOURS = 24
-STAYS = "The jobs are removed from this list. Their documents and events stay."
+STAYS = "The jobs are removed from this list. Their documents and events are kept."
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """`title` is None for what is somebody else's: an administrator does not read over people's shoulders."""
+class DeadLetter:
+    """`title` is None for documents of other owners: administrators do not see their titles."""
 
     job: JobView
     title: str | None
@@ -46,17 +46,17 @@ class Overview:
     health: Health
     load: list[str]
     counts: Row
-    letters: list[Letter]
+    letters: list[DeadLetter]
     more_letters: bool
     workers: list[WorkerView]
     schedules: list[ScheduleState]
 
 
-# Who may look ------------------------------------------------------------------------------------------------------
+# Access ----------------------------------------------------------------------------------------------------------
 
 
 async def find_administrator(services: ServicesOf, caller: OptionalCaller) -> Caller:
-    """For everybody else these pages are not there."""
+    """For everybody else these pages do not exist."""
     if caller is None and not services.settings.anonymous:
         raise Unauthenticated
     if caller is None or not caller.is_admin:
@@ -75,7 +75,7 @@ async def operations_frame(services: ServicesOf, caller: Administrator) -> Frame
 OperationsFrame = Annotated[Frame, Depends(operations_frame)]
 
 
-# Looking -----------------------------------------------------------------------------------------------------------
+# Pages -------------------------------------------------------------------------------------------------------------
 
 
 @router.get("")
@@ -88,7 +88,7 @@ async def operations(request: Request, services: ServicesOf, frame: OperationsFr
 
 @router.get("/pieces")
 async def pieces(request: Request, services: ServicesOf, caller: Administrator) -> Response:
-    """What changes by itself, for the script of the page."""
+    """The parts that are updated live, for the script of the page."""
     overview = await _look(services, caller)
     return render(request, "operations_pieces.html", None, now=overview.counts["now"], o=overview, states=STATES)
 
@@ -106,7 +106,7 @@ async def _look(services: Services, caller: Caller) -> Overview:
         health=describe_health(checks, workers, waits),
         load=describe_load(workers, waits, counts["dead_letter"]),
         counts=counts,
-        letters=[Letter(job, titles.get(job.document_id), stage_words(job)) for job in page.items],
+        letters=[DeadLetter(job, titles.get(job.document_id), stage_words(job)) for job in page.items],
         more_letters=page.next_cursor is not None,
         workers=workers,
         schedules=schedules,
@@ -125,7 +125,7 @@ async def find_titles(connection: Connection, owner: UUID, jobs: Sequence[JobVie
     return {row["id"]: row["title"] for row in rows}
 
 
-# Doing -------------------------------------------------------------------------------------------------------------
+# Actions -----------------------------------------------------------------------------------------------------------
 
 
 @router.post("/dead-letters")
@@ -137,9 +137,9 @@ async def change_letters(
     ids: Annotated[list[UUID] | None, Form(max_length=1000)] = None,
     confirmed: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """All of those that were chosen, or none when one of them is no dead letter any more."""
+    """Change all selected jobs, or none if one of them is not a dead letter any more."""
     if not ids:
-        raise BadInput("Choose at least one dead letter first.")
+        raise BadInput("Select at least one job first.")
     if action == "discard" and not confirmed:
         return ask(request, _question(ids), frame)
     async with services.database.transaction() as connection:
@@ -152,7 +152,7 @@ async def change_letters(
 
 def _question(ids: Sequence[UUID]) -> Question:
     return Question(
-        title=f"Discard {count_of(len(ids), 'dead letter')}?",
+        title=f"Discard {count_of(len(ids), 'failed job')}?",
         text=STAYS,
         action="/operations/dead-letters",
         verb=f"Discard {len(ids):,}",

@@ -1,4 +1,4 @@
-"""What the operations page says about the installation and its jobs. Pure."""
+"""Texts of the operations pages about health and jobs. Pure."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from octavo.records.jobs import JobView
 from octavo.web.shell.document_status import STAGES, Tone, stage_of
 
 SLOW_AFTER = timedelta(minutes=10)
-# The filters in the order in which they stand, with what each is called and its tone where there are any.
+# The filters in order, with label and tone.
 STATES: dict[str, tuple[str, Tone]] = {
     "queued": ("Queued", ""),
     "working": ("Working", ""),
     "backing_off": ("Backing off", ""),
     "paused": ("Paused", "warn"),
     "failed": ("Failed", "bad"),
-    "dead_letter": ("Gave up", "bad"),
+    "dead_letter": ("Failed for good", "bad"),
 }
-# A list without a filter leaves out what needs nobody any more.
+# Hidden in the list without a filter.
 OTHER_STATES = {"complete": "Done", "cancelled": "Cancelled"}
 CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
     JobStatus.QUEUED: ("", "clock", "Queued"),
     JobStatus.PROCESSING: ("run", "again", "Working"),
     JobStatus.COMPLETE: ("ok", "check", "Done"),
     JobStatus.FAILED: ("bad", "error", "Failed"),
-    JobStatus.DEAD_LETTER: ("bad", "error", "Gave up"),
+    JobStatus.DEAD_LETTER: ("bad", "error", "Failed for good"),
     JobStatus.PAUSED: ("warn", "pause", "Paused"),
     JobStatus.CANCELLED: ("", "close", "Cancelled"),
 }
@@ -38,7 +38,7 @@ CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """One chip, and a sentence for each thing that is wrong."""
+    """One chip, and a message for each problem."""
 
     tone: Tone
     glyph: str
@@ -47,10 +47,10 @@ class Health:
 
 
 def describe_health(checks: Sequence[Check], workers: Sequence[WorkerView], waits: timedelta | None) -> Health:
-    """The worst comes first: what is down, then what stands still, then what is slow."""
-    down = tuple(f"The {check.name} does not answer as it should: {check.detail}" for check in checks if not check.ok)
+    """The most severe problems first: failed checks, then missing workers, then a slow queue."""
+    down = tuple(f"The {check.name} check failed: {check.detail}" for check in checks if not check.ok)
     if not any(worker.alive for worker in workers):
-        down += ("No worker is running, so nothing is processed. Start one with `octavo worker`.",)
+        down += ("No worker is running, so no jobs are processed. Start one with `octavo worker`.",)
     if down:
         return Health("bad", "error", "Not healthy", down)
     if waits and waits > SLOW_AFTER:
@@ -60,8 +60,8 @@ def describe_health(checks: Sequence[Check], workers: Sequence[WorkerView], wait
 
 def describe_load(workers: Sequence[WorkerView], waits: timedelta | None, dead_letters: int) -> list[str]:
     alive = count_of(sum(worker.alive for worker in workers), "worker")
-    waiting = f"oldest waiting {format_span(waits)}" if waits else "nothing waits"
-    return [alive, waiting, *([count_of(dead_letters, "dead letter")] if dead_letters else [])]
+    waiting = f"oldest waiting {format_span(waits)}" if waits else "no jobs waiting"
+    return [alive, waiting, *([count_of(dead_letters, "failed job")] if dead_letters else [])]
 
 
 def waiting_time(oldest: datetime | None, now: datetime) -> timedelta | None:
@@ -69,14 +69,14 @@ def waiting_time(oldest: datetime | None, now: datetime) -> timedelta | None:
 
 
 def stage_words(job: JobView) -> str:
-    """Documents are spoken of in words; other kinds name their stages themselves."""
+    """The current activity of a document job; other kinds show the name of their stage."""
     if job.kind == "process_document":
         return stage_of(job)
-    return job.stage or "the beginning"
+    return job.stage or "the start"
 
 
 def finished_words(kind: str, stage: str) -> str:
-    """What was being done until a stage was finished."""
+    """The activity that a finished stage completed."""
     if kind != "process_document":
         return stage
     names = list(STAGES)

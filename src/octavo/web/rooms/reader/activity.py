@@ -1,4 +1,4 @@
-"""What happened to a document, in words. Pure: an event in, a sentence out."""
+"""The activity of a document: its events as sentences."""
 
 from __future__ import annotations
 
@@ -12,59 +12,59 @@ from octavo.jobs.views import EventView
 
 QUERIES = load_queries("reader")
 SENTENCES = {
-    "created": "Added to the line",
-    "queued": "Put in line",
-    "processing": "Work began",
-    "retry": "Goes back in line",
+    "created": "Queued",
+    "queued": "Queued",
+    "processing": "Started",
+    "retry": "Queued for another attempt",
     "complete": "Finished",
     "failed": "Failed",
-    "dead_letter": "Given up",
+    "dead_letter": "Failed for good",
     "paused": "Paused",
-    "cancelled": "Stopped",
-    "deduplicated": "The same file was added again",
+    "cancelled": "Cancelled",
+    "deduplicated": "Same file added again",
     "deleted": "Moved to the trash",
-    "restored": "Brought back from the trash",
-    "downloaded": "The original was downloaded",
-    "superseded": "A newer version was added",
+    "restored": "Restored from the trash",
+    "downloaded": "Original downloaded",
+    "superseded": "New version added",
     "expired": "Removed by retention",
-    "analysis.created": "An analysis was asked for",
-    "analysis.queued": "The analysis is in line",
-    "analysis.analyzing": "The analysis is planned",
-    "analysis.processing": "Prompts are asked",
-    "analysis.consolidating": "Answers are put together",
-    "analysis.completed": "The analysis is complete",
-    "analysis.failed": "The analysis failed",
-    "analysis.abandoned": "The analysis has not moved for two days",
+    "analysis.created": "Analysis requested",
+    "analysis.queued": "Analysis queued",
+    "analysis.analyzing": "Analysis planned",
+    "analysis.processing": "Analysis running",
+    "analysis.consolidating": "Combining answers",
+    "analysis.completed": "Analysis complete",
+    "analysis.failed": "Analysis failed",
+    "analysis.abandoned": "Analysis stalled",
 }
-# What was done when a stage is over.
+# What a finished stage has done.
 STAGES = {
     "fetched": "Fetched",
-    "inherited": "Took over what was there",
-    "pictured": "Made a copy for screens",
+    "inherited": "Reused existing results",
+    "pictured": "Created page previews",
     "reading": "Read some pages",
     "recognising": "Recognised a page",
     "extracted": "Read the file",
     "markdown_saved": "Saved the text",
-    "rewriting": "A model wrote some of it",
-    "rewritten": "A model wrote the text",
+    "rewriting": "Model wrote part of the text",
+    "rewritten": "Model wrote the text",
     "chunked": "Split into passages",
-    "classified": "Catalogued",
+    "classified": "Classified",
     "describing": "Described some passages",
     "enriched": "Described its passages",
     "indexing": "Indexed some passages",
     "embedded": "Indexed",
     "connected": "Connected",
     "planned": "Planned an analysis",
-    "cutting": "Cut some pages out for an analysis",
-    "lined_up": "Put an analysis in line",
+    "cutting": "Prepared pages for an analysis",
+    "lined_up": "Queued an analysis",
 }
 FIELDS = {"title": "title", "author": "author", "document_date": "date", "tags": "tags", "collection": "collection"}
 TONES = {"complete": "ok", "failed": "bad", "dead_letter": "bad", "paused": "warn", "analysis.failed": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """`more` is what else is known of it: the cause of a failure, how long a stage took."""
+class Activity:
+    """`more` has details: the cause of a failure, or how long a stage took."""
 
     id: int
     at: datetime
@@ -73,17 +73,17 @@ class Happening:
     tone: str
 
 
-async def list_happenings(
+async def list_activity(
     connection: Connection, owner: UUID, document: UUID, *, before: int | None = None, most: int
-) -> list[Happening]:
+) -> list[Activity]:
     """Newest first."""
     values = {"owner": owner, "document": document, "before": before, "most": most}
-    return [tell(EventView(**row)) for row in await fetch_rows(connection, QUERIES.happened, values)]
+    return [describe_event(EventView(**row)) for row in await fetch_rows(connection, QUERIES.happened, values)]
 
 
-def tell(event: EventView) -> Happening:
+def describe_event(event: EventView) -> Activity:
     sentence = _sentence(event.kind, event.detail)
-    return Happening(event.id, event.at, sentence, _more(event.detail), TONES.get(event.kind, ""))
+    return Activity(event.id, event.at, sentence, _more(event.detail), TONES.get(event.kind, ""))
 
 
 def stage_done(stage: str) -> str:
@@ -106,6 +106,6 @@ def _more(detail: dict[str, Any]) -> str | None:
         return f"{str(known.get('message', '')).rstrip('.')} ({known.get('code')})"
     seconds = detail.get("seconds")
     if isinstance(seconds, int | float):
-        return f"{seconds:.1f} s" if seconds >= 0.1 else "at once"  # noqa: PLR2004 - nobody notices less
+        return f"{seconds:.1f} s" if seconds >= 0.1 else "instantly"  # noqa: PLR2004 - nobody notices less
     attempt = detail.get("attempt")
     return f"attempt {attempt}" if isinstance(attempt, int) and attempt > 1 else None

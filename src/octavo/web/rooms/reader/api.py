@@ -1,4 +1,4 @@
-"""Pages of documents as pictures, and where on them something stands."""
+"""The API for page pictures, with optional boxes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import Field
 from octavo.extract.extracted import Box
 from octavo.library.pictures import find_boxes
 from octavo.web.context.callers import ReadCaller
-from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, Wanted, Width
+from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, PageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import is_known
 from octavo.web.http.parameters import problems
@@ -29,7 +29,7 @@ Boxes = Annotated[
     Query(
         default_factory=list,
         max_length=MOST_BOXES,
-        description="A place that is marked: left,top,right,bottom in points from the upper left corner of the page.",
+        description="A box to draw: left,top,right,bottom in points from the top left corner of the page.",
     ),
 ]
 
@@ -45,12 +45,12 @@ async def page_picture(
     document: UUID,
     number: Annotated[int, Path(ge=1, le=1_000_000)],
     box: Boxes,
-    width: Annotated[Width, Query(description="Pixels across, at most.")] = Width.LARGE,
-    chunk: Annotated[UUID | None, Query(description="A passage whose places on the page are marked.")] = None,
+    width: Annotated[Width, Query(description="Maximum width in pixels.")] = Width.LARGE,
+    chunk: Annotated[UUID | None, Query(description="A chunk whose positions on the page are marked.")] = None,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """A page of a PDF or of an image as a picture, with boxes on it if they are asked for."""
-    wanted = Wanted(caller.owner_id, document, number, width)
+    """A page of a PDF or image as a picture, optionally with boxes."""
+    wanted = PageRequest(caller.owner_id, document, number, width)
     boxes = [Box(*map(float, one.split(","))) for one in box]
     if chunk:
         async with services.database.connection() as connection:
@@ -63,7 +63,7 @@ async def page_picture(
     return await _answer(services, wanted, boxes, headers)
 
 
-async def _answer(services: Services, wanted: Wanted, boxes: list[Box], headers: dict[str, str]) -> Response:
+async def _answer(services: Services, wanted: PageRequest, boxes: list[Box], headers: dict[str, str]) -> Response:
     if boxes:
         return Response(await services.pictures.mark(wanted, boxes), headers=headers, media_type=MEDIA_TYPE)
     _, stream = await services.pictures.stream(wanted)
@@ -72,5 +72,5 @@ async def _answer(services: Services, wanted: Wanted, boxes: list[Box], headers:
 
 
 def _digest(picture: str, boxes: list[Box]) -> str:
-    """Names the picture with its boxes, without drawing it."""
+    """Identifies the picture with its boxes, without drawing it."""
     return sha256(f"{picture} {boxes}".encode()).hexdigest() if boxes else picture

@@ -1,4 +1,4 @@
-"""Connections beside the text: what is shown of them, as a piece of the page, and the buttons on it."""
+"""The connections panel of the reader."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MOST_SHOWN, MOST_DISMISSED = 40, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What the panel shows. `is_ready`: there is a text that can be compared."""
+class ConnectionsPanel:
+    """The content of the panel. `is_ready`: the text is indexed and can be compared."""
 
     document_id: UUID
     passage: UUID | None
@@ -34,21 +34,21 @@ class Shown:
 
 async def show_connections(
     connection: Database, owner: UUID, document: UUID, *, is_ready: bool, passage: UUID | None = None
-) -> Shown:
-    """Of all of a document, or of one of its passages; `total` is always that of the document."""
+) -> ConnectionsPanel:
+    """Connections of a document or of one chunk; `total` always counts the whole document."""
     counts = await count_connections(connection, owner, document)
     items = await list_connections(connection, owner, document, ConnectionFilter(chunk=passage), limit=MOST_SHOWN)
     gone = ConnectionFilter(status=Status.DISMISSED, chunk=passage)
     dismissed = await list_connections(connection, owner, document, gone, limit=MOST_DISMISSED)
     weights = asdict(await read_weights(connection, owner))
-    return Shown(document, passage, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
+    return ConnectionsPanel(document, passage, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
 
 
 @router.get("/documents/{document}/connections")
 async def piece(
     request: Request, services: ServicesOf, caller: ReadCaller, document: UUID, of: UUID | None = None
 ) -> Response:
-    """As they are now, for scripts; `of` is a passage."""
+    """The current panel as a fragment; `of` is a chunk."""
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
         shown = await show_connections(

@@ -1,4 +1,4 @@
-"""Puts blocks on pages and into passages, with the anchors that other pages point to."""
+"""Arranges blocks on pages and in chunks, with anchors for links, and places chunks on page pictures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _HEADING = re.compile(r"<(h[2-6])>")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A passage of the document as it is stored. `seconds` is when in a recording it begins.
+    """A stored chunk of the document. `seconds` is when it starts in a recording.
 
-    `boxes` are its places on pages, each as page, left, top, right and bottom, in points.
+    `boxes` are its positions on pages, each as page, left, top, right and bottom, in points.
     """
 
     id: UUID
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A block as it is shown. `anchors` are the passages that begin in the middle of it."""
+    """A block as shown. `anchors` are chunks that start inside it."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Blocks of one stored passage that stand together. `begins`: it begins here, and so has its anchor here."""
+    """Adjacent blocks of one chunk. `begins`: the chunk starts here, so its anchor is here."""
 
     place: Place | None
     begins: bool
@@ -52,7 +52,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A page, or what of a text without pages is shown together."""
+    """A page, or a whole window of a text without pages."""
 
     sheet: Sheet | None
     start: int
@@ -68,7 +68,7 @@ def arrange(
     places: Sequence[Place] = (),
     headings: Mapping[int, int | None] | None = None,
 ) -> list[Leaf]:
-    """The leaves of a window whose Markdown, `text`, begins at `start`; `headings` are numbers by their starts."""
+    """Arrange a window whose Markdown, `text`, starts at `start`; `headings` maps starts to heading numbers."""
     leaves = [Leaf(None, start)]
     begins = [_lead(place.start - start, text) + start for place in places]
     waiting = list(reversed(breaks))
@@ -84,7 +84,7 @@ def arrange(
 
 
 def _lead(position: int, text: str) -> int:
-    """A passage may begin behind the marks of its first line; it is meant to begin with them."""
+    """A chunk may start after the Markdown syntax of its first line; move its start before it."""
     line = text.rfind("\n", 0, max(position, 0)) + 1
     return line if position > 0 and not _WORD.search(text, line, position) else position
 
@@ -96,7 +96,7 @@ def _numbered(block: Block, heading: int | None) -> Block:
 
 
 def _add(leaf: Leaf, block: Block, places: Sequence[Place], begins: Sequence[int], anchored: set[UUID]) -> None:
-    """An anchor stands once, where the first that can be seen of its passage is."""
+    """Each anchor is set once, at the first visible block of its chunk."""
     now = bisect_right(begins, block.start)
     place = places[now - 1] if now else None
     if not leaf.passages or leaf.passages[-1].place != place:
@@ -108,12 +108,12 @@ def _add(leaf: Leaf, block: Block, places: Sequence[Place], begins: Sequence[int
 
 WHOLE = 10_000
 USUAL_SIZE = (3, 4)
-# A picture that is taller than this would leave no room for anything below it.
+# A taller picture would leave no space for the outline below it.
 MOST_HEIGHT = 1.5
 
 
 class Mark(NamedTuple):
-    """A place on a page; its sides are in ten-thousandths of the page."""
+    """A box on a page, in ten-thousandths of the page size."""
 
     page: int
     left: int
@@ -123,7 +123,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(boxes: Iterable[Sequence[float]], plan: Plan) -> list[Mark]:
-    """Of boxes as passages have them: page, left, top, right, bottom, in points. Pages without a size have none."""
+    """Converts chunk boxes (page, left, top, right, bottom, in points). Boxes on pages without a size are dropped."""
     return [mark for box in boxes if (mark := _mark(box, plan.sheet_of(int(box[0]))))]
 
 
@@ -136,7 +136,7 @@ def _mark(box: Sequence[float], sheet: Sheet | None) -> Mark | None:
 
 
 def usual_size(sheets: Iterable[Sheet]) -> tuple[int, int]:
-    """Of most pages: the size of the frame that pictures are shown in, so that nothing moves from page to page."""
+    """The most common page size, used for the picture frame so that nothing moves from page to page."""
     sizes = Counter((round(one.width), round(one.height)) for one in sheets if one.width and one.height)
     width, height = sizes.most_common(1)[0][0] if sizes else USUAL_SIZE
     return max(width, 1), max(1, min(height, round(width * MOST_HEIGHT)))

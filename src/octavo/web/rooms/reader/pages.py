@@ -1,4 +1,4 @@
-"""The reader: a document's text with its outline and all that is known about it."""
+"""The reader page: the text of a document with its outline, metadata, connections and activity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
-from octavo.web.rooms.reader.activity import list_happenings, stage_done
+from octavo.web.rooms.reader.activity import list_activity, stage_done
 from octavo.web.rooms.reader.connections_panel import show_connections
 from octavo.web.rooms.reader.text import (
     MOST_BYTES,
@@ -45,18 +45,18 @@ SIZE_COOKIE, PANEL_COOKIE, OUTLINE_COOKIE = "octavo_text_size", "octavo_panel", 
 SIZES = ("16", "18", "20", "22", "24")
 USUAL_SIZE = "18"
 PANELS = frozenset({"about", "connections", "outline", "closed"})
-# What is beside the text; connections first, where there are any.
+# Tabs of the panel; connections first, if there are any.
 TABS = ("connections", "about")
 YEAR_SECONDS = 365 * 24 * 3600
-HAPPENINGS = 20
+RECENT_EVENTS = 20
 MOST_EVENTS = 100
 MOST_JOBS = 50
 Margins: TypeAlias = dict[UUID, dict[Engine, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Where somebody wants to read; what makes no sense is left out."""
+class Position:
+    """The position to open; invalid values are ignored."""
 
     page: int | None = None
     at: int | None = None
@@ -68,7 +68,7 @@ class Wanted:
 
 
 async def find_row(connection: Connection, frame: LibraryFrame, document: UUID) -> Row:
-    """The document with its words, also from the trash."""
+    """The document with its status texts, also from the trash."""
     owner = frame.caller.owner_id
     found = await find_documents(connection, owner, [document])
     one = found[0] if found else await show_document(connection, owner, document, trashed=True)
@@ -92,16 +92,16 @@ async def reader(  # noqa: PLR0917 - query parameters
     panel: str = "",
     of: str = "",
 ) -> Response:
-    """`p` is a page, `at` a character of the text, `c` a passage; `go` is a page that the browser is led to.
+    """`p` is a page, `at` a character of the text, `c` a chunk; `go` redirects to a page.
 
-    `of` is a passage whose connections are shown, instead of those of the whole text.
+    `of` is a chunk whose connections are shown instead of those of the whole document.
     """
     ident, owner = read_id(document), frame.caller.owner_id
     if (page := read_number(go)) is not None:
         return back_to(f"/documents/{ident}?p={page}#p-{page}")
     async with services.database.connection() as connection:
         row = await find_row(connection, frame, ident)
-        happened = await list_happenings(connection, owner, ident, most=HAPPENINGS)
+        happened = await list_activity(connection, owner, ident, most=RECENT_EVENTS)
         stored = await find_text(connection, owner, ident)
         cited = await find_place(connection, owner, ident, c) if c else None
         twin = await _twin(connection, owner, row.document)
@@ -111,7 +111,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         )
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
     too_long = stored is not None and stored.bytes > MOST_BYTES
-    wanted = Wanted(read_number(p), cited.start if cited else read_number(at))
+    wanted = Position(read_number(p), cited.start if cited else read_number(at))
     text = await open_text(services, owner, ident, stored, wanted.choose) if stored and not too_long else None
     return render(
         request,
@@ -136,15 +136,15 @@ async def reader(  # noqa: PLR0917 - query parameters
 
 
 async def _margins(services: Services, owner: UUID, document: UUID, text: OpenText | None) -> Margins:
-    """How many connections the passages have that are shown, for the margin beside them."""
+    """The number of connections of each visible chunk, shown in the margin."""
     passages = [passage for leaf in text.leaves for passage in leaf.passages] if text else []
     places = [passage.place.id for passage in passages if passage.place and passage.begins]
     async with services.database.connection() as connection:
         return await count_by_chunk(connection, owner, document, places)
 
 
-def _page(text: OpenText | None, wanted: Wanted) -> int | None:
-    """The page that is shown first."""
+def _page(text: OpenText | None, wanted: Position) -> int | None:
+    """The page to show first."""
     if text is None or not text.plan.sheets:
         return None
     numbers = [sheet.number for _, sheet in text.plan.breaks_in(text.window)]
@@ -154,7 +154,7 @@ def _page(text: OpenText | None, wanted: Wanted) -> int | None:
 
 
 def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
-    """How this browser shows texts, and what templates need for it."""
+    """View settings of this browser, and other values for templates."""
     size = request.cookies.get(SIZE_COOKIE, USUAL_SIZE)
     closed = panel == "closed" or (not panel and request.cookies.get(PANEL_COOKIE) == "closed")
     query = {name: value for name, value in request.query_params.items() if name in {"p", "at", "c"}}
@@ -179,13 +179,13 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _language(language: str | None) -> str | None:
-    """As HTML has it: en-GB, not en_GB."""
+    """The language tag for HTML: en-GB, not en_GB."""
     tag = (language or "").replace("_", "-")
     return tag if tag and all(part.isascii() and part.isalnum() for part in tag.split("-")) else None
 
 
 async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """The document that this one is the same file as."""
+    """The document with the same file."""
     found = await find_documents(connection, owner, [document.duplicate_of]) if document.duplicate_of else []
     return found[0] if found else None
 
@@ -201,7 +201,7 @@ async def history(
     ident, owner = read_id(document), frame.caller.owner_id
     async with services.database.connection() as connection:
         row = await find_row(connection, frame, ident)
-        happened = await list_happenings(connection, owner, ident, before=read_number(before), most=MOST_EVENTS + 1)
+        happened = await list_activity(connection, owner, ident, before=read_number(before), most=MOST_EVENTS + 1)
         jobs = (await list_jobs(connection, owner, document_id=ident, limit=MOST_JOBS)).items
     shown = happened[:MOST_EVENTS]
     more = f"/documents/{ident}/history?before={shown[-1].id}" if len(happened) > MOST_EVENTS else None
@@ -226,14 +226,14 @@ async def keep_size(
     size: Annotated[Literal["16", "18", "20", "22", "24"], Form()],
     back: Annotated[str, Form(max_length=2000)] = "",
 ) -> Response:
-    """How large texts are in this browser; also what scripts write there."""
+    """Save the text size in a cookie, as scripts do."""
     answer = back_to(local_path(back, f"/documents/{read_id(document)}"))
     secure = request.url.scheme == "https"
     answer.set_cookie(SIZE_COOKIE, size, max_age=YEAR_SECONDS, samesite="lax", secure=secure)
     return answer
 
 
-# Pieces, for scripts -----------------------------------------------------------------------------------------------
+# Fragments for scripts ---------------------------------------------------------------------------------------------
 
 
 @router.get("/text")
@@ -245,9 +245,9 @@ async def window(
     start: Annotated[int, Query(alias="from", ge=0, lt=1 << 31)] = 0,
     revision: Annotated[int, Query(ge=0, lt=1 << 31)] = 0,
 ) -> Response:
-    """One window of the text; nothing when the text is another one by now."""
+    """One window of the text; 409 if the text has been replaced."""
     ident = read_id(document)
-    found, text = await _open(services, caller.owner_id, ident, Wanted(at=start))
+    found, text = await _open(services, caller.owner_id, ident, Position(at=start))
     if text is None or (revision and text.revision != revision):
         return Response(status_code=409, headers={"cache-control": "no-store"})
     margins = await _margins(services, caller.owner_id, ident, text)
@@ -255,7 +255,7 @@ async def window(
     return render(request, "reader_text.html", None, d=found, text=text, cited=None, margins=margins, **view)
 
 
-async def _open(services: Services, owner: UUID, document: UUID, wanted: Wanted) -> tuple[Document, OpenText | None]:
+async def _open(services: Services, owner: UUID, document: UUID, wanted: Position) -> tuple[Document, OpenText | None]:
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
         stored = await find_text(connection, owner, document)
@@ -266,7 +266,7 @@ async def _open(services: Services, owner: UUID, document: UUID, wanted: Wanted)
 
 @router.get("/state")
 async def state(request: Request, services: ServicesOf, frame: LibraryFrame, document: str) -> Response:
-    """How it is going with the document: what may be shown anew while somebody reads."""
+    """The status of the document, which is updated while somebody reads."""
     async with services.database.connection() as connection:
         row = await find_row(connection, frame, read_id(document))
     return render(request, "reader_state.html", frame, row=row, d=row.document)

@@ -1,23 +1,23 @@
-// Connections beside the text: their buttons without leaving the page, and new ones as they are found. Nothing moves
-// under the pointer: while somebody is in the list, news wait behind a button.
+// The connections panel: its buttons work without leaving the page, and new connections appear live. While the list is
+// in use, new ones wait behind a button, so that nothing moves under the pointer.
 
 import { all, isField, make, one, parse } from "../../shell/js/dom.js";
-import { ask, fetchPiece } from "../../shell/js/ask.js";
+import { request, fetchPiece } from "../../shell/js/request.js";
 import { onEvent, onLost } from "../../shell/js/live.js";
-import { paced } from "../../shell/js/pace.js";
+import { throttled } from "../../shell/js/throttle.js";
 import { onClick, togglePanel } from "./reader-panels.js";
 import { complain } from "../../shell/js/toast.js";
 
 const BATCH_MS = 250;
-// Comparing begins when a text is indexed, and the stream of events may rest by then.
+// Documents are compared after indexing, when the event stream may already be closed.
 const LATER_MS = 4000;
 
 const panel = one("#about");
 const holder = one("#connections");
-// How often somebody asked for the list; what is asked for in passing gives way to that.
+// Counts explicit requests for the list; background refreshes give way to them.
 let asked = 0;
-/** What is sent goes one after the other, so that the last word is the last to arrive. */
-let line = Promise.resolve();
+/** Requests are sent one after the other, so that the last change wins. */
+let queue = Promise.resolve();
 
 /** @param {string} name */
 function showTab(name) {
@@ -41,11 +41,11 @@ function put(list) {
   for (const each of all("details", holder)) each.open = open.includes(each.className);
   one("[data-tab-count]", panel).textContent = Number(list.dataset.count) || "";
   one(".news", holder)?.remove();
-  if (focused && !focused.isConnected) standAgain(focused);
+  if (focused && !focused.isConnected) restoreFocus(focused);
 }
 
-/** On the same slider, or where the list begins. @param {any} focused what is gone */
-function standAgain({ type, name }) {
+/** Focuses the same slider, or the start of the list. @param {any} focused the removed element */
+function restoreFocus({ type, name }) {
   const place = type === "range" ? one(`[name="${name}"]`, holder) : null;
   (place ?? one(".connection h3 a, .dismissed summary", holder))?.focus({ preventScroll: true });
 }
@@ -73,21 +73,21 @@ function send(event) {
   const form = /** @type {HTMLFormElement} */ (event.target);
   event.preventDefault();
   const body = new URLSearchParams(/** @type {any} */ (new FormData(form)));
-  line = line.then(() => post(form.action, body));
+  queue = queue.then(() => post(form.action, body));
 }
 
 /** @param {string} address @param {URLSearchParams} body */
 async function post(address, body) {
   try {
-    await ask(address, { method: "POST", body });
+    await request(address, { method: "POST", body });
     await showList();
-    one("#announcements").textContent = "Connections are up to date.";
+    one("#announcements").textContent = "Connections updated.";
   } catch (error) {
     complain(error);
   }
 }
 
-/** Only those of a passage, or all again. @param {string | undefined} passage */
+/** Only the connections of a passage, or all of them. @param {string | undefined} passage */
 async function showOnly(passage) {
   if (passage) holder.dataset.of = passage;
   else delete holder.dataset.of;
@@ -110,7 +110,7 @@ if (holder) {
   onClick("[data-tab-of]", (link) => showTab(link.dataset.tabOf));
   holder.addEventListener("submit", send);
   holder.addEventListener("change", (/** @type {any} */ { target }) => target.closest("[data-weights]")?.requestSubmit());
-  const plan = paced(refresh, BATCH_MS);
+  const plan = throttled(refresh, BATCH_MS);
   onEvent((event) => {
     if (event.kind !== "complete" && event.kind !== "connection_judged") return;
     plan();

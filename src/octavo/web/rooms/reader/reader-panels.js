@@ -1,11 +1,11 @@
-// Outline and About: beside the text where there is room, otherwise a drawer or a sheet above it.
+// Outline and About: next to the text on wide screens, otherwise a drawer or a sheet.
 
 import { all, one } from "../../shell/js/dom.js";
 
 const YEAR_SECONDS = 31_536_000;
 const DRAWERS = { outline: matchMedia("(max-width: 1199px)"), about: matchMedia("(max-width: 959px)") };
 const COOKIES = { outline: "octavo_outline", about: "octavo_panel" };
-/** @type {HTMLElement | null} who opened the drawer */
+/** @type {HTMLElement | null} the element that opened the drawer */
 let opener = null;
 
 /** @param {"outline" | "about"} name @param {boolean} open */
@@ -39,7 +39,7 @@ export function togglePanel(name) {
   setPanel(name, !isOpen);
 }
 
-/** Something instead of following a link. @param {string} selector @param {(link: any) => void} act */
+/** Runs an action instead of following the link. @param {string} selector @param {(link: any) => void} act */
 export function onClick(selector, act) {
   for (const link of all(selector)) {
     link.addEventListener("click", (/** @type {Event} */ event) => {
@@ -61,7 +61,7 @@ export function startPanels() {
     menu.open = !menu.open;
     if (menu.open) one("input", menu).focus();
   });
-  // Menus close when something in them is clicked, but a number is still to be written here.
+  // Menus close on a click inside, except for this field.
   one(".go")?.addEventListener("click", (/** @type {Event} */ event) => event.stopPropagation());
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && closeDrawers()) event.stopPropagation();

@@ -1,18 +1,17 @@
-// Pictures of pages: beside the text the one that is read, and enlarged any of them. What is marked in the text is marked
-// on its page too.
+// Page pictures: the current page next to the text, and any page enlarged. Marked passages are also marked on their page.
 
 import { all, one } from "../../shell/js/dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WHOLE = 10_000;
-// Who scrolls through pages does not want a picture of each.
+// Do not load a picture for every page while scrolling.
 const FOLLOW_MS = 150;
 
 const dialog = one("#page-dialog");
 const beside = one(".page-picture.framed");
 const enlarged = one("#page-dialog .page-picture");
 const field = one("#picture-number");
-/** Pages and sides of what is marked, in ten-thousandths. @param {HTMLElement | null} marked */
+/** Pages and boxes of a marked passage, in ten-thousandths. @param {HTMLElement | null} marked */
 const readMarks = (marked) => (marked?.dataset.boxes ?? "").split(";").map((box) => box.split(" ").map(Number));
 let marks = readMarks(beside);
 let now = Number(beside?.dataset.page);
@@ -26,7 +25,7 @@ export function startPictures() {
       draw(view);
       bringNeighbours(view);
     });
-    image.addEventListener("error", () => (image.alt = `Page ${view.dataset.page} cannot be drawn`));
+    image.addEventListener("error", () => (image.alt = `Page ${view.dataset.page} cannot be shown`));
   }
   document.addEventListener("click", (event) => {
     const link = /** @type {any} */ (event.target).closest("[data-picture]");
@@ -44,7 +43,7 @@ export function startPictures() {
   field.form.addEventListener("submit", read);
 }
 
-/** Large, and without a number the page beside the text. @param {number} [number] */
+/** Enlarges a page; without a number, the current one. @param {number} [number] */
 export function openPicture(number) {
   if (!dialog) return;
   field.value = number || now;
@@ -59,17 +58,17 @@ function turn(step) {
   show(enlarged, number);
 }
 
-/** The text of the page in the dialog; what is not loaded is asked for as the form says. @param {Event} event */
+/** Goes to the text of the page in the dialog; if it is not loaded, the form loads it. @param {Event} event */
 function read(event) {
   const mark = document.getElementById(`p-${field.value}`);
   if (!mark) return;
   event.preventDefault();
   dialog.close();
   mark.scrollIntoView({ block: "start" });
-  follow(Number(field.value)); // at once, so that the next key means this page
+  follow(Number(field.value)); // immediately, so that the next key starts from this page
 }
 
-/** Show the page that is read, soon. @param {number} number */
+/** Shows the current page after a short delay. @param {number} number */
 export function follow(number) {
   clearTimeout(timer);
   now = number;
@@ -101,7 +100,7 @@ function show(view, number) {
 /** @param {HTMLElement} view @param {number} number */
 const address = (view, number) => `${dialog.dataset.pictures}/${number}.png?width=${view.dataset.width}`;
 
-/** Mark what is on the page. @param {HTMLElement} view */
+/** Draws the marks of the page. @param {HTMLElement} view */
 function draw(view) {
   const { naturalWidth: width, naturalHeight: height, complete } = one("img", view);
   if (!complete || !width) return;

@@ -1,10 +1,10 @@
-// Where one is in the text: the heading and the page, marked as one scrolls, and the ways from one to the next.
+// The reading position: marks the current heading and page while scrolling, and moves between passages and pages.
 
 import { all, one } from "../../shell/js/dom.js";
 import { closeDrawers } from "./reader-panels.js";
 import { follow as followPage, markPassage } from "./reader-picture.js";
 
-// What is above this part of the window is where one is.
+// The reading position is this share of the window from the top.
 const LINE = 0.3;
 
 /** @type {() => Element} */
@@ -21,7 +21,7 @@ export function startPlace(scrolls) {
   addEventListener("hashchange", markTarget);
   markTarget();
   for (const link of all("[data-heading]")) link.addEventListener("click", (/** @type {Event} */ event) => follow(event, link));
-  // Caught on its way down, because a column's scrolling is told to nobody else.
+  // Captured, because scroll events of a column do not bubble.
   addEventListener("scroll", () => waiting || plan(), { capture: true, passive: true });
   findHash();
   plan();
@@ -35,7 +35,7 @@ function plan() {
   });
 }
 
-/** Mark the page and the heading that one is at. */
+/** Marks the current page and heading. */
 export function locate() {
   const line = innerHeight * LINE;
   const leaves = all(".leaf");
@@ -50,7 +50,7 @@ export function locate() {
   setHeading(headingAt(leaves, at, line));
 }
 
-/** The heading before the line, or nothing. @param {any[]} leaves @param {number} at @param {number} line */
+/** The last heading above the line. @param {any[]} leaves @param {number} at @param {number} line */
 function headingAt(leaves, at, line) {
   const near = all(".passage > [id^='h-']", leaves[at]).filter((heading) => heading.getBoundingClientRect().top <= line);
   if (near.length) return near.at(-1).id;
@@ -72,13 +72,13 @@ function setHeading(id) {
   keepInSight(links[next]);
 }
 
-/** The heading before the first one that is loaded. @param {any[]} links */
+/** The heading before the first loaded one. @param {any[]} links */
 function beforeAll(links) {
   const first = one(".passage > [id^='h-']")?.id;
   return first ? links.findIndex((link) => link.dataset.heading === first) - 1 : links.findIndex((link) => link.hasAttribute("aria-current"));
 }
 
-/** Without moving anything but the outline. @param {HTMLElement | undefined} link */
+/** Scrolls only the outline. @param {HTMLElement | undefined} link */
 function keepInSight(link) {
   const panel = link?.closest(".outline-scroll");
   if (!link || !panel) return;
@@ -97,7 +97,7 @@ function setPage(number) {
   followPage(page);
 }
 
-/** A heading that is on the page already is not loaded again. @param {Event} event @param {HTMLElement} link */
+/** A heading that is already loaded is not loaded again. @param {Event} event @param {HTMLElement} link */
 function follow(event, link) {
   const target = document.getElementById(link.dataset.heading ?? "");
   if (!target) return;
@@ -106,7 +106,7 @@ function follow(event, link) {
   location.hash = target.id;
 }
 
-/** A link to a page without its anchor, or to a passage that is in another part of the text. */
+/** Handles a link to a page without its anchor, or to a passage that is not loaded. */
 function findHash() {
   const asked = new URLSearchParams(location.search).get("p");
   if (asked && !location.hash) document.getElementById(`p-${asked}`)?.scrollIntoView({ block: "start" });
@@ -139,7 +139,7 @@ function setCurrent(passage) {
   markPassage(passage);
 }
 
-/** A passage that is clicked is shown on its page; who selects words or follows a link means something else. @param {Event} event */
+/** Shows a clicked passage on its page, unless text is selected or a link is followed. @param {Event} event */
 function pick({ target }) {
   const passage = /** @type {any} */ (target).closest(".passage[data-boxes]");
   if (passage && !(/** @type {Element} */ (target).closest("a")) && getSelection()?.isCollapsed) setCurrent(passage);
@@ -151,7 +151,7 @@ export function movePage(step) {
   const wanted = page + step;
   if (!page || wanted < 1 || wanted > last) return;
   const mark = document.getElementById(`p-${wanted}`);
-  // At once, so that the next key counts from here and not from where the last frame was.
+  // Immediately, so that the next key starts from here.
   setPage(wanted);
   if (mark) mark.scrollIntoView({ block: "start" });
   else location.assign(`${location.pathname}?p=${wanted}#p-${wanted}`);

@@ -1,10 +1,10 @@
-// The reader: goes on loading where one reads, marks where one is, and tells when there is another text. The text that
-// is on the page is never changed under who reads it.
+// The reader: loads more text while scrolling, marks the reading position, and offers a newer text. Text on the page is
+// never changed while it is read.
 
 import { all, isField, one, parse } from "../../shell/js/dom.js";
-import { fetchPiece } from "../../shell/js/ask.js";
+import { fetchPiece } from "../../shell/js/request.js";
 import { onEvent, onLost } from "../../shell/js/live.js";
-import { paced } from "../../shell/js/pace.js";
+import { throttled } from "../../shell/js/throttle.js";
 import { onClick, startPanels, togglePanel } from "./reader-panels.js";
 import { openPicture, startPictures } from "./reader-picture.js";
 import { locate, movePage, movePassage, startPlace } from "./reader-place.js";
@@ -22,7 +22,7 @@ const state = () => one("#state");
 
 // Windows ---------------------------------------------------------------------------------------------------------
 
-/** @type {Set<"earlier" | "later">} sides that are asked for */
+/** @type {Set<"earlier" | "later">} sides that are being loaded */
 const loading = new Set();
 
 /** @param {string} start @returns {Promise<HTMLElement | null>} */
@@ -54,7 +54,7 @@ async function load(side, link) {
 }
 
 /**
- * What is being read stays where it is, while what came above it finds its height.
+ * Keeps the reading position while the text inserted above it is laid out.
  * @param {Element} mark @param {number} top @param {number} frames
  */
 function hold(mark, top, frames) {
@@ -63,7 +63,7 @@ function hold(mark, top, frames) {
   if (frames) requestAnimationFrame(() => hold(mark, top, frames - 1));
 }
 
-/** The link to what is beyond. @param {HTMLElement} link @param {HTMLElement} piece @param {"earlier" | "later"} side */
+/** Updates the link to the next window. @param {HTMLElement} link @param {HTMLElement} piece @param {"earlier" | "later"} side */
 function turn(link, piece, side) {
   const start = piece.dataset[side];
   if (!start) return link.parentElement?.remove();
@@ -88,7 +88,7 @@ function startWindows() {
     eye = new IntersectionObserver(async ([seen]) => {
       if (!seen.isIntersecting) return;
       await load("later", later);
-      // A short window may leave the end as near as it was.
+      // After a short window the end may still be near.
       eye?.unobserve(later);
       if (later.isConnected) setTimeout(() => eye?.observe(later), BATCH_MS);
     }, near);
@@ -98,7 +98,7 @@ function startWindows() {
   isPhone.addEventListener("change", look);
 }
 
-// How it is going -------------------------------------------------------------------------------------------------
+// Status ----------------------------------------------------------------------------------------------------------
 
 async function refresh() {
   const shown = state();
@@ -127,7 +127,7 @@ function tell(now) {
 }
 
 function startState() {
-  const plan = paced(refresh, BATCH_MS);
+  const plan = throttled(refresh, BATCH_MS);
   onEvent((event) => event.document_id === state().dataset.document && plan());
   onLost(plan);
   setInterval(() => !document.hidden && state().dataset.status === "pending" && plan(), LOOK_MS);
@@ -163,7 +163,7 @@ const KEYS = {
 
 function startKeys() {
   if (document.cookie.split("; ").includes("octavo_keys=off")) return;
-  let went = -SECOND_MS; // after a "g" a letter is a place to go to
+  let went = -SECOND_MS; // after "g" a letter is a shortcut to a page
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isField(event.target)) return;
     const goes = performance.now() - went < SECOND_MS;

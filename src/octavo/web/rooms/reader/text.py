@@ -1,4 +1,4 @@
-"""The text of a document, opened at one of its windows: found, read, planned and laid out for a page."""
+"""Opens the text of a document at one of its windows and lays it out for the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from octavo.web.rooms.reader.layout import Leaf, Mark, Place, arrange, marks_of,
 from octavo.web.rooms.reader.windows import Heading, Plan, Sheet, Window, make_plan
 
 QUERIES = load_queries("reader")
-# A hundred books; what is longer is for programs.
+# About a hundred books; longer texts are only available as downloads.
 MOST_BYTES = 64 << 20
 MOST_HEADINGS = 300
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -28,7 +28,7 @@ Choose: TypeAlias = Callable[[Plan], Window]
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """`front` is what an author wrote above the text, for programs."""
+    """`front` is the front matter of the text."""
 
     revision: int
     plan: Plan
@@ -46,7 +46,7 @@ class OpenText:
 
     @property
     def outline(self) -> list[Heading]:
-        """As many levels as fit."""
+        """As many levels of headings as fit."""
         headings = self.plan.outline
         while len(headings) > MOST_HEADINGS and (lower := max(one.level for one in headings)) > 1:
             fewer = [one for one in headings if one.level < lower]
@@ -57,14 +57,14 @@ class OpenText:
 
     @property
     def frame(self) -> tuple[int, int]:
-        """Width and height of the frame that pictures of pages are shown in."""
+        """Width and height of the frame for page pictures."""
         return usual_size(self.plan.sheets)
 
     def marks_of(self, place: Place) -> list[Mark]:
         return marks_of(place.boxes, self.plan)
 
     def pages_of(self, window: Window) -> str | None:
-        """What a window is called: its first and its last page."""
+        """The label of a window: its first and last page."""
         sheets = [sheet for _, sheet in self.plan.breaks_in(window)]
         if not sheets:
             return None
@@ -81,7 +81,7 @@ class Stored:
 
 
 async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stored | None:
-    """Where the text is that can be read, if there is one."""
+    """Where the text is stored, if there is one."""
     values = {"owner": owner, "document": document}
     rows = await fetch_rows(connection, QUERIES.text, values)
     if not rows:
@@ -91,7 +91,7 @@ async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stor
 
 
 async def open_text(services: Services, owner: UUID, document: UUID, stored: Stored, choose: Choose) -> OpenText:
-    """The window that `choose` names. A text that was replaced meanwhile is read where the new one is."""
+    """Open the window that `choose` returns. If the text was replaced meanwhile, the new one is opened."""
     try:
         markdown = (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
     except ObjectMissing:
@@ -120,7 +120,7 @@ def lay_out(markdown: str, plan: Plan, window: Window, places: list[Place]) -> l
 
 
 async def find_place(connection: Connection, owner: UUID, document: UUID, passage: str) -> Place | None:
-    """A passage, as long as the text is still the one that it is of."""
+    """The position of a chunk, if it belongs to the current text."""
     if not _ID.fullmatch(passage):
         return None
     values = {"owner": owner, "document": document, "passage": passage}
@@ -132,7 +132,7 @@ async def find_place(connection: Connection, owner: UUID, document: UUID, passag
 
 
 def moment_address(document: Document, seconds: float | None) -> str | None:
-    """The recording, from that second on."""
+    """The address of the recording at that second."""
     if seconds is None or document.source_type != "youtube" or not document.source_url:
         return None
     place = urlsplit(document.source_url)
@@ -143,7 +143,7 @@ def moment_address(document: Document, seconds: float | None) -> str | None:
 
 
 def format_moment(seconds: float) -> str:
-    """12:34, 1:02:03: as players show it."""
+    """12:34 or 1:02:03, as in video players."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

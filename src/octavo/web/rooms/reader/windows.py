@@ -1,7 +1,7 @@
-"""How a document is divided for reading: windows of twenty pages, its headings, and the links it defines.
+"""Divides a document for reading: windows of twenty pages, headings, and link definitions.
 
-Windows are always the same for the same text, and are cut only where a block begins. What is too large to be laid out
-(a table of a million cells, a line without an end) has windows of its own in which it is shown as it is written.
+The same text always has the same windows, and they start only where a block starts. Blocks that are too large to lay
+out, such as a table of a million cells, get separate windows that show their source.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _DEFINES = frozenset({BlockKind.PARAGRAPH, BlockKind.QUOTE, BlockKind.LIST})
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A page of the document. `start` is where its text begins in the Markdown; the measures are points.
+    """A page of the document. `start` is where its text begins in the Markdown; sizes are in points.
 
-    `bookmarks` are levels and titles of what begins here by the file's own table of contents only.
+    `bookmarks` are levels and titles of table-of-contents entries that start here and are not headings of the text.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """`number` is None for what stands in no heading of the text and begins with its page."""
+    """`number` is None for an entry that is only in the table of contents of the file."""
 
     number: int | None
     level: int
@@ -55,7 +55,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`plain`: it is shown as it is written."""
+    """`plain`: the source is shown instead of rendered Markdown."""
 
     number: int
     start: int
@@ -65,7 +65,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`places` is where in the text the break before each page is shown: at the first block of it."""
+    """`places` is where each page break is shown: at the first block of the page."""
 
     windows: tuple[Window, ...]
     headings: tuple[Heading, ...]
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def outline(self) -> list[Heading]:
-        """The headings, and between them what the file's own table of contents has beside them."""
+        """The headings, together with the other entries of the file's table of contents."""
         beside = [
             Heading(None, level, title, place, sheet.number)
             for place, sheet in zip(self.places, self.sheets, strict=True)
@@ -85,7 +85,7 @@ class Plan:
         return sorted([*beside, *self.headings], key=lambda one: one.start)
 
     def window_at(self, position: int) -> Window:
-        """The one that the character is in, or the nearest."""
+        """The window that contains the character, or the nearest."""
         place = bisect_right([window.start for window in self.windows], position) - 1
         return self.windows[max(place, 0)]
 
@@ -98,7 +98,7 @@ class Plan:
         return self.sheets[place] if place < len(self.sheets) and self.sheets[place].number == number else None
 
     def breaks_in(self, window: Window) -> list[tuple[int, Sheet]]:
-        """Where pages begin in a window; the last window has also those that begin behind all text."""
+        """Page breaks in a window; the last window also has those after the end of the text."""
         first = bisect_left(self.places, window.start)
         is_last = window.number == len(self.windows)
         last = len(self.places) if is_last else bisect_left(self.places, window.end)
@@ -139,7 +139,7 @@ def _windows(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> I
 
 
 def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list[tuple[int, bool]]:
-    """Where windows begin, and whether they are plain."""
+    """Where windows start, and whether they are plain."""
     longest = CHARACTERS_OF_PAGES if places else CHARACTERS
     cuts: list[tuple[int, bool]] = []
     begun = 0
@@ -154,7 +154,7 @@ def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list
 
 
 def _pieces(markdown: str, block: Block) -> Iterator[int]:
-    """Where the windows of a block begin that is too large for one: after a line or a word, where there is one."""
+    """Where the windows of a too large block start: after a line or a word, if possible."""
     start = block.start
     while start < block.end:
         yield start
@@ -174,7 +174,7 @@ def _headings(blocks: Sequence[Block], plan: Plan) -> Iterator[Heading]:
 
 
 def _definitions(markdown: str, blocks: Sequence[Block]) -> Iterator[str]:
-    """The blocks that may define links, as far as there are not absurdly many."""
+    """The blocks that may define links, up to a limit."""
     left = MOST_DEFINITIONS
     for block in blocks:
         length = block.end - block.start

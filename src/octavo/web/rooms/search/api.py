@@ -1,4 +1,4 @@
-"""Searching an owner's documents, and what is like something that is there."""
+"""The API for search, similar documents and tags, and embeddings."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ Few = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 async def search(  # noqa: PLR0917 - query parameters
     services: ServicesOf,
     caller: ReadCaller,
-    q: Annotated[str, Query(description='Words, "phrases" that have to be there, -words that must not.')],
+    q: Annotated[str, Query(description='Words, "required phrases", -excluded words.')],
     mode: Mode = "hybrid",
     limit: Few = DEFAULT_LIMIT,
     cursor: Cursor = None,
     document: Annotated[list[UUID] | None, Query(max_length=MOST_CHOSEN)] = None,
     tag: Annotated[list[Word] | None, Query(max_length=MOST_CHOSEN)] = None,
     collection: Word | None = None,
-    kind: Annotated[list[Word] | None, Query(max_length=MOST_CHOSEN, description="Types, as of documents.")] = None,
+    kind: Annotated[list[Word] | None, Query(max_length=MOST_CHOSEN, description="Document types.")] = None,
     language: Word | None = None,
     since: Date | None = None,
     until: Date | None = None,
     versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> SearchPage:
-    """The passages that answer best, of the documents that you chose or of all; with `versions`, of older ones too.
+    """The best matching chunks of all or of selected documents; with `versions`, also of older versions.
 
-    `hybrid` looks for words and for meaning. Where the meaning of the query cannot be told at the moment, words have
-    to do: `mode` then is `text`, and `degraded` says why.
+    `hybrid` searches by words and by meaning. If the query cannot be embedded at the moment, only words are used:
+    `mode` is then `text`, and `degraded` says why.
     """
     filters = Filters(document or (), tag or (), collection, kind or (), language, since, until, versions=versions)
     return await find_page(
@@ -55,7 +55,7 @@ async def search(  # noqa: PLR0917 - query parameters
 async def related(
     services: ServicesOf, caller: ReadCaller, document: UUID, limit: Few = MOST_RELATED
 ) -> Page[RelatedDocument]:
-    """Your documents that are about the same things, the most similar first."""
+    """Your documents about similar topics, most similar first."""
     model = embedding_model(services.settings)
     async with services.database.transaction() as connection:
         await show_document(connection, caller.owner_id, document)
@@ -64,7 +64,7 @@ async def related(
 
 @router.get("/tags/similar", responses=problems(401, 422))
 async def similar(services: ServicesOf, caller: ReadCaller, name: Word, limit: Few = MOST_RELATED) -> Page[SimilarTag]:
-    """Your tags that mean nearly the same as this one."""
+    """Your tags with a similar meaning."""
     model = embedding_model(services.settings)
     async with services.database.connection() as connection:
         return Page(await similar_tags(connection, caller.owner_id, name, model, limit), None)
@@ -74,7 +74,7 @@ embeddings_router = APIRouter(prefix="/api/v1", tags=["documents"])
 
 
 class EmbedRequest(BaseModel):
-    """`model` is `provider:model` or `local`; without one, that of the settings."""
+    """`model` is `provider:model` or `local`; by default the one in the settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -82,14 +82,14 @@ class EmbedRequest(BaseModel):
 
 
 class EmbedAnswer(BaseModel):
-    """For how many documents a job was put in line."""
+    """The number of documents that were queued."""
 
     queued: int
 
 
 @embeddings_router.post("/embeddings", status_code=202, responses=problems(400, 401, 403, 404, 422))
 async def embeddings(services: ServicesOf, caller: WriteCaller, wanted: EmbedRequest | None = None) -> EmbedAnswer:
-    """Make the vectors that your documents lack, beside those that they have."""
+    """Create missing embeddings for your documents; existing ones are kept."""
     async with services.database.transaction() as connection:
         model = wanted.model if wanted else None
         return EmbedAnswer(queued=await reembed(connection, caller.owner_id, services.settings, model))

@@ -1,4 +1,4 @@
-"""The search page: where something is written, by document, with the words that were found."""
+"""The search page: matching passages by document, with highlighted words."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ MODES: dict[Mode, str] = {"hybrid": "Words and meaning", "text": "Words", "seman
 Text = Annotated[str, Field(max_length=500)]
 
 
-class Asked(BaseModel):
-    """What the address asks for. An empty field is none, so that plain forms can send them all."""
+class SearchQuery(BaseModel):
+    """The query of the address. Empty fields are ignored, so that plain forms can send them all."""
 
-    # Anything may be typed; what cannot be searched for is answered with a sentence.
+    # Any text is accepted; an invalid search is answered with a message.
     q: str = ""
     mode: Mode | Literal[""] = ""
     tag: Text = ""
@@ -48,7 +48,7 @@ class Asked(BaseModel):
         return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
 
     def address(self, cursor: str) -> str:
-        """The page behind this one."""
+        """The address of the next page."""
         return "/search?" + urlencode(
             {name: value for name, value in {**self.model_dump(), "cursor": cursor}.items() if value}
         )
@@ -66,8 +66,8 @@ class Asked(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a snippet, found or not."""
+class SnippetPart:
+    """A part of a snippet, matched or not."""
 
     text: str
     found: bool
@@ -75,17 +75,17 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A passage that answers, and the address that opens it."""
+    """A matching chunk and the address that opens it."""
 
     address: str
     page: int | None
     heading: str
-    pieces: list[Piece]
+    pieces: list[SnippetPart]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A document with its passages, the best first."""
+    """A document with its matching chunks, best first."""
 
     document_id: UUID
     title: str
@@ -95,9 +95,9 @@ class Group:
 
 @router.get("/search")
 async def search_page(
-    request: Request, services: ServicesOf, frame: SearchFrame, asked: Annotated[Asked, Query()]
+    request: Request, services: ServicesOf, frame: SearchFrame, asked: Annotated[SearchQuery, Query()]
 ) -> Response:
-    """Query, way of looking and filters are in the address."""
+    """Query, mode and filters are in the address."""
     owner = frame.caller.owner_id
     found, wrong = await _find(services, owner, asked) if asked.q.strip() else (None, None)
     async with services.database.connection() as connection:
@@ -117,8 +117,8 @@ async def search_page(
     )
 
 
-async def _find(services: Services, owner: UUID, asked: Asked) -> tuple[SearchPage | None, str | None]:
-    """What was found, or why it cannot be looked for."""
+async def _find(services: Services, owner: UUID, asked: SearchQuery) -> tuple[SearchPage | None, str | None]:
+    """The results, or why the search is invalid."""
     try:
         mode = asked.mode or "hybrid"
         return await find_page(
@@ -137,7 +137,7 @@ async def _find(services: Services, owner: UUID, asked: Asked) -> tuple[SearchPa
 
 
 async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
-    """What can be chosen from: only what there is."""
+    """Filter choices that exist in the library."""
     kinds = await fetch_rows(connection, QUERIES.kinds, {"owner": owner})
     return {
         "collections": await list_collections(connection, owner),
@@ -148,7 +148,7 @@ async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
 
 
 def group(hits: Iterable[SearchHit]) -> list[Group]:
-    """By document, in the order of the best passage of each."""
+    """Group hits by document, ordered by the best hit of each."""
     groups: dict[UUID, Group] = {}
     for hit in hits:
         one = groups.setdefault(hit.document_id, Group(hit.document_id, hit.title, hit.source_type, []))
@@ -158,13 +158,13 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
     return list(groups.values())
 
 
-def cut(text: str, marks: Iterable[tuple[int, int]]) -> Iterable[Piece]:
-    """A snippet in pieces, so that a template can mark the found ones and escape all."""
+def cut(text: str, marks: Iterable[tuple[int, int]]) -> Iterable[SnippetPart]:
+    """Split a snippet, so that a template can highlight matches and escape everything."""
     end = 0
     for start, stop in marks:
         if start > end:
-            yield Piece(text[end:start], found=False)
-        yield Piece(text[start:stop], found=True)
+            yield SnippetPart(text[end:start], found=False)
+        yield SnippetPart(text[start:stop], found=True)
         end = stop
     if end < len(text):
-        yield Piece(text[end:], found=False)
+        yield SnippetPart(text[end:], found=False)

@@ -1,4 +1,4 @@
-"""What happens to an owner's documents and jobs, as it happens."""
+"""Routes for programs and monitoring: live events, health, metrics, signed downloads and published limits."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from octavo.web.live.stream import EventStream, Follower, public_form
 router = APIRouter(prefix="/api/v1", tags=["events"])
 
 STREAM = {
-    "description": "Server-sent events: first one named `hello`, whose id is where the stream begins, then one for "
-    "each event, with its JSON as data. With `application/json`, one page of them.",
+    "description": "Server-sent events: first `hello`, whose id is the start of the stream, then one for each event, "
+    "with its JSON as data. With `application/json`, one page of events.",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
 }
 After = Annotated[
     str | None,
-    Query(max_length=100, description="Id of the last event that is known, or a `cursor` that was answered."),
+    Query(max_length=100, description="Id of the last known event, or a `cursor` from an earlier response."),
 ]
-Format = Annotated[
-    Literal["stream", "json"] | None, Query(description="As the header Accept says when it is not given.")
+Format = Annotated[Literal["stream", "json"] | None, Query(description="By default as in the Accept header.")]
+LastEventId = Annotated[
+    str | None, Header(max_length=1000, description="Sent by browsers; takes precedence over `after`.")
 ]
-LastEventId = Annotated[str | None, Header(max_length=1000, description="As browsers send it; wins over `after`.")]
 
 
 class Events(BaseModel):
-    """`cursor` is the `after` of the next question."""
+    """`cursor` is the `after` of the next request."""
 
     items: list[LiveEvent]
     cursor: str
@@ -59,7 +59,7 @@ async def events(
     format: Format = None,  # noqa: A002 - its name outside
     last_event_id: LastEventId = None,
 ) -> EventStream | Events:
-    """What happens to your documents and jobs, in order, nothing twice: a stream that stays open, or what is new."""
+    """Events of your documents and jobs, in order and without duplicates: an open stream, or one page of new events."""
     place = parse_cursor(after) if after is not None else None
     if wants_json(format, request.headers.get("accept", "")):
         return await list_new(services, caller.owner_id, place, limit)
@@ -74,7 +74,7 @@ def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - its nam
 
 
 def read_header(last_event_id: str | None) -> Cursor | None:
-    """A browser sends back whatever was the last id; what is none of ours says nothing."""
+    """Browsers send the last id they saw; invalid ids are ignored."""
     try:
         return parse_cursor(last_event_id) if last_event_id else None
     except BadCursor:
@@ -82,7 +82,7 @@ def read_header(last_event_id: str | None) -> Cursor | None:
 
 
 async def list_new(services: Services, owner: UUID, place: Cursor | None, limit: int) -> Events:
-    """What happened after a place; without one, only where to begin."""
+    """Events after a cursor; without one, only the current cursor."""
     async with services.database.connection() as connection:
         now = await latest_cursor(connection)
         if place is None:
@@ -111,7 +111,7 @@ async def readyz(services: ServicesOf, response: Response) -> dict[str, Any]:
 
 @health_router.get("/metrics", response_class=Response)
 async def metrics(services: ServicesOf) -> Response:
-    """How much there is to do and who does it, in the form that Prometheus reads."""
+    """Queue and worker metrics in Prometheus format."""
     async with services.database.connection() as connection:
         found = await read_metrics(connection)
     return Response(render_metrics(found), media_type=MEDIA_TYPE)
@@ -132,7 +132,7 @@ settings_router = APIRouter(prefix="/api/v1", tags=["settings"])
 
 @settings_router.get("/settings", responses=problems(401))
 async def settings(services: ServicesOf, caller: ReadCaller) -> Published:
-    """The limits that hold for you."""
+    """Limits and options that apply to you."""
     allowed = intake_limits(services.settings, anonymous=caller.is_anonymous)
     limits = Limits(
         upload_bytes=allowed.upload_bytes, stored_bytes=allowed.stored_bytes, concurrent_uploads=allowed.concurrent

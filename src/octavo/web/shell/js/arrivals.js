@@ -1,9 +1,9 @@
-// Documents that came in elsewhere wait behind a button, because a list must not move while somebody reads it. Those
-// that this tab brought in are shown at once.
+// Documents added elsewhere wait behind a button, so that the list does not move while somebody reads it. Documents
+// added in this tab are shown immediately.
 
 import { all, count, one } from "./dom.js";
 
-// The answer to an upload comes at about the same time as its first event.
+// The response to an upload arrives at about the same time as its first event.
 const DOUBT_MS = 1000;
 
 /** @type {Set<string>} */
@@ -23,7 +23,7 @@ export function claim(id) {
   if (waiting.delete(id)) showNumber();
 }
 
-/** Whether a row that is not in the list belongs at its top. @param {HTMLElement} row */
+/** Whether a row that is not in the list belongs at the top of it. @param {HTMLElement} row */
 export function isArrival(row) {
   const list = one("#documents");
   const { dataset } = list;

@@ -1,4 +1,4 @@
-// A button beside a field that puts it into the clipboard; without a script the field is selected by hand.
+// A button that copies a field to the clipboard. Without a script the text can be selected by hand.
 const SHOWN_MS = 4000;
 
 for (const button of /** @type {any} */ (document.querySelectorAll("[data-copy]"))) {
@@ -11,7 +11,7 @@ for (const button of /** @type {any} */ (document.querySelectorAll("[data-copy]"
     try {
       await navigator.clipboard.writeText(field.value);
     } catch {
-      // Without https browsers have no clipboard for pages, but they still copy what is selected.
+      // Without https there is no clipboard API, but browsers still copy the selection.
       document.execCommand("copy");
     }
     word.textContent = "Copied";

@@ -1,4 +1,4 @@
-// The native dialog: it keeps the focus inside, closes by Esc and gives the focus back.
+// The native dialog: it traps the focus, closes with Esc and restores the focus.
 
 import { make } from "./dom.js";
 
@@ -6,7 +6,7 @@ import { make } from "./dom.js";
  * @param {string} title
  * @param {(Node | null)[]} content
  * @param {Record<string, any>} [attributes]
- * @returns {HTMLDialogElement} open, and gone when it is closed
+ * @returns {HTMLDialogElement} open; removed when it is closed
  */
 export function openDialog(title, content, attributes = {}) {
   const before = document.activeElement;
@@ -24,7 +24,7 @@ export function openDialog(title, content, attributes = {}) {
 }
 
 /**
- * A question before something that cannot be taken back; it names the thing.
+ * Confirms an action that cannot be undone.
  * @param {{title: string, text: string, verb: string}} question
  * @returns {Promise<boolean>}
  */

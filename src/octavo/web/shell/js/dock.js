@@ -1,12 +1,11 @@
-// The dock in the rail: each thing that is being sent or worked on has one place in it, from its first byte to its end.
-// Nothing moves by itself: a place that becomes free is taken by the next job, and what is over goes when nothing that
-// is left would move.
+// The dock in the rail: every upload and job has one place in it, from its first byte to its end. Nothing jumps: the
+// next job takes a free place, and finished items are removed only when nothing else has to move.
 
 import { all, make, one } from "./dom.js";
-import { isInUse } from "./hands.js";
+import { isInUse } from "./in-use.js";
 
 const LEAVE_MS = 6000;
-const ENDS = { complete: "Done", failed: "Failed", dead_letter: "Gave up", cancelled: "Cancelled" };
+const ENDS = { complete: "Done", failed: "Failed", dead_letter: "Failed for good", cancelled: "Cancelled" };
 
 /** @type {Map<string, string>} how jobs ended */
 const ends = new Map();
@@ -29,14 +28,14 @@ function toggle(open = !isOpen()) {
   one(".dock-ring", dock())?.setAttribute("aria-expanded", String(open));
 }
 
-/** Closes it, if it is open over the page. */
+/** Closes the dock if it is open over the page. */
 export function closeDock() {
   const was = isOpen() && one(".dock-ring", dock())?.checkVisibility();
   if (was) toggle(false);
   return Boolean(was);
 }
 
-// What this tab sends -----------------------------------------------------------------------------------------------
+// Uploads of this tab -----------------------------------------------------------------------------------------------
 
 /** @param {HTMLElement[]} added */
 export function addToDock(added) {
@@ -45,7 +44,7 @@ export function addToDock(added) {
   showRing();
 }
 
-/** It was sent; from here on it is the job's place. @param {HTMLElement} item @param {{process_id: string, document_id: string}} outcome */
+/** The upload is done; from here on this is the place of its job. @param {HTMLElement} item @param {{process_id: string, document_id: string}} outcome */
 export function handOver(item, { process_id, document_id }) {
   item.id = `dock-${process_id}`;
   item.dataset.job = process_id;
@@ -63,7 +62,7 @@ export function leaveDock(item) {
   }, LEAVE_MS);
 }
 
-// What the server works on ------------------------------------------------------------------------------------------
+// Jobs of the server -------------------------------------------------------------------------------------------
 
 /** @param {string} job @param {string} state */
 export function tellDock(job, state) {
@@ -73,7 +72,7 @@ export function tellDock(job, state) {
   if (item && ("sent" in item.dataset || item.classList.contains("done"))) end(item);
 }
 
-/** @param {HTMLElement} now as the server shows it @param {number} active how much there is altogether */
+/** @param {HTMLElement} now as rendered by the server @param {number} active number of active jobs */
 export function patchDock(now, active) {
   const place = dock();
   if (!place) return;
@@ -121,17 +120,17 @@ function patchItems(fresh, active) {
   showFirst();
 }
 
-/** Its inside only, so that what is being pointed at stays the same. @param {HTMLElement} item @param {HTMLElement} now */
+/** Replaces only the content, so that the element under the pointer stays the same. @param {HTMLElement} item @param {HTMLElement} now */
 function fill(item, now) {
   if (isInUse(item) || item.innerHTML === now.innerHTML) return;
   item.className = now.className;
   delete item.dataset.over;
-  // A button that has the focus stays, and only what tells how far it is changes.
+  // A focused button stays; only the progress changes.
   if (item.contains(document.activeElement)) for (const part of ["progress", ".what"]) one(part, item)?.replaceWith(one(part, now) ?? "");
   else item.replaceChildren(...now.childNodes);
 }
 
-/** Over: it says how, if that was told already, and goes after a while. @param {HTMLElement} item */
+/** Shows how the job ended, if known, and removes the item after a while. @param {HTMLElement} item */
 function end(item) {
   const how = /** @type {keyof typeof ENDS | undefined} */ (ends.get(item.dataset.job ?? ""));
   const said = how ? ENDS[how] : "Ended";
@@ -144,7 +143,7 @@ function end(item) {
   leaveDock(item);
 }
 
-/** Of a long list the first that is still going on is shown. */
+/** Scrolls a long list to the first active item. */
 function showFirst() {
   const place = items();
   if (!place || place.matches(":hover, :focus-within") || place.scrollHeight <= place.clientHeight) return;
@@ -152,7 +151,7 @@ function showFirst() {
   if (first) place.scrollTop = first.offsetTop;
 }
 
-/** The dock stands on the ground: what is over goes from the top, and all of a long list at once. */
+/** Finished items are removed from the top, or all together once nothing is active, so that the rest does not move. */
 export function sweep() {
   const place = items();
   if (!place) return;
@@ -164,7 +163,7 @@ export function sweep() {
   showRing();
 }
 
-/** On a slim rail the ring stands for all of it. */
+/** On a narrow rail the ring represents the whole dock. */
 export function showRing() {
   const place = dock();
   if (!items()) {

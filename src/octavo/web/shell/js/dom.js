@@ -1,10 +1,10 @@
-// Small helpers for making and asking; nothing here knows what it is used for.
+// Small DOM helpers.
 
 const SPRITE = new URL("../icons.svg", import.meta.url).pathname;
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * An element with attributes and children; functions are listeners, null and false are left out.
+ * An element with attributes and children; functions become listeners, null and false are skipped.
  * @param {string} tag
  * @param {Record<string, any>} [attributes]
  * @param {...(Node | string | null)} children
@@ -36,12 +36,12 @@ export const one = (selector, within = document) => within.querySelector(selecto
 /** All matches. @param {string} selector @param {ParentNode} [within] @returns {any[]} */
 export const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-/** HTML of ours as elements, without running anything. @param {string} html */
+/** Our HTML as elements, without running scripts. @param {string} html */
 export function parse(html) {
   return new DOMParser().parseFromString(html, "text/html").body;
 }
 
-/** Whether letters typed here are meant for a field. @param {EventTarget | null} target */
+/** Whether typed letters go into a field. @param {EventTarget | null} target */
 export function isField(target) {
   return target instanceof HTMLElement && (target.isContentEditable || target.matches("textarea, select, input:not([type=checkbox]):not([type=radio]):not([type=button]):not([type=submit])"));
 }

@@ -1,4 +1,4 @@
-// Files dropped anywhere; folders are walked.
+// Files and folders dropped anywhere on the page.
 
 import { canWrite, make, one } from "./dom.js";
 import { upload } from "./upload.js";
@@ -25,7 +25,7 @@ export function startDropping() {
     hide();
     if (!hasFiles(event) || !event.dataTransfer) return;
     event.preventDefault();
-    // Both are gone as soon as this returns.
+    // Both are only available during the event.
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry);
     const files = [...event.dataTransfer.files];
     if (!entries.some((entry) => entry?.isDirectory)) return take(files);
@@ -33,7 +33,7 @@ export function startDropping() {
   });
 }
 
-/** A page may have a use of its own for files. */
+/** A page may handle files itself. */
 const user = () => one("[data-drops]");
 
 /** @param {File[]} files */
@@ -56,7 +56,7 @@ function hide() {
   overlay = null;
 }
 
-/** All files below these, one folder after the other. @param {any[]} entries @returns {Promise<File[]>} */
+/** All files in these folders, recursively. @param {any[]} entries @returns {Promise<File[]>} */
 export async function collect(entries) {
   /** @type {File[]} */
   const files = [];
@@ -67,7 +67,7 @@ export async function collect(entries) {
   return files;
 }
 
-/** A reader gives a folder's entries in pieces, and an empty one at the end. @param {any} folder @returns {Promise<any[]>} */
+/** A reader returns entries in batches; an empty batch is the end. @param {any} folder @returns {Promise<any[]>} */
 async function readFolder(folder) {
   const reader = folder.createReader();
   const entries = [];

@@ -1,4 +1,4 @@
-// Keys: everywhere, and in the list. Single letters can be switched off, and mean themselves in fields.
+// Keyboard shortcuts. Single letters can be disabled and are ignored in fields.
 
 import { all, isField, make, one } from "./dom.js";
 import { openDialog } from "./dialog.js";
@@ -20,11 +20,11 @@ const HELP = [
   ["g v", "Conversions"],
   ["g n", "Notifications"],
   ["j  k", "Next or previous document"],
-  ["Enter", "Open it"],
-  ["x", "Select it; with Shift, all up to it"],
-  ["r", "Do what its button says"],
-  ["Esc", "Close what is open, clear the selection"],
-  ["?", "This list"],
+  ["Enter", "Open the document"],
+  ["x", "Select; with Shift, a range"],
+  ["r", "Run the row's action"],
+  ["Esc", "Close / clear selection"],
+  ["?", "Show this list"],
 ];
 
 let went = -SECOND_MS;
@@ -45,7 +45,7 @@ export function startKeys() {
 
 const areOff = () => document.cookie.split("; ").includes("octavo_keys=off");
 
-/** The top layer only. @param {KeyboardEvent} event */
+/** Closes the top layer only. @param {KeyboardEvent} event */
 function escape(event) {
   const menu = one("details.menu[open]");
   if (menu) {
@@ -56,7 +56,7 @@ function escape(event) {
   }
 }
 
-/** @param {KeyboardEvent} event @returns {boolean} whether it meant something */
+/** @param {KeyboardEvent} event @returns {boolean} whether the key was handled */
 function press(event) {
   const now = performance.now();
   const place = PLACES[/** @type {keyof typeof PLACES} */ (event.key)];
@@ -86,7 +86,7 @@ const KEYS = {
 
 const rows = () => all("#documents > .row[data-document]");
 
-/** The row that keys act on: where the focus is, or where it was. */
+/** The row that shortcuts act on: the focused or last focused one. */
 function current() {
   return document.activeElement?.closest(".row") ?? one(".row.current");
 }
@@ -120,5 +120,5 @@ function pick(withRange) {
 function showHelp() {
   const lines = HELP.map(([keys, meaning]) => make("div", {}, make("dt", {}, ...keys.split(/ +/).flatMap((key) => [make("kbd", {}, key), " "])), make("dd", {}, meaning)));
   const close = make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, "Close");
-  const dialog = openDialog("Keys", [make("h2", {}, "Keys"), make("dl", { class: "keys" }, ...lines), make("div", { class: "buttons" }, close)]);
+  const dialog = openDialog("Keyboard shortcuts", [make("h2", {}, "Keyboard shortcuts"), make("dl", { class: "keys" }, ...lines), make("div", { class: "buttons" }, close)]);
 }

@@ -1,7 +1,7 @@
-// What happens on the server, told to this tab: one stream for all tabs of a browser, polling where none holds.
+// Live events: one stream for all tabs of a browser, with polling as the fallback.
 //
-// The tab that has the lock reads for all of them and passes everything on. When nothing is worked on any more the
-// stream is closed; whoever does something in any tab, or comes back to the window, wakes it.
+// The tab that holds the lock reads for all tabs and broadcasts the events. When no job is active the stream is closed;
+// an action in any tab, or focusing the window, opens it again.
 
 import { one } from "./dom.js";
 
@@ -15,13 +15,13 @@ const MOST_ERRORS = 2;
 const MOST_TOLD = 1000;
 const WORDS = { live: "Live", reconnecting: "Reconnecting", polling: "Polling", off: "Up to date" };
 
-/** @typedef {{id: number, kind: string, process_id: string, document_id: string | null, state_after: string | null}} Happening */
+/** @typedef {{id: number, kind: string, process_id: string, document_id: string | null, state_after: string | null}} LiveEvent */
 
-/** @type {Set<(event: Happening) => void>} */
+/** @type {Set<(event: LiveEvent) => void>} */
 const listeners = new Set();
 /** @type {Set<() => void>} */
 const losers = new Set();
-/** @type {Set<number>} what was told lately: by the stream and by asking, the same may come twice */
+/** @type {Set<number>} ids of recent events; stream and polling may both deliver one */
 const told = new Set();
 /** @type {EventSource | null} */
 let stream = null;
@@ -36,10 +36,10 @@ let active = 0;
 /** @type {BroadcastChannel | null} */
 let channel = null;
 
-/** @param {(event: Happening) => void} listener */
+/** @param {(event: LiveEvent) => void} listener */
 export const onEvent = (listener) => listeners.add(listener);
 
-/** When too much was missed: everything is to be asked for anew. @param {() => void} listener */
+/** Called when too many events were missed and everything must be reloaded. @param {() => void} listener */
 export const onLost = (listener) => losers.add(listener);
 
 export function startLive() {
@@ -56,13 +56,13 @@ export function startLive() {
   else catchUp();
 }
 
-/** Something is about to happen, here or in another tab. */
+/** Something is about to happen; opens the stream in all tabs. */
 export function wake() {
   channel?.postMessage({ type: "wake" });
   open();
 }
 
-/** How much is being worked on; with nothing left the stream rests. @param {number} working */
+/** The number of active jobs; the stream is closed when it is 0. @param {number} working */
 export function settle(working) {
   active = working;
   clearTimeout(settling);
@@ -72,12 +72,12 @@ export function settle(working) {
 
 /** @param {string} name */
 async function lead(name) {
-  // Without locks (an insecure address) every tab reads for itself.
+  // Without locks (on an insecure address) every tab reads its own stream.
   if (!navigator.locks) return void (leading = true);
   await navigator.locks.request(name, () => {
     leading = true;
     if (wanted) open();
-    return new Promise(() => {}); // until this tab is gone
+    return new Promise(() => {}); // until this tab is closed
   });
 }
 
@@ -90,7 +90,7 @@ function hear(message) {
   else if (message.type === "lost") losers.forEach((tell) => tell());
 }
 
-/** @param {Happening} event @param {string} place */
+/** @param {LiveEvent} event @param {string} place */
 function take(event, place) {
   if (place) cursor = place;
   if (told.has(event.id)) return;
@@ -119,17 +119,17 @@ function connect() {
     cursor = event.lastEventId || cursor;
     stopPolling();
     show("live");
-    if (!active) settling = setTimeout(rest, IDLE_MS); // what it was opened for may come to nothing
+    if (!active) settling = setTimeout(rest, IDLE_MS); // in case no event follows
   });
   opened.addEventListener("message", (event) => take(JSON.parse(event.data), event.lastEventId));
   opened.addEventListener("error", () => fail(opened));
 }
 
-/** The browser tries again by itself, unless the server refused. @param {EventSource} failed */
+/** The browser reconnects automatically, unless the server refused. @param {EventSource} failed */
 function fail(failed) {
   if (failed !== stream) return;
   errors += 1;
-  if (polling) return dropStream(); // the try once a minute
+  if (polling) return dropStream(); // the attempt once a minute
   if (errors < MOST_ERRORS && failed.readyState !== EventSource.CLOSED) return show("reconnecting");
   dropStream();
   show("polling");
@@ -141,7 +141,7 @@ function dropStream() {
   stream = null;
 }
 
-/** Nothing is left to be told. */
+/** No job is active any more. */
 function rest() {
   wanted = false;
   if (!leading) return;
@@ -172,13 +172,13 @@ function stopPolling() {
   polling = again = 0;
 }
 
-/** An event is told when all that began before it has ended, so what just happened may come a little later. */
+/** An event is published after all earlier transactions ended, so the latest ones may arrive a little later. */
 function comeBack() {
   catchUp();
   setTimeout(catchUp, LATER_MS);
 }
 
-/** All that happened since. @returns {Promise<"polling" | "reconnecting">} */
+/** Fetches all events since the cursor. @returns {Promise<"polling" | "reconnecting">} */
 async function catchUp() {
   try {
     const answer = await fetch(`${ADDRESS}?format=json&after=${cursor}`, { headers: { accept: "application/json" } });
@@ -194,7 +194,7 @@ async function catchUp() {
   }
 }
 
-/** Too far behind: begin where the server is now. */
+/** Too far behind: start again at the latest event. */
 async function lose() {
   const answer = await fetch(`${ADDRESS}?format=json`, { headers: { accept: "application/json" } });
   if (answer.ok) cursor = (await answer.json()).cursor;

@@ -1,10 +1,10 @@
-// Makes pages lively. Everything works without it; each module has one job.
+// Enhances pages. Everything works without scripts; each module has one job.
 
 import { startArrivals } from "./arrivals.js";
 import { startDock } from "./dock.js";
 import { one } from "./dom.js";
 import { startDropping } from "./drop.js";
-import { startHands } from "./hands.js";
+import { trackUse } from "./in-use.js";
 import { startKeys } from "./keys.js";
 import { startLive } from "./live.js";
 import { startNotifying } from "./notify.js";
@@ -14,7 +14,7 @@ import { startSelecting } from "./select.js";
 import { startUploads } from "./upload.js";
 import { startVerbs } from "./verbs.js";
 
-startHands();
+trackUse();
 startArrivals();
 startDock();
 startPatching();

@@ -1,12 +1,12 @@
-// Tells in the browser what ended while nobody looked at the page. Off until somebody asks for it with the button.
+// Browser notifications for documents that finished while the page was in the background. Off until enabled.
 
-import { ask } from "./ask.js";
+import { request } from "./request.js";
 import { one } from "./dom.js";
 import { onEvent } from "./live.js";
 
 const WANTED = "octavo_tell_me";
 /** @type {Record<string, string>} */
-const ENDS = { complete: "is ready", failed: "could not be processed", dead_letter: "was given up" };
+const ENDS = { complete: "is ready", failed: "could not be processed", dead_letter: "failed for good" };
 
 const isPossible = () => "Notification" in window && window.isSecureContext;
 const isWanted = () => isPossible() && Notification.permission === "granted" && localStorage.getItem(WANTED) === "yes";
@@ -29,23 +29,23 @@ function show(button) {
   button.hidden = false;
   button.disabled = refused;
   button.setAttribute("aria-pressed", String(isWanted()));
-  one("span", button).textContent = refused ? "This browser does not allow notices" : isWanted() ? "Told in this browser" : "Tell me in this browser";
+  one("span", button).textContent = refused ? "Notifications are blocked in this browser" : isWanted() ? "Browser notifications are on" : "Enable browser notifications";
 }
 
-/** @param {import("./live.js").Happening} event */
+/** @param {import("./live.js").LiveEvent} event */
 async function tell({ id, process_id, state_after, document_id }) {
   if (!document.hidden || !document_id || !state_after || !(state_after in ENDS) || !isWanted()) return;
-  const { title, process_id: made_by = process_id } = await ask(`/api/v1/documents/${document_id}`).catch(() => ({}));
-  if (made_by !== process_id) return; // a small job about it, which changes nothing that can be read
+  const { title, process_id: made_by = process_id } = await request(`/api/v1/documents/${document_id}`).catch(() => ({}));
+  if (made_by !== process_id) return; // a follow-up job that does not change the text
   const body = `${title ? `“${title}”` : "A document"} ${ENDS[state_after]}.`;
   try {
-    // Every tab hears of it; with the same tag a later one takes the place of an earlier one.
+    // Every tab gets the event; notifications with the same tag replace each other.
     const shown = new Notification("Octavo", { body, tag: `octavo-${id}` });
     shown.addEventListener("click", () => {
       focus();
       location.assign(`/documents/${document_id}`);
     });
   } catch {
-    // Some phones let only installed applications do this.
+    // Some phones allow this only for installed applications.
   }
 }

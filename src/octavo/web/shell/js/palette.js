@@ -1,7 +1,7 @@
-// Ctrl K: pages, actions and documents by their first letters; a combobox as ARIA describes it.
+// Ctrl K: finds pages, actions and documents; an ARIA combobox.
 
 import { all, icon, make, one } from "./dom.js";
-import { ask } from "./ask.js";
+import { request } from "./request.js";
 import { openDialog } from "./dialog.js";
 
 const ASK_MS = 150;
@@ -65,7 +65,7 @@ class Search {
   async find(known) {
     const number = this.asked;
     const query = new URLSearchParams({ q: this.input.value.trim(), limit: String(MOST) });
-    const page = await ask(`/api/v1/documents?${query}`).catch(() => ({ items: [] }));
+    const page = await request(`/api/v1/documents?${query}`).catch(() => ({ items: [] }));
     if (number !== this.asked || !this.input.isConnected) return;
     const found = page.items.map((/** @type {any} */ item) => ({
       label: item.title,
@@ -76,7 +76,7 @@ class Search {
     this.show([...known, ...found], this.at);
   }
 
-  /** @param {Choice[]} choices @param {number} [at] what somebody went to already */
+  /** @param {Choice[]} choices @param {number} [at] the current selection */
   show(choices, at = 0) {
     this.choices = choices;
     const lines = choices.map(({ label, hint, glyph }, index) =>
@@ -88,7 +88,7 @@ class Search {
         make("span", { class: "quiet small" }, hint),
       ),
     );
-    this.options.replaceChildren(...(lines.length ? lines : [make("li", { class: "quiet none", role: "presentation" }, "Nothing matches")]));
+    this.options.replaceChildren(...(lines.length ? lines : [make("li", { class: "quiet none", role: "presentation" }, "No matches")]));
     this.select(at);
   }
 
@@ -106,7 +106,7 @@ class Search {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && this.choices.length) this.select((this.at + step + this.choices.length) % this.choices.length);
     else if (event.key === "Enter") this.choose(this.at);
-    else if (event.key === "Escape") dialog?.close(); // the browser would only empty the field
+    else if (event.key === "Escape") dialog?.close(); // the browser would only clear the field
     else return;
     event.preventDefault();
   }
@@ -120,7 +120,7 @@ class Search {
   }
 }
 
-/** The pages of the rail, and what can be done on any of them. @returns {Choice[]} */
+/** The pages of the rail and the actions of the page. @returns {Choice[]} */
 function fixedChoices() {
   const pages = all(".rail a.place").map((link) => ({
     label: link.title || link.textContent.trim(),

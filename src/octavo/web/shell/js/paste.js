@@ -1,8 +1,7 @@
-// Paste anywhere: files are sent, a link or a text fills the box and waits for Enter. What is pasted into a field stays
-// there.
+// Paste anywhere: files are uploaded, a link or text fills the box and waits for Enter. Pasting into a field is normal.
 
 import { canWrite, isField, make, one } from "./dom.js";
-import { ask } from "./ask.js";
+import { request } from "./request.js";
 import { claim, insert } from "./arrivals.js";
 import { openDialog } from "./dialog.js";
 import { wake } from "./live.js";
@@ -10,7 +9,7 @@ import { fetchRows, refresh, rowOf } from "./patch.js";
 import { complain, toast } from "./toast.js";
 import { upload } from "./upload.js";
 
-// Longer than this it is sent as a file, which may be as long as any.
+// Longer texts are uploaded as a file.
 const MOST_CHARACTERS = 200_000;
 
 export function startPasting() {
@@ -36,7 +35,7 @@ function offer(text) {
   box.setSelectionRange(text.length, text.length);
 }
 
-/** On pages without the box. */
+/** For pages without the box. */
 export function openBox() {
   const box = make("textarea", { class: "input", name: "text", rows: 3, "aria-label": "Web link, YouTube link or text" });
   const form = make("form", { method: "post", action: "/actions/add", class: "stack" }, box);
@@ -70,9 +69,9 @@ async function send(form, box) {
     box.value = "";
     return;
   }
-  box.readOnly = true; // a second Enter waits for the first
+  box.readOnly = true; // until the first request is done
   try {
-    const [outcome] = await ask(form.action, { method: "POST", body: new URLSearchParams({ text }) });
+    const [outcome] = await request(form.action, { method: "POST", body: new URLSearchParams({ text }) });
     box.value = "";
     form.dispatchEvent(new Event("added"));
     await welcome([outcome]);
@@ -83,7 +82,7 @@ async function send(form, box) {
   }
 }
 
-/** Show what this tab brought in. @param {import("./transfer.js").Outcome[]} outcomes */
+/** Shows documents added in this tab. @param {import("./transfer.js").Outcome[]} outcomes */
 export async function welcome(outcomes) {
   wake();
   const fresh = outcomes.filter((outcome) => outcome.state !== "deduplicated").map((outcome) => outcome.document_id);

@@ -1,17 +1,17 @@
-// Brings the page up to date without moving anything: an event names a document, its row is asked for anew, and only
-// the parts that say how it is are exchanged. Order, scroll, focus, selection and open menus stay.
+// Updates the page without moving anything: an event names a document, its row is fetched again, and only the parts that
+// changed are replaced. Order, scroll position, focus, selection and open menus stay.
 
 import { all, count, one, parse } from "./dom.js";
-import { fetchPiece } from "./ask.js";
+import { fetchPiece } from "./request.js";
 import { patchDock, tellDock } from "./dock.js";
-import { isInUse } from "./hands.js";
+import { isInUse } from "./in-use.js";
 import { onEvent, onLost, settle } from "./live.js";
 import { isArrival, noteArrival } from "./arrivals.js";
 import { announce } from "./toast.js";
 
 const BATCH_MS = 250;
 const HIDDEN_MS = 5000;
-// Progress makes no events, and waiting in line is also about what others do.
+// Progress makes no events, and the place in the queue depends on other jobs.
 const LOOK_MS = 2000;
 const MOST = 100;
 const LATER_MS = 700;
@@ -21,7 +21,7 @@ const ENDS = { complete: "is ready", failed: "failed", dead_letter: "failed" };
 
 /** @type {Set<string>} documents that changed */
 const changed = new Set();
-/** @type {Map<string, {process: string, how: keyof typeof ENDS}[]>} what ended, by document, to be read aloud with its new title */
+/** @type {Map<string, {process: string, how: keyof typeof ENDS}[]>} ended jobs by document, announced with the new title */
 const ended = new Map();
 let frameChanged = false;
 let timer = 0;
@@ -44,13 +44,13 @@ export function startPatching() {
     plan();
   });
   onLost(refreshAll);
-  document.addEventListener("rows-shown", (/** @type {any} */ { detail }) => refresh(...detail)); // they waited, and may be old by now
+  document.addEventListener("rows-shown", (/** @type {any} */ { detail }) => refresh(...detail)); // they may be outdated
   active = Number(document.body.dataset.active ?? 0);
   setInterval(look, LOOK_MS);
   document.addEventListener("visibilitychange", () => !document.hidden && refreshAll());
 }
 
-/** Ask for these documents soon. @param {...string} ids */
+/** Fetch these documents soon. @param {...string} ids */
 export function refresh(...ids) {
   for (const id of ids) changed.add(id);
   frameChanged = true;
@@ -61,7 +61,7 @@ export function refreshAll() {
   refresh(...all("#documents > [data-document]").map((row) => row.dataset.document));
 }
 
-/** What is being worked on moves without events. */
+/** Progress of jobs comes without events. */
 function look() {
   if (!active || document.hidden || busy) return;
   refresh(...all('#documents > [data-status="pending"]').filter(isInSight).map((row) => row.dataset.document));
@@ -88,9 +88,9 @@ async function flush() {
   try {
     const wanted = list() ? ids : [];
     await Promise.all([wanted.length ? patchRows(wanted) : null, withFrame ? patchFrame() : null]);
-    sayEnds(ids);
+    announceEnds(ids);
   } catch {
-    // The server does not answer: asked again with whatever happens next.
+    // The server is not responding; try again later.
     for (const id of ids) changed.add(id);
     frameChanged ||= withFrame;
     setTimeout(plan, LOOK_MS);
@@ -102,7 +102,7 @@ async function flush() {
 
 // Rows ------------------------------------------------------------------------------------------------------------
 
-/** Rows as they are now, by their documents. @param {string[]} ids @returns {Promise<Map<string, HTMLElement>>} */
+/** Current rows by document. @param {string[]} ids @returns {Promise<Map<string, HTMLElement>>} */
 export async function fetchRows(ids) {
   const query = new URLSearchParams(ids.map((id) => ["id", id]));
   query.set("view", list()?.dataset.view ?? "");
@@ -112,7 +112,7 @@ export async function fetchRows(ids) {
 
 /** @param {string[]} ids */
 async function patchRows(ids) {
-  // What somebody puts back meanwhile is not in an answer that was asked for before.
+  // A row that is restored meanwhile is missing in the response.
   const there = new Set(ids.map(rowOf));
   const fresh = await fetchRows(ids);
   for (const id of ids) {
@@ -136,13 +136,13 @@ export function patchRow(row, now) {
   if (!whole) setTimeout(refresh, LATER_MS, row.dataset.document);
 }
 
-/** Whether it is as it should be now. @param {any} part @param {any} now */
+/** Whether the part is up to date now. @param {any} part @param {any} now */
 function patchPart(part, now) {
   if (!part || !now) return true;
   if (part.className !== now.className) part.className = now.className;
   if (part.innerHTML === now.innerHTML) return true;
   if (isInUse(part)) return false;
-  // Who stands on a button that goes away stands on its row then, where a second Enter does nothing.
+  // If a focused button is replaced, focus the row, where a second Enter does nothing.
   const focused = part.contains(document.activeElement) && part !== document.activeElement;
   part.replaceChildren(...now.childNodes);
   if (focused) {
@@ -153,11 +153,11 @@ function patchPart(part, now) {
   return true;
 }
 
-/** It is gone; its place closes when nobody is there. @param {HTMLElement} row */
+/** Removes a deleted row once nobody uses the list. @param {HTMLElement} row */
 export function leave(row) {
   row.classList.add("leaving");
   const go = () => {
-    if (!row.classList.contains("leaving")) return; // it came back
+    if (!row.classList.contains("leaving")) return; // it was restored
     if (list()?.matches(":hover, :focus-within")) return setTimeout(go, 500);
     row.remove();
     document.dispatchEvent(new CustomEvent("rows-changed"));
@@ -165,13 +165,13 @@ export function leave(row) {
   setTimeout(go, 400);
 }
 
-/** @param {string | undefined} left @param {string | undefined} right places among the events */
+/** @param {string | undefined} left @param {string | undefined} right event cursors */
 export function isOlder(left, right) {
   const [a, b] = [left, right].map((place) => (place || "0-0").split("-").map(BigInt));
   return a[0] === b[0] ? a[1] < b[1] : a[0] < b[0];
 }
 
-// Around them -----------------------------------------------------------------------------------------------------
+// The frame -------------------------------------------------------------------------------------------------------
 
 async function patchFrame() {
   const pieces = parse(await fetchPiece("/fragments/frame"));
@@ -209,15 +209,15 @@ function setBadge(name, number) {
   else place.prepend(String(number));
 }
 
-/** @param {import("./live.js").Happening} event */
+/** @param {import("./live.js").LiveEvent} event */
 function noteEnd({ document_id: id, process_id: process, state_after }) {
   if (!id) return;
   const how = /** @type {keyof typeof ENDS} */ (state_after);
   ended.set(id, [...(ended.get(id) ?? []), { process, how }]);
 }
 
-/** Vectors and connections of a document have jobs of their own; only the one that reads it is worth a word. @param {string[]} ids */
-function sayEnds(ids) {
+/** Embeddings and connections have their own jobs; only the end of the main job is announced. @param {string[]} ids */
+function announceEnds(ids) {
   for (const id of ids) {
     const row = rowOf(id);
     const end = ended.get(id)?.findLast(({ process }) => process === row?.dataset.process);

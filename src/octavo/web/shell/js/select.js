@@ -1,7 +1,7 @@
-// Choosing many: checkboxes, a range with Shift, a long press on touch. What is chosen stays so, whatever is patched.
+// Selecting rows: checkboxes, a range with Shift, a long press on touch. The selection survives updates.
 
 import { all, count, one } from "./dom.js";
-import { ask } from "./ask.js";
+import { request } from "./request.js";
 import { wake } from "./live.js";
 import { list, refresh, rowOf } from "./patch.js";
 import { complain, toast, undoable } from "./toast.js";
@@ -34,7 +34,7 @@ export function startSelecting() {
     act(bar, /** @type {HTMLButtonElement | null} */ (event.submitter));
   });
   listenForLongPress(rows);
-  showBar(); // after going back a browser fills checkboxes in again
+  showBar(); // browsers restore checkboxes after going back
 }
 
 /** @param {HTMLInputElement} from @param {HTMLInputElement} to */
@@ -54,7 +54,7 @@ export function toggle(row, withRange = false) {
   showBar();
 }
 
-/** @returns {boolean} whether there was anything to clear */
+/** @returns {boolean} whether anything was selected */
 export function clearSelection() {
   const were = picked();
   for (const box of were) box.checked = false;
@@ -86,7 +86,7 @@ function listenForLongPress(rows) {
   for (const end of ["pointerup", "pointercancel", "pointermove"]) rows.addEventListener(end, () => clearTimeout(timer));
 }
 
-// For all of them ---------------------------------------------------------------------------------------------------
+// Bulk actions -----------------------------------------------------------------------------------------------------
 
 /** @param {HTMLFormElement} bar @param {HTMLButtonElement | null} button */
 async function act(bar, button) {
@@ -98,15 +98,15 @@ async function act(bar, button) {
   const data = new URLSearchParams([...ids.map((id) => ["ids", id]), ["action", action], ["tag", tag.value]]);
   wake();
   try {
-    await ask(bar.getAttribute("action") ?? "", { method: "POST", body: data });
+    await request(bar.getAttribute("action") ?? "", { method: "POST", body: data });
   } catch (error) {
     return complain(error);
   }
   const rows = /** @type {HTMLElement[]} */ (ids.map(rowOf).filter((row) => row));
   if (action === "delete") {
-    // From the bottom up, so that each knows which row it stood before.
+    // From the bottom up, so that each row remembers the one after it.
     const back = rows.reverse().map(removeRow).reverse();
-    undoable(`${count(ids.length, "document")} in the trash.`, () => restore(ids, () => back.forEach((put) => put())));
+    undoable(`${count(ids.length, "document")} moved to the trash.`, () => restore(ids, () => back.forEach((put) => put())));
   } else if (action === "retry") {
     rows.forEach(showStart);
     clearSelection();

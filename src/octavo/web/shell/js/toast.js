@@ -1,4 +1,4 @@
-// Short messages at the edge: done goes after 5 s, undo after 8 s, an error stays. And what is read aloud.
+// Toasts: success disappears after 5 s, undo after 8 s, errors stay. Also announcements for screen readers.
 
 import { icon, make, one } from "./dom.js";
 
@@ -35,19 +35,19 @@ export const undoable = (text, act) => toast(text, { verb: "Undo", act, ms: UNDO
 /** @param {any} error */
 export const complain = (error) => toast(error.cause ?? String(error), { tone: "bad" });
 
-/** Not while somebody is about to use it. @param {HTMLElement} note @param {number} ms */
+/** Not while the pointer or the focus is on it. @param {HTMLElement} note @param {number} ms */
 function leaveAfter(note, ms) {
   setTimeout(() => (note.matches(":hover, :focus-within") ? leaveAfter(note, 1000) : note.remove()), ms);
 }
 
-// Read aloud ------------------------------------------------------------------------------------------------------
+// Announcements -----------------------------------------------------------------------------------------------------
 
 /** @type {string[]} */
 let waiting = [];
 let last = -ALOUD_MS;
 let timer = 0;
 
-/** Only how things ended, and at most one sentence in five seconds. @param {string} text */
+/** At most one announcement in five seconds. @param {string} text */
 export function announce(text) {
   waiting.push(text);
   if (!timer) timer = setTimeout(speak, Math.max(250, last + ALOUD_MS - performance.now()));

@@ -1,6 +1,6 @@
-// One file on its way: sent as it is in one request, which tells how far it is.
+// One upload: a single request with progress.
 
-import { OFFLINE, Refused, refusal } from "./ask.js";
+import { OFFLINE, RequestError, errorOf } from "./request.js";
 
 const ADDRESS = "/api/v1/documents";
 
@@ -17,7 +17,7 @@ export class Transfer extends EventTarget {
     this.sent = 0;
     /** @type {Outcome | null} */
     this.outcome = null;
-    /** @type {Refused | null} */
+    /** @type {RequestError | null} */
     this.error = null;
     /** @type {XMLHttpRequest | null} */
     this.request = null;
@@ -34,7 +34,7 @@ export class Transfer extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** @param {Refused} error */
+  /** @param {RequestError} error */
   fail(error) {
     this.error = error;
     this.become("failed");
@@ -46,7 +46,7 @@ export class Transfer extends EventTarget {
     this.request?.abort();
   }
 
-  /** Resolves when it is over, well or badly. @returns {Promise<void>} */
+  /** Resolves when it has ended, also after an error. @returns {Promise<void>} */
   send() {
     return new Promise((resolve) => {
       const request = (this.request = new XMLHttpRequest());
@@ -59,7 +59,7 @@ export class Transfer extends EventTarget {
         if (this.state === "sending") this.become("sending");
       });
       request.addEventListener("load", () => this.#answer(request));
-      request.addEventListener("error", () => this.fail(new Refused(OFFLINE)));
+      request.addEventListener("error", () => this.fail(new RequestError(OFFLINE)));
       request.addEventListener("loadend", () => resolve());
       this.sent = 0;
       this.become("sending");
@@ -69,7 +69,7 @@ export class Transfer extends EventTarget {
 
   /** @param {XMLHttpRequest} request */
   #answer(request) {
-    if (request.status < 200 || request.status > 299) return this.fail(refusal(request.status, request.responseText));
+    if (request.status < 200 || request.status > 299) return this.fail(errorOf(request.status, request.responseText));
     this.outcome = /** @type {Outcome} */ (JSON.parse(request.responseText));
     this.become(this.outcome.state === "deduplicated" ? "twin" : "done");
   }

@@ -1,8 +1,8 @@
-// Files on their way: each has its place in the dock and in the list at once, three are sent together, and one that
-// fails stops nothing.
+// Uploads: each file appears in the dock and in the list immediately, three are sent in parallel, and a failure does
+// not stop the others.
 
 import { bytes, canWrite, icon, make, one } from "./dom.js";
-import { Refused } from "./ask.js";
+import { RequestError } from "./request.js";
 import { claim, insert } from "./arrivals.js";
 import { addToDock, handOver, leaveDock, showRing, sweep } from "./dock.js";
 import { wake } from "./live.js";
@@ -12,7 +12,7 @@ import { announce, toast } from "./toast.js";
 
 const TOGETHER = 3;
 
-/** @type {Transfer[]} in the order they were given */
+/** @type {Transfer[]} in the order they were added */
 let transfers = [];
 /** @type {WeakMap<Transfer, {item: HTMLElement, row: HTMLElement | null}>} */
 const places = new WeakMap();
@@ -31,7 +31,7 @@ export function startUploads() {
 /** @param {File[]} files */
 export function upload(files) {
   if (!files.length) return;
-  if (!canWrite()) return toast("You may read here, but not add anything.", { tone: "bad" });
+  if (!canWrite()) return toast("You have read-only access here.", { tone: "bad" });
   const added = files.map((file) => new Transfer(file));
   transfers.push(...added);
   const made = added.map(givePlace);
@@ -43,12 +43,12 @@ export function upload(files) {
   for (let lane = 0; lane < TOGETHER; lane++) next();
 }
 
-/** What is certain to be refused is not sent; what is not certain, the server decides. @param {Transfer} transfer */
+/** Files that are too large are not sent; the server checks everything else. @param {Transfer} transfer */
 function check(transfer) {
   const { uploadBytes, uploadLimit } = document.body.dataset;
   const { size } = transfer.file;
   if (Number(uploadBytes) && size > Number(uploadBytes)) {
-    transfer.fail(new Refused({ detail: `It is ${bytes(size)}. The limit is ${uploadLimit}.`, code: "TOO_LARGE" }));
+    transfer.fail(new RequestError({ detail: `The file has ${bytes(size)}. The limit is ${uploadLimit}.`, code: "TOO_LARGE" }));
   }
 }
 
@@ -59,9 +59,9 @@ async function next() {
   next();
 }
 
-// What is shown of it -----------------------------------------------------------------------------------------------
+// Display -----------------------------------------------------------------------------------------------------------
 
-/** Its place in the dock, and a row where there is a list that it belongs into. @param {Transfer} transfer */
+/** Creates its item in the dock and, if the list shows new documents, its row. @param {Transfer} transfer */
 function givePlace(transfer) {
   const { dataset } = list() ?? {};
   const fits = dataset && !("narrowed" in dataset) && dataset.sort === "newest" && !("later" in dataset);
@@ -78,11 +78,11 @@ function show(transfer) {
   const place = places.get(transfer);
   if (!place) return;
   if (!update(transfer, place.item)) drawItem(transfer, place.item);
-  if (place.row?.isConnected === false && transfer.sent) return; // somebody took the list away
+  if (place.row?.isConnected === false && transfer.sent) return; // the list was replaced
   if (place.row && !update(transfer, place.row)) drawRow(transfer, place.row);
 }
 
-/** While it is sent only the numbers change. @param {Transfer} transfer @param {HTMLElement} element */
+/** While sending, only the numbers change. @param {Transfer} transfer @param {HTMLElement} element */
 function update(transfer, element) {
   const bar = one("progress", element);
   if (transfer.state !== "sending" || element.dataset.state !== "sending" || !bar) return false;
@@ -96,8 +96,8 @@ const share = ({ sent, file }) => (file.size ? `${Math.floor((100 * sent) / file
 
 /** @param {Transfer} transfer */
 function words(transfer) {
-  if (transfer.state === "waiting") return "Waiting to be sent";
-  if (transfer.state === "sending") return "Sending";
+  if (transfer.state === "waiting") return "Waiting to upload";
+  if (transfer.state === "sending") return "Uploading";
   if (transfer.state === "twin") return "Already here";
   if (transfer.state === "cancelled") return "Cancelled";
   return transfer.error ? transfer.error.cause : "Waiting";
@@ -141,11 +141,11 @@ function drawRow(transfer, row) {
     make("span", { class: "cause small" }, line),
   ];
   const states = {
-    waiting: () => chip("", "clock", "Waiting", "To be sent"),
+    waiting: () => chip("", "clock", "Waiting", "Not sent yet"),
     failed: () => chip("bad", "error", "Not added", error?.cause ?? ""),
     twin: () => chip("", "twins", "Already here", "Same file as another document"),
     cancelled: () => chip("", "close", "Cancelled", "Stopped by you"),
-    sending: () => [make("div", { class: "bar-line" }, make("span", {}, "Sending"), make("span", { class: "quiet numbers far" }, share(transfer))), bar(transfer)],
+    sending: () => [make("div", { class: "bar-line" }, make("span", {}, "Uploading"), make("span", { class: "quiet numbers far" }, share(transfer))), bar(transfer)],
     done: () => chip("", "clock", "Waiting", ""),
   };
   const verb = (/** @type {string} */ label, /** @type {() => void} */ click, plain = "") => make("button", { class: `button${plain}`, type: "button", click }, label);
@@ -172,7 +172,7 @@ function drawRow(transfer, row) {
 /** @param {string} name */
 const ending = (name) => (name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "").toUpperCase().slice(0, 5);
 
-// How it goes on ----------------------------------------------------------------------------------------------------
+// What comes next ---------------------------------------------------------------------------------------------------
 
 /** @param {Transfer} transfer */
 function follow(transfer) {
@@ -187,14 +187,14 @@ function follow(transfer) {
   showRing();
 }
 
-/** The row that stood for the file becomes the document's. @param {Transfer} transfer */
+/** The row of the upload becomes the row of the document. @param {Transfer} transfer */
 async function settleRow(transfer) {
   const place = places.get(transfer);
   const id = transfer.outcome?.document_id;
   if (!id) return;
   claim(id);
   if (place?.row) {
-    place.row.id = `d-${id}`; // from here on it is patched like any other
+    place.row.id = `d-${id}`; // from here on it is updated like any other row
     place.row.dataset.document = id;
     place.row.dataset.status = "pending";
   }

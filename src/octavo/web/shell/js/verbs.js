@@ -1,8 +1,8 @@
-// Buttons that change something: their forms are sent without leaving the page. A pressed verb reads "Asked…" until
-// what it brought about is shown.
+// Action buttons: their forms are sent without leaving the page. A pressed button shows "Requested…" until the result
+// is shown.
 
 import { icon, make, one } from "./dom.js";
-import { ask } from "./ask.js";
+import { request } from "./request.js";
 import { confirm } from "./dialog.js";
 import { wake } from "./live.js";
 import { list, refresh, rowOf } from "./patch.js";
@@ -10,7 +10,7 @@ import { welcome } from "./paste.js";
 import { complain, undoable } from "./toast.js";
 
 const STARTS = new Set(["retry", "restart", "resume", "classify", "clean", "reread"]);
-// An event brings the news; without one the row is asked for anyway.
+// Normally an event updates the row; it is fetched again in any case.
 const LOOK_MS = 1500;
 
 export function startVerbs() {
@@ -42,7 +42,7 @@ async function press(form) {
   if (asks) data.set("sure", "true");
   wake();
   try {
-    const answer = await ask(form.action, { method: "POST", body: data });
+    const answer = await request(form.action, { method: "POST", body: data });
     await finish(verb, row, answer);
   } catch (error) {
     before();
@@ -52,18 +52,18 @@ async function press(form) {
 
 /** @param {string} verb @param {string} thing @param {string} label */
 function question(verb, thing, label) {
-  if (verb === "discard") return { title: `Discard “${thing}”?`, text: "Nothing more is tried with it. The file is kept, and it can be started again.", verb: label };
-  return { title: `${label}?`, text: `“${thing}” is deleted and cannot be brought back.`, verb: label };
+  if (verb === "discard") return { title: `Discard “${thing}”?`, text: "It will not be retried. The file is kept, and you can start it again.", verb: label };
+  return { title: `${label}?`, text: `“${thing}” is deleted permanently. This cannot be undone.`, verb: label };
 }
 
-/** @param {HTMLButtonElement} button @returns {() => void} makes it as it was */
+/** @param {HTMLButtonElement} button @returns {() => void} restores the button */
 function mark(button) {
   const content = [...button.childNodes];
   const isGlyph = !button.textContent?.trim();
   button.setAttribute("aria-disabled", "true");
   if (!isGlyph && !button.closest(".menu")) {
     button.style.minWidth = `${button.offsetWidth}px`;
-    button.replaceChildren("Asked…");
+    button.replaceChildren("Requested…");
   }
   return () => {
     button.removeAttribute("aria-disabled");
@@ -81,7 +81,7 @@ async function finish(verb, place, answer) {
   setTimeout(refresh, LOOK_MS, id);
 }
 
-/** It begins anew, and looks so at once. @param {HTMLElement} row */
+/** Shows immediately that processing starts again. @param {HTMLElement} row */
 export function showStart(row) {
   row.classList.remove("failed", "attention");
   one(".about", row).replaceChildren(make("span", { class: "skeleton" }));
@@ -93,10 +93,10 @@ function takeAway(id) {
   const row = rowOf(id);
   const title = (row && one(".title", row)?.textContent) || "The document";
   const back = removeRow(row);
-  undoable(`${title} is in the trash.`, () => restore([id], back));
+  undoable(`${title} moved to the trash.`, () => restore([id], back));
 }
 
-/** @param {HTMLElement | null} row @returns {() => void} puts it back where it was */
+/** @param {HTMLElement | null} row @returns {() => void} restores it in place */
 export function removeRow(row) {
   const after = row?.nextElementSibling ?? null;
   row?.remove();
@@ -108,7 +108,7 @@ export function removeRow(row) {
 export async function restore(ids, back) {
   wake();
   try {
-    for (const id of ids) await ask(`/actions/documents/${id}/restore`, { method: "POST" });
+    for (const id of ids) await request(`/actions/documents/${id}/restore`, { method: "POST" });
     back();
     refresh(...ids);
   } catch (error) {

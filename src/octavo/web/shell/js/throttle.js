@@ -1,13 +1,13 @@
-// Keeps a piece of a page fresh while somebody looks: not too often, never two questions at once, and never with an
-// answer that is older than what happened last.
+// Keeps a fragment of a page up to date: not too often, never with two requests in parallel, and never with a response
+// that is older than the last event.
 
 /**
- * Who asks while an answer is on its way may mean what it does not tell yet, so another one follows.
+ * A call while a request is running schedules another one, since the running one may miss the latest change.
  * @param {() => Promise<unknown>} work
- * @param {number} least milliseconds from the end of one to the beginning of the next
- * @returns {() => void} asks for it
+ * @param {number} least milliseconds between the end of one run and the start of the next
+ * @returns {() => void} schedules a run
  */
-export function paced(work, least) {
+export function throttled(work, least) {
   let last = -least;
   let timer = 0;
   let isBusy = false;
@@ -23,7 +23,7 @@ export function paced(work, least) {
     try {
       await work();
     } catch {
-      // The server is away for a moment; whatever happens next asks again.
+      // The server is unavailable; the next event tries again.
     }
     last = performance.now();
     isBusy = false;

@@ -1,4 +1,4 @@
-// What somebody is about to use: a button that is held down or was just clicked, or an open menu. It is left alone.
+// Parts of the page in use: a button that is held down or was just clicked, or an open menu. Updates skip them.
 
 const AFTER_CLICK_MS = 600;
 const PARTS = ".verb, .dock-item, .title";
@@ -8,9 +8,9 @@ let pressed = null;
 /** @type {WeakMap<Element, number>} */
 const clicked = new WeakMap();
 
-export function startHands() {
+export function trackUse() {
   addEventListener("pointerdown", ({ target }) => (pressed = partOf(target)), true);
-  // The click comes after this, and before whatever is planned here.
+  // The click event comes after this one and before the timeout.
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => (pressed = null)), true);
   addEventListener("click", ({ target }) => {
     const part = partOf(target);
