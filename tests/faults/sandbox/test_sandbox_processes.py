@@ -72,7 +72,7 @@ async def test_second_cancellation_does_not_leave_a_process_either(sandbox: Sand
 
 
 async def test_who_is_over_the_limit_waits_until_another_has_ended() -> None:
-    async with Sandbox(readable=[CHILDREN], at_once=1) as sandbox:
+    async with Sandbox(readable=[CHILDREN], parallel=1) as sandbox:
         first = await start_sleeper(sandbox)
         second = asyncio.create_task(start_sleeper(sandbox))
         [parent] = warm_parents()
