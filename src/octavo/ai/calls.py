@@ -24,6 +24,9 @@ PAGE_TOKENS = 2500
 # Providers that need far fewer tokens for a PDF page: Gemini counts 258, its newer models 560.
 PAGE_TOKENS_BY_PROVIDER = {"gemini": 600}
 MARK_LENGTH = 16
+LOCAL = "local"
+
+Out = TypeVar("Out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +134,6 @@ def _digest_key(part: Part) -> list[str]:
             return ["picture", sha256(part.data).hexdigest()]
         case FileReference():
             return ["file", part.sha256]
-
-
-LOCAL = "local"
-
-Out = TypeVar("Out")
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class DocumentDescriber:
         gateway, source = self._tools.gateway, await self._source()
         if self._picture:
             picture = Picture(await self._shrunk_picture(self._picture), PICTURE_TYPE)
-            text = "\n\n".join(passage.content for passage in source.chunks)
+            text = "\n\n".join(chunk.content for chunk in source.chunks)
             image = ImageToClassify(picture, source.filename or "", text)
             answer = await gateway.ask(CLASSIFY_IMAGE, image, self._caller)
         else:

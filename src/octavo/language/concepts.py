@@ -21,6 +21,13 @@ _OWN = 0.5
 # Below one, so that a repeated word does not drown all others.
 _REPEATED = 0.7
 _MAX_CHARACTERS = 80
+NamedConcepts = Sequence[tuple[Stems, Concept]]
+
+_UNDER_HEADING = 1.5
+_LONGEST_TAG = 40
+_LONGEST_THEME = 80
+# From this many chunks on, a tag must occur in at least two of them.
+_MANY_CHUNKS = 20
 
 
 class WordWeights:
@@ -66,7 +73,7 @@ def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = F
     return chosen
 
 
-def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> list[tuple[Stems, Concept]]:
+def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConcepts:
     """The concepts of a chunk; the most important one has an importance of 1."""
     chosen = choose_distinct(scores, MAX_CONCEPTS)
     best = scores[chosen[0]] if chosen else 1.0
@@ -75,15 +82,6 @@ def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> list[tuple
         for phrase in chosen
         if best > 0
     ]
-
-
-NamedConcepts = Sequence[tuple[Stems, Concept]]
-
-_UNDER_HEADING = 1.5
-_LONGEST_TAG = 40
-_LONGEST_THEME = 80
-# From this many chunks on, a tag must occur in at least two of them.
-_MANY_CHUNKS = 20
 
 
 class Topics:

@@ -57,6 +57,17 @@ _MEANING = re.compile(
     r"\b(is|are|was|means?|refers? to|called|defined as|known as|stands for|ist|sind|bedeutet|heißt|est|signifie)\b",
     re.IGNORECASE,
 )
+_ASKS_SUMMARY = re.compile(
+    r"\bsummar(y|ies|i[sz]e|i[sz]ing)\b|\b(main|key|most important) (points|ideas|findings|messages)\b|\boverview\b"
+    r"|\bwhat (is|are) .{1,60} about\b|\bzusammenfass|\bfasse\b.{1,80}\bzusammen\b|\brésum|\bresum(en|e|ir|o)\b"
+    r"|\briassu|\bsamenvat",
+    re.IGNORECASE,
+)
+_UNDER_CORE = 1.3
+# Two sentences that share this part of the shorter one's words count as repetitions.
+_SAME_SHARE = 0.6
+_WORD = re.compile(r"\S+")
+MIN_CHARACTERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +83,9 @@ class _Candidate:
 def answer(question: str, chunks: Sequence[ChunkText], embed: Embed | None = None, most: int = _MAX_QUOTES) -> Answer:
     """Quotes, best first. `embed` also finds paraphrases, in English; without it only words are compared."""
     language = detect_document_language([*(chunk.content for chunk in chunks), question]) or ENGLISH
-    asked = _keys(question, language) or _keys(question, None)
+    keys = _keys(question, language) or _keys(question, None)
     candidates = [one for place, chunk in enumerate(chunks) for one in _candidates(place, chunk, language)]
-    by_words = _score_words(question, asked, candidates)
+    by_words = _score_words(question, keys, candidates)
     order = sorted(range(len(candidates)), key=lambda place: -by_words[place])
     scores = {place: by_words[place] for place in order}
     if embed and candidates:
@@ -103,16 +114,16 @@ def _candidates(place: int, chunk: ChunkText, language: str | None) -> Iterator[
                 yield _Candidate(place, start, end, text[start:end], words, around)
 
 
-def _score_words(question: str, asked: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
+def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
     """The share of the question's words in each sentence. Rare words count more, words in the headings half."""
-    having = Counter(word for one in candidates for word in one.words & asked)
-    weights = {word: log(1 + len(candidates) / (1 + having[word])) for word in asked}
+    having = Counter(word for one in candidates for word in one.words & keys)
+    weights = {word: log(1 + len(candidates) / (1 + having[word])) for word in keys}
     total = fsum(weights.values()) or 1.0
     wanted = _FIGURE if _ASKS_FIGURE.search(question) else _MEANING if _ASKS_MEANING.search(question) else None
     scores: list[float] = []
     for one in candidates:
-        inside = fsum(weights[word] for word in one.words & asked)
-        above = fsum(weights[word] for word in one.around & asked - one.words)
+        inside = fsum(weights[word] for word in one.words & keys)
+        above = fsum(weights[word] for word in one.around & keys - one.words)
         bonus = _BONUS if wanted and wanted.search(one.text) else 0.0
         scores.append((inside + _OF_HEADINGS * above) / total * (1 + bonus) if inside else 0.0)
     return scores
@@ -134,7 +145,7 @@ def _keys(text: str, language: str | None) -> frozenset[str]:
     return frozenset({root(word) if language == "en" else word for word in words} | pairs | numbers)
 
 
-def _quote(candidate: _Candidate, score_phrases: float, chunks: Sequence[ChunkText]) -> Quote:
+def _quote(candidate: _Candidate, score: float, chunks: Sequence[ChunkText]) -> Quote:
     """Include the markup right before and after the sentence, so that bold text stays bold."""
     content = chunks[candidate.chunk].content
     start, end = candidate.start, candidate.end
@@ -143,18 +154,7 @@ def _quote(candidate: _Candidate, score_phrases: float, chunks: Sequence[ChunkTe
     while end < len(content) and content[end] in _MARKS:
         end += 1
     text = content[start:end]
-    return Quote(chunk=candidate.chunk, start=start, end=end, text=text, score=round(min(score_phrases, 1.0), 3))
-
-
-_ASKS_SUMMARY = re.compile(
-    r"\bsummar(y|ies|i[sz]e|i[sz]ing)\b|\b(main|key|most important) (points|ideas|findings|messages)\b|\boverview\b"
-    r"|\bwhat (is|are) .{1,60} about\b|\bzusammenfass|\bfasse\b.{1,80}\bzusammen\b|\brésum|\bresum(en|e|ir|o)\b"
-    r"|\briassu|\bsamenvat",
-    re.IGNORECASE,
-)
-_UNDER_CORE = 1.3
-# Two sentences that share this part of the shorter one's words count as repetitions.
-_SAME_SHARE = 0.6
+    return Quote(chunk=candidate.chunk, start=start, end=end, text=text, score=round(min(score, 1.0), 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _summary_candidates(chunks: Sequence[ChunkText]) -> list[_SummaryCandidate]:
     language = detect_document_language([chunk.content for chunk in chunks])
     parsed_chunks = [parse_chunk(chunk, language) for chunk in chunks]
     weights = WordWeights([parsed.phrases for parsed in parsed_chunks], language)
-    told = Topics(
+    word_weights = Topics(
         [name_concepts(one.phrases, score_phrases(one.phrases, weights)) for one in parsed_chunks]
     ).word_weights()
     found: list[_SummaryCandidate] = []
@@ -195,12 +195,12 @@ def _summary_candidates(chunks: Sequence[ChunkText]) -> list[_SummaryCandidate]:
         good = [] if has_back_matter_heading(parsed.chunk) else good_sentences(parsed)
         for number, one in enumerate(good):
             text = parsed.chunk.content[one.start : one.end]
-            worth = rate_sentence(one, told, number / len(good), parsed.language)
-            worth *= (SELF_REFERENCE_BONUS if SELF_REFERENCE.search(text) else 1) * (
+            score = rate_sentence(one, word_weights, number / len(good), parsed.language)
+            score *= (SELF_REFERENCE_BONUS if SELF_REFERENCE.search(text) else 1) * (
                 _UNDER_CORE if has_core_heading(parsed.chunk) else 1
             )
-            words = frozenset(fold(word, parsed.language) for word in one.words) & told.keys()
-            found.append(_SummaryCandidate(place, one.start, one.end, text, words, worth))
+            words = frozenset(fold(word, parsed.language) for word in one.words) & word_weights.keys()
+            found.append(_SummaryCandidate(place, one.start, one.end, text, words, score))
     return found
 
 
@@ -213,10 +213,6 @@ def _scored_quote(one: _SummaryCandidate) -> Quote:
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )
-
-
-_WORD = re.compile(r"\S+")
-MIN_CHARACTERS = 3
 
 
 @dataclass(frozen=True, slots=True)
