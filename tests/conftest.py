@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.built_once import build_once
 from tests.support.postgres import Server, open_folder, run_server
 from tests.support.s3 import S3Server, running_s3_server
 
@@ -21,6 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell ignores Ctrl-C for what it starts in the background, and every process under test would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    build_once()
     settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
 
 

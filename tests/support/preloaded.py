@@ -30,6 +30,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO, NoReturn, cast
 
+import typer.main
+
+from tests.support.built_once import build_once
+
 ROOT = Path(__file__).parents[2]
 NUMBER = struct.Struct("i")
 STANDARD_FILES = 3
@@ -285,6 +289,8 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     for name in MODULES:
         importlib.import_module(name)
+    build_once()
+    typer.main.get_command(importlib.import_module("octavo.cli.app").app)
     gc.collect()
     gc.freeze()
     if Forks(control).serve():
