@@ -14,7 +14,7 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop test test-failed test-long lint format bench lock docs pictures clean
+.PHONY: help up stop check test test-quick test-failed test-long lint format bench lock docs pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,10 +25,19 @@ up: $(VENV)/.runtime ## start Octavo: database, storage and web on this machine
 stop: $(VENV)/.runtime ## stop what `make up` started
 	@$(BIN)/octavo stop
 
-# Most tests wait for processes, so three run beside each other also on two cores; a file's tests stay together, and the
-# order is that of the folders, because the slow ones come first in it.
-test: $(VENV)/.dev $(VENV)/.browser ## run the tests
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+# The inner loop, under 90 seconds on two cores: types are checked while the tests run. Left out of the unit tests are those
+# that time how work grows with its input.
+QUICK := tests/unit $(addprefix tests/integration/,ai fetch library owners)
+check: $(VENV)/.dev $(VENV)/.node ## lint, unit tests and the fastest integration tests, in parallel
+	@$(MAKE) --no-print-directory -j 2 lint test-quick
+
+test-quick: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore-glob '*growth.py' $(QUICK) $(ARGS)
+
+# Many tests wait for processes, so four run in parallel on two cores. A file's tests stay together, and files run in the
+# order of the folders, because the slow ones come first in it.
+test: $(VENV)/.dev $(VENV)/.browser ## run all tests, except for the long forms
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last time, one at a time
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
