@@ -1,7 +1,7 @@
 // The queue of conversions: uploads several files and updates every row live.
 
 import { RequestError, request, fetchPiece } from "../../shell/js/request.js";
-import { all, bytes, count, one, parse } from "../../shell/js/dom.js";
+import { all, count, one, parse } from "../../shell/js/dom.js";
 import { onEvent, onLost, wake } from "../../shell/js/live.js";
 import { throttled } from "../../shell/js/throttle.js";
 import { announce, toast } from "../../shell/js/toast.js";
