@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Literal
 from uuid import UUID
 
+from octavo.analyse import progress
 from octavo.analyse.errors import NoPrompts, NotReadable, NotReopened
+from octavo.choreography import Cause, job_after
 from octavo.core.errors import Cancelled, NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
-from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.queue import enqueue
 
 QUERIES = load_queries("analyses")
-KIND = "analyse_document"
 Mode = Literal["parallel", "sequential"]
 AT_ONCE, MOST_AT_ONCE = 5, 10
 
@@ -27,6 +28,7 @@ async def start_analysis(
     *,
     mode: Mode = "parallel",
     at_once: int = AT_ONCE,
+    cause: Cause = Cause.ANALYSIS_REQUESTED,
 ) -> UUID:
     """Ask these prompts, or all active ones, of a document; answers the analysis, which is also its job."""
     found = await fetch_rows(connection, QUERIES.document_to_analyse, {"owner": owner, "document": document})
@@ -39,7 +41,7 @@ async def start_analysis(
     values: dict[str, Any] = {"id": analysis, "owner": owner, "document": document, "mode": mode, "at_once": at_once}
     await connection.execute(QUERIES.insert_analysis, values | {"revision": found[0]["revision"]})
     await _add_prompts(connection, owner, analysis, chosen)
-    await enqueue(connection, [NewJob(KIND, owner, document_id=document, id=analysis)])
+    await enqueue(connection, [job_after(cause, owner, document=document, job=analysis)])
     await connection.execute(QUERIES.set_queued, {"analysis": analysis})
     return analysis
 
@@ -57,8 +59,8 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
     await _add_prompts(connection, owner, analysis, chosen)
     await connection.execute(QUERIES.insert_items, values)
     await connection.execute(QUERIES.reopen, values)
-    await connection.execute(QUERIES.line_up, values)
-    await connection.execute(QUERIES.settle, values)
+    await progress.enqueue_due_items(connection, analysis)
+    await progress.settle(connection, analysis)
 
 
 async def ask_anew(
@@ -70,22 +72,20 @@ async def ask_anew(
     items = [row["id"] for row in await fetch_rows(connection, QUERIES.items_to_ask, wanted)]
     if not items:
         raise NotFound
-    row = await (await connection.execute(QUERIES.ask_anew, {"analysis": analysis, "items": items})).fetchone()
-    return row[0] if row else 0
+    return await progress.ask_again(connection, analysis, items)
 
 
 async def stop_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
     """At once; what is answered stays, and a restart goes on from there."""
     await _hold(connection, owner, analysis)
     stopped = Cancelled()
-    values = {"analysis": analysis, "code": stopped.code, "message": stopped.title}
-    await connection.execute(QUERIES.stop, values)
+    await progress.stop(connection, analysis, stopped.code, stopped.title)
 
 
 async def restart_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
     """Go on with what failed, was stopped or abandoned."""
     await _hold(connection, owner, analysis)
-    await connection.execute(QUERIES.restart, {"analysis": analysis})
+    await progress.restart(connection, analysis)
 
 
 async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:

@@ -28,6 +28,21 @@ Codes are stable: programs can rely on them. The API returns them as `applicatio
 | Code | HTTP status | Retried automatically | Message |
 |---|---|---|---|
 """
+CHOREOGRAPHY_HEAD = """# What follows what
+
+After which event which kind of job is enqueued, always in the transaction of the event. An arrow starts at the person
+or job kind that brings the event about. The table is `CHOREOGRAPHY` in `octavo.choreography`; nothing else starts work,
+except schedules, which run by the clock (UTC).
+
+```mermaid
+flowchart LR
+{arrows}
+```
+
+| Event | Job kind | Priority | When |
+|---|---|---|---|
+{rows}
+"""
 # The documented errors. Others are internal, or share the code of one of these.
 ERRORS = (
     "octavo.core.errors",
@@ -75,7 +90,26 @@ def errors_page() -> str:
     return ERRORS_HEAD + "\n".join(rows[code] for code in sorted(rows)) + "\n"
 
 
-PAGES = {"settings.md": settings_page, "errors.md": errors_page}
+def choreography_page() -> str:
+    from octavo.choreography import CHOREOGRAPHY
+    from octavo.pipeline import known_schedules
+
+    rows = sorted(CHOREOGRAPHY.items(), key=lambda row: row[1].kind)
+    arrows = [
+        f'    {_node(source)} -->|"{cause}"| {_node(follows.kind)}'
+        for cause, follows in rows
+        for source in follows.sources
+    ]
+    arrows += [f'    {_node("the clock")} -->|"{one.cron}"| {_node(one.kind)}' for one in known_schedules()]
+    table = [f"| {cause} | `{one.kind}` | {one.priority} | {one.when} |" for cause, one in rows]
+    return CHOREOGRAPHY_HEAD.format(arrows="\n".join(arrows), rows="\n".join(table))
+
+
+def _node(name: str) -> str:
+    return f'{name.replace(" ", "_")}["{name}"]'
+
+
+PAGES = {"settings.md": settings_page, "errors.md": errors_page, "what-follows-what.md": choreography_page}
 
 
 def _default(name: str, field: FieldInfo) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from octavo.choreography import Cause, job_after
 from octavo.core.errors import NotFound
 from octavo.database import Connection, load_queries
-from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.queue import enqueue
 
 QUERIES = load_queries("connections")
-KIND = "detect_connections"
-# Lower than everything that people wait for.
-PRIORITY = 7
 
 
 async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
@@ -22,7 +20,7 @@ async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID]
     if documents is not None and (missing := set(documents) - {row[0] for row in rows}):
         raise NotFound(f"Document {min(missing)}.")
     jobs = [
-        NewJob(KIND, owner, {"revision": revision}, document_id=document, priority=PRIORITY)
+        job_after(Cause.COMPARISON_REQUESTED, owner, {"revision": revision}, document=document)
         for document, revision, queued in rows
         if queued is None
     ]

@@ -8,7 +8,9 @@ from uuid import UUID
 
 import structlog
 from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 
+from octavo.choreography import Cause, job_after
 from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.core.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
 from octavo.core.ids import new_id
@@ -110,8 +112,9 @@ class ConversionIntake:
         stored: Stored,
         document: UUID | None = None,
     ) -> Submission:
+        new = job_after(Cause.CONVERSION_REQUESTED, owner, {"mapping": mapping.name}, document=document, job=job)
         values = {
-            "id": job,
+            "job": Jsonb(new.as_json()),
             "owner": owner,
             "document": document,
             "filename": filename,

@@ -6,11 +6,17 @@ something to do, because the end of a delivery lets the next of its line go.
 
 from __future__ import annotations
 
-from octavo.database import Database, load_queries
+from uuid import UUID
+
+from octavo.choreography import Cause, job_after
+from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.messages import ERRORS, NEWS
+from octavo.jobs.queue import NewJob, enqueue
 
 QUERIES = load_queries("deliveries")
 BATCH = 1000
+# How many deliveries to one recipient run at the same time, of different processes.
+DELIVERIES_PER_SUBSCRIBER = 2
 IDLE_SECONDS = 0.5
 BUSY_SECONDS = 0.1
 
@@ -24,8 +30,31 @@ async def relay(database: Database) -> float:
 
 
 async def relay_once(database: Database, batch: int = BATCH) -> int:
-    """How much there was to do: events read and deliveries begun."""
+    """Returns the number of events read plus the number of deliveries started."""
     async with database.connection() as connection:
-        values = {"most": batch, "news": list(NEWS), "errors": list(ERRORS)}
-        row = await (await connection.execute(QUERIES.relay, values)).fetchone()
-        return row[0] if row else 0
+        row = await (await connection.execute(QUERIES.relay_has_work)).fetchone()
+        if not row or not row[0]:
+            return 0
+        async with connection.transaction():
+            return await _relay_batch(connection, batch)
+
+
+async def _relay_batch(connection: Connection, batch: int) -> int:
+    values = {"most": batch, "news": list(NEWS), "errors": list(ERRORS)}
+    (step,) = await fetch_rows(connection, QUERIES.relay, values)
+    if step["due"]:
+        await enqueue(connection, [_delivery_job(due) for due in step["due"]])
+    return step["events_read"] + len(step["due"])
+
+
+def _delivery_job(due: Row) -> NewJob:
+    subscriber = due["subscriber"]
+    return job_after(
+        Cause.DELIVERY_DUE,
+        UUID(due["owner"]),
+        {name: due[name] for name in ("subscriber", "event", "process", "type")},
+        key=f"{due['event']}:{subscriber}",
+        cap_key=f"deliver:{subscriber}",
+        cap=DELIVERIES_PER_SUBSCRIBER,
+        job=UUID(due["job"]),
+    )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from octavo.choreography import Cause, job_after
 from octavo.core.errors import NotAllowed, NotFound
 from octavo.core.ids import new_id
 from octavo.core.pagination import Page, make_cursor, read_cursor
@@ -17,7 +18,7 @@ from octavo.deliver.contract import Channels
 from octavo.deliver.errors import TooManySubscribers
 from octavo.deliver.messages import ERRORS, EventType
 from octavo.deliver.signing import new_secret
-from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.queue import enqueue
 from octavo.owners import Caller
 
 QUERIES = load_queries("deliveries")
@@ -131,7 +132,7 @@ async def send_test(connection: Connection, caller: Caller, subscriber: UUID) ->
     """Put a test in line, whether it is active or not; answers the job."""
     _refuse_visitors(caller)
     await _find(connection, caller.owner_id, subscriber)
-    job = NewJob(KIND, caller.owner_id, {"subscriber": str(subscriber), "test": True}, priority=3, max_attempts=1)
+    job = job_after(Cause.TEST_DELIVERY_REQUESTED, caller.owner_id, {"subscriber": str(subscriber), "test": True})
     (made,) = await enqueue(connection, [job])
     return made.id
 

@@ -10,12 +10,13 @@ from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.models import Model, model_chain, parse_model
 from octavo.ai.vectors import Vectors
+from octavo.choreography import Cause, compare_documents, job_after
 from octavo.core.errors import BadInput
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors, save_tag_vectors
-from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.queue import enqueue
 from octavo.jobs.run import Run
 
 QUERIES = load_queries("describe")
@@ -68,7 +69,7 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
     values = {"owner": owner, "model": embedding_model(settings, requested), "kind": EMBED_DOCUMENT}
     rows = await (await connection.execute(QUERIES.documents_to_embed, values)).fetchall()
     job_input: dict[str, JSON] = {"model": requested} if requested else {}
-    await enqueue(connection, [NewJob(EMBED_DOCUMENT, owner, {**job_input}, document_id=row[0]) for row in rows])
+    await enqueue(connection, [job_after(Cause.VECTORS_REQUESTED, owner, job_input, document=row[0]) for row in rows])
     return len(rows)
 
 
@@ -97,7 +98,9 @@ async def _store_part(run: Run[Any], chunks: Sequence[StoredChunk], vectors: Vec
 
     async def save(connection: Connection, _made: JSON) -> None:
         await save_chunk_vectors(connection, [chunk.id for chunk in chunks], vectors)
-        await connection.execute(QUERIES.set_embeddings_ready_if_whole, {"document": run.job.document_id})
+        whole = await connection.execute(QUERIES.set_embeddings_ready_if_whole, {"document": run.job.document_id})
+        if whole.rowcount and run.job.document_id:
+            await compare_documents(connection, Cause.EMBEDDED, [run.job.document_id])
         if finish:
             await finish(connection)
 

@@ -19,6 +19,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.ai.calls import Caller, CallerGone, Picture
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
+from octavo.choreography import Cause, compare_documents
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
@@ -120,6 +121,7 @@ class DocumentDescriber:
         async def write(connection: Connection) -> None:
             if await save_description(connection, self._document, answer.output, answer.made_by):
                 await self._on_tagged(connection)
+            await self._compare_if_late(connection, missing="enriched")
 
         return write
 
@@ -148,7 +150,10 @@ class DocumentDescriber:
     # enriched
 
     async def _enrich(self) -> None:
-        await self._in_parts("enriched", "describing", CHUNKS_PER_DESCRIPTION, self._request_insights)
+        async def finish(connection: Connection) -> None:
+            await self._compare_if_late(connection, missing="classified")
+
+        await self._in_parts("enriched", "describing", CHUNKS_PER_DESCRIPTION, self._request_insights, finish)
 
     async def _request_insights(self, chunks: Sequence[StoredChunk]) -> Write:
         insights = await self._insights(chunks)
@@ -179,6 +184,7 @@ class DocumentDescriber:
     async def _embed(self) -> None:
         async def finish(connection: Connection) -> None:
             await connection.execute(QUERIES.set_embeddings_ready, {"document": self._document})
+            await compare_documents(connection, Cause.EMBEDDED, [self._document])
 
         await self._in_parts("embedded", "indexing", CHUNKS_PER_EMBEDDING, self._request_vectors, finish)
 
@@ -191,6 +197,11 @@ class DocumentDescriber:
             await save_chunk_vectors(connection, [chunk.id for chunk in chunks], answer.output)
 
         return write
+
+    async def _compare_if_late(self, connection: Connection, missing: str) -> None:
+        """Compare the document again when this stage completes a description that came after the vectors."""
+        if await self._run.finished_parts(missing):
+            await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
 
     # Parts
 

@@ -14,6 +14,7 @@ import structlog
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.choreography import Cause, comparison_job
 from octavo.core.errors import Empty, NotFound, OctavoError, TooLarge
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
@@ -31,12 +32,15 @@ from octavo.intake.errors import (
 from octavo.intake.names import clean_filename
 from octavo.intake.quotas import check_quota, over_quota
 from octavo.records.documents import Outcome, Ticket
+from octavo.jobs.queue import NewJob
+from octavo.library.changes import process_job
 from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored
 
 log = structlog.get_logger()
 QUERIES = load_queries("uploads")
 HEAD_BYTES = 64 << 10
 PUT_SECONDS = 3600
+FIRST_REVISION = 1
 # An upload that nobody goes on with stops counting as one of many at once after this long.
 CONCURRENT_SECONDS = 900
 NO_DOCUMENT = "There is no document that this could be a version of."
@@ -308,6 +312,8 @@ class Intake:
             "key": upload.object_key,
             "source_type": source_type,
             "quota": limits.stored_bytes,
+            "process": Jsonb(_process_job(upload).as_json()),
+            "compare": Jsonb(_comparison_job(upload).as_json()),
         }
         try:
             async with self._database.transaction() as connection:
@@ -398,6 +404,18 @@ async def _check_concurrency(connection: Connection, owner: UUID, limits: Intake
     row = await (await connection.execute(QUERIES.count_pending, values)).fetchone()
     if row and row[0] >= limits.concurrent:
         raise TooManyUploads(f"At most {limits.concurrent} may be open.", retry_after_seconds=max(1.0, float(row[1])))
+
+
+def _process_job(upload: Upload) -> NewJob:
+    job = process_job(Cause.UPLOAD_STORED, upload.owner_id, upload.document_id, FIRST_REVISION, upload.process_id)
+    if extraction := upload.given.get("extraction"):
+        job.input["extraction"] = extraction
+    return job
+
+
+def _comparison_job(upload: Upload) -> NewJob:
+    """For an upload that shares the results of a document with the same content."""
+    return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 
 
 def _outcome(upload: Upload, state: str, document: UUID, process: UUID, twin: UUID | None) -> Outcome:

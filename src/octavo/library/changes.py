@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from octavo.choreography import Cause, compare_documents, job_after
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
 from octavo.core.types import JSON, Extraction, JobStatus
@@ -241,7 +242,7 @@ async def _begin_revision(
     values: dict[str, Any] = {"document": held.id, "process": process}
     row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
     revision = int(row[0]) if row else 0
-    job = process_job(held.owner_id, held.id, revision, process)
+    job = process_job(Cause.REVISION_REQUESTED, held.owner_id, held.id, revision, process)
     if extraction is not Extraction.PLAIN:
         job.input["extraction"] = extraction
     describing = from_stage in DESCRIBING
@@ -266,10 +267,10 @@ async def _begin_revision(
     return Retried(held.id, process, "pending")
 
 
-def process_job(owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
+def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
     """The job that makes a revision of a document; it is put in line once."""
     key = f"process:{document}:{revision}"
-    return NewJob(KIND, owner, {"revision": revision}, key=key, document_id=document, id=job)
+    return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job)
 
 
 # Deleting ----------------------------------------------------------------------------------------------------------
@@ -295,6 +296,7 @@ async def restore_documents(connection: Connection, owner: UUID, documents: Iter
         await connection.execute(QUERIES.reclaim_upload, {"owner": owner, "document": one.id})
         if one.status == "failed" and await _was_stopped(connection, one):
             await queue.requeue(connection, one.process_id)
+        await compare_documents(connection, Cause.RESTORED, [one.id], f"restored:{one.deleted_at}")
     await _record(connection, "restored", held, {})
     return len(held)
 

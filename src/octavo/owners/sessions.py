@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import dict_row
 
+from octavo.choreography import Cause, compare_documents
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
 from octavo.owners.callers import Caller
@@ -39,7 +40,10 @@ async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | N
     """A new session instead of the browser's old one; what a visitor collected in that one becomes the owner's."""
     visitor = await end_session(connection, replacing)
     if visitor:
-        await connection.execute(QUERIES.merge_visitor, {"visitor": visitor, "person": owner_id})
+        values = {"visitor": visitor, "person": owner_id}
+        merged = await (await connection.execute(QUERIES.merge_visitor, values)).fetchone()
+        if merged:
+            await compare_documents(connection, Cause.VISITOR_MERGED, merged[0], f"of:{visitor}")
     return await insert_session(connection, owner_id, user_id)
 
 

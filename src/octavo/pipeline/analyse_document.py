@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure
 from octavo.analyse.segments import Segment, limits_for_chunks, limits_for_pages, plan_segments
+from octavo.analyse.progress import enqueue_due_items
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
@@ -127,7 +128,7 @@ class Preparing:
         values = {"analysis": self._analysed.id}
         await connection.execute(QUERIES.set_processing, values)
         await connection.execute(QUERIES.insert_items, values)
-        await connection.execute(QUERIES.line_up, values)
+        await enqueue_due_items(connection, self._analysed.id)
 
 
 def as_row(segment: Segment, tokens: list[int], *, ready: bool) -> JSON:

@@ -15,6 +15,7 @@ from octavo.ai.tasks.answer_segment import SegmentAnswer, SegmentToAnswer
 from octavo.analyse.citations import Citation, PageTexts, verify
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure, read_texts
 from octavo.analyse.segments import Segment, subdivide
+from octavo.analyse.progress import enqueue_due_items, settle
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
@@ -179,7 +180,7 @@ class Asking:
                     if isinstance(row, dict):
                         await keep_segment(connection, self._files, UUID(str(row["id"])), pages, file)
             await connection.execute(QUERIES.insert_parts, {"item": self._item.id})
-            await connection.execute(QUERIES.line_up, {"analysis": self._item.analysis_id})
+            await enqueue_due_items(connection, self._item.analysis_id)
             await self._go_on(connection)
 
         made = await self._run.stage(SPLIT, work, save=save)
@@ -212,10 +213,9 @@ class Asking:
             raise Cancelled  # asked anew, or taken out, meanwhile
 
     async def _go_on(self, connection: Connection) -> None:
-        values = {"analysis": self._item.analysis_id}
         if self._analysed.mode == "sequential":
-            await connection.execute(QUERIES.line_up, values)
-        await connection.execute(QUERIES.settle, values)
+            await enqueue_due_items(connection, self._item.analysis_id)
+        await settle(connection, self._item.analysis_id)
 
 
 def check_input(given: dict[str, JSON]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from octavo.ai.calls import Caller, CallerGone
+from octavo.choreography import Cause, job_after
 from octavo.connect import detection
 from octavo.connect.bridge import explain_offline
 from octavo.connect.engine_types import DetectedConnection
@@ -15,9 +16,8 @@ from octavo.core.errors import RETRY_RULES, OctavoError
 from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.describe.embedding import embedding_model
-from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.queue import enqueue
 from octavo.jobs.run import LeaseLost, Run
-from octavo.pipeline.index_vectors import KIND as INDEX
 from octavo.pipeline.tools import Tools
 
 
@@ -40,7 +40,8 @@ class Connecting:
             owner = self._run.job.owner_id
             among = await detection.search_scope(connection, owner, self._document, chosen) if chosen else None
             if among and await needs_index(connection, among):
-                await enqueue(connection, [NewJob(INDEX.name, owner, {"model": among.model.id}, key=among.model.index)])
+                index = {"model": among.model.id}
+                await enqueue(connection, [job_after(Cause.MANY_VECTORS, owner, index, key=among.model.index)])
         if among:
             model = among.model.name
             for start in range(0, len(chunks), detection.CHUNKS_PER_BATCH):

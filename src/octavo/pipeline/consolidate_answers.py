@@ -16,6 +16,7 @@ from octavo.analyse.citations import Citation, PageTexts, verify
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, read_texts
 from octavo.analyse.errors import Incomplete
 from octavo.analyse.segments import check_coverage
+from octavo.analyse.progress import settle
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, Row, fetch_rows, load_queries
@@ -94,7 +95,7 @@ class Consolidating:
             }
             if not (await connection.execute(QUERIES.save_result, values)).rowcount:
                 raise Cancelled
-            await connection.execute(QUERIES.settle, {"analysis": self._result.analysis_id})
+            await settle(connection, self._result.analysis_id)
 
         return await self._run.stage(STAGE, work, save=save)
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from octavo.choreography import Cause, compare_documents
 from octavo.core.errors import BadInput
 from octavo.core.types import JSON
-from octavo.database import Connection, load_queries
+from octavo.database import Connection
 from octavo.describe.embedding import EMBED_DOCUMENT, embed_missing_chunks
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools
-
-CONNECTIONS = load_queries("connections")
 
 
 class EmbedInput(BaseModel):
@@ -32,8 +31,8 @@ def read_input(given: dict[str, JSON]) -> EmbedInput:
 
 async def embed_document(run: Run[Tools]) -> JSON:
     async def reconnect(connection: Connection, model: str) -> None:
-        values = {"documents": [run.job.document_id], "because": f"model:{model}"}
-        await connection.execute(CONNECTIONS.connect_documents, values)
+        if run.job.document_id:
+            await compare_documents(connection, Cause.OTHER_MODEL, [run.job.document_id], f"model:{model}")
 
     return await embed_missing_chunks(run, run.tools, read_input(run.input).model, reconnect)
 

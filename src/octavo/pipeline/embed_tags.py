@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from octavo.choreography import Cause, job_after
 from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.describe.embedding import embed_new_tags
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.queue import enqueue
 from octavo.jobs.run import ClaimedJob, Run
 from octavo.pipeline.tools import Tools
 
@@ -20,7 +21,7 @@ async def embed_tags(run: Run[Tools]) -> JSON:
 async def enqueue_embed_tags(connection: Connection, job: ClaimedJob) -> None:
     """Enqueue one job for each attempt of the job that tagged the document."""
     key = f"tags:{job.id}:{job.lease_token}"
-    await enqueue(connection, [NewJob(EMBED_TAGS, job.owner_id, key=key, document_id=job.document_id)])
+    await enqueue(connection, [job_after(Cause.TAGGED, job.owner_id, key=key, document=job.document_id)])
 
 
 KIND = JobKind(EMBED_TAGS, embed_tags, time_limit_seconds=90)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from octavo.analyse.analyses import start_analysis
 from octavo.analyse.errors import NoPrompts
+from octavo.choreography import Cause
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.run import Run
@@ -29,6 +30,6 @@ async def analyse_unasked(run: Run[Tools], document: UUID) -> None:
         values = {"document": document, "pages": settings.analyse_pages, "bytes": settings.analyse_bytes}
         for row in await fetch_rows(connection, QUERIES.long_document, values):
             with suppress(NoPrompts):
-                await start_analysis(connection, row["owner_id"], document)
+                await start_analysis(connection, row["owner_id"], document, cause=Cause.LONG_TEXT_READY)
 
     await run.stage(STAGE, decide, save=start)

@@ -10,9 +10,9 @@ import pytest
 
 from octavo.ai.gateway_setup import open_gateway
 from octavo.analyse import analyses
+from octavo.analyse.progress import recover_all
 from octavo.core.settings import Settings
 from octavo.jobs import queue
-from octavo.pipeline.recover_analyses import recover_all
 from tests.support.analyses import Study, answer_well, read_pages
 from tests.support.deliveries import SKIP_WAITS_AT_REST
 from tests.support.fake_ai import Asked, FakeGemini

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from octavo.choreography import Cause, compare_documents
 from octavo.connect.connections import Decision, decide
 from octavo.connect.rebuild import rebuild
 from octavo.core.errors import OctavoError
@@ -97,7 +98,7 @@ class Machine(RuleBasedStateMachine):
         one = self.some(data)
         if one:
             self.rows(OTHER_VECTORS, one)
-            self.rows("SELECT connect_documents(ARRAY[%s::uuid], 'model:other')", one)
+            self.run(self.house.change(compare_documents, Cause.OTHER_MODEL, [one], "model:other"))
 
     @rule()
     def compare_anew(self) -> None:

@@ -9,7 +9,7 @@ CREATE TABLE owners (
     kind       text NOT NULL CHECK (kind IN ('local', 'anonymous', 'user')),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE owners IS 'Everything that is kept belongs to one of these.';
+COMMENT ON TABLE owners IS 'Every row that belongs to somebody refers to one of these.';
 CREATE UNIQUE INDEX owners_one_local ON owners (kind) WHERE kind = 'local';
 
 CREATE TABLE users (
@@ -19,7 +19,7 @@ CREATE TABLE users (
     owner_id      uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON COLUMN users.owner_id IS 'The owner that this person is at home in.';
+COMMENT ON COLUMN users.owner_id IS 'The personal owner of this person.';
 CREATE UNIQUE INDEX users_email ON users (email);
 CREATE INDEX users_owner ON users (owner_id);
 
@@ -30,7 +30,7 @@ CREATE TABLE memberships (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (owner_id, user_id)
 );
-COMMENT ON TABLE memberships IS 'Who may act for an owner; its own person has a row here too.';
+COMMENT ON TABLE memberships IS 'People who may act for an owner, including the person whose own it is.';
 CREATE INDEX memberships_user ON memberships (user_id);
 
 CREATE TABLE sessions (
@@ -40,7 +40,7 @@ CREATE TABLE sessions (
     expires_at timestamptz NOT NULL,
     user_id    uuid REFERENCES users ON DELETE CASCADE
 );
-COMMENT ON TABLE sessions IS 'Browsers that act for an owner; only the hash of the cookie is known here.';
+COMMENT ON TABLE sessions IS 'Browsers that act for an owner. Only the hash of the cookie is stored. user_id is NULL for visitors and for the local owner.';
 CREATE INDEX sessions_owner ON sessions (owner_id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
 CREATE INDEX sessions_user ON sessions (user_id);
@@ -52,7 +52,7 @@ CREATE TABLE sign_in_links (
     expires_at timestamptz NOT NULL,
     used_at    timestamptz
 );
-COMMENT ON TABLE sign_in_links IS 'Links that turn one browser, once, into the owner''s.';
+COMMENT ON TABLE sign_in_links IS 'One-time links that sign a browser in.';
 
 CREATE TABLE api_keys (
     id           uuid PRIMARY KEY,
@@ -67,22 +67,21 @@ CREATE TABLE api_keys (
     expires_at   timestamptz,
     revoked_at   timestamptz
 );
-COMMENT ON COLUMN api_keys.start IS 'The first characters of the key, by which its owner recognises it; the rest is known to nobody here.';
-COMMENT ON COLUMN api_keys.user_id IS 'The person it was made by; it can do no more than that person.';
+COMMENT ON COLUMN api_keys.start IS 'The first characters of the key, to recognise it by. The rest is not stored.';
+COMMENT ON COLUMN api_keys.user_id IS 'The person who created the key. The key never grants more than this person may do.';
 CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash);
 CREATE INDEX api_keys_owner ON api_keys (owner_id, created_at);
 CREATE INDEX api_keys_user ON api_keys (user_id) WHERE user_id IS NOT NULL;
 
-CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS integer LANGUAGE plpgsql AS $$
+CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
-    moved integer;
-    arrived uuid[] := ARRAY(SELECT id FROM documents WHERE owner_id = visitor);
+    moved uuid[];
 BEGIN
     PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
     IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
         RAISE EXCEPTION 'owner % is not a visitor', visitor USING ERRCODE = 'check_violation';
     END IF;
-    -- Jobs before documents, as a job that ends does it.
+    -- Jobs before documents: the order in which a job that ends locks them.
     PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
     UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
     UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
@@ -98,7 +97,7 @@ BEGIN
     WHERE owner_id = visitor AND is_canonical AND EXISTS (
         SELECT FROM uploads twin WHERE twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical);
     UPDATE uploads SET owner_id = person WHERE owner_id = visitor;
-    -- Names that both used become one.
+    -- Collections and tags with the same name are merged.
     UPDATE documents d SET collection_id = theirs.id
     FROM collections mine JOIN collections theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
     WHERE mine.owner_id = visitor AND d.collection_id = mine.id;
@@ -117,8 +116,10 @@ BEGIN
         SELECT FROM jobs same WHERE same.owner_id = person AND same.kind = j.kind AND same.key = j.key)
         THEN format('%s:%s', j.key, j.id) ELSE j.key END
     WHERE owner_id = visitor;
-    UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor;
-    GET DIAGNOSTICS moved = ROW_COUNT;
+    WITH moving AS (
+        UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor RETURNING id
+    )
+    SELECT coalesce(array_agg(id), '{}') INTO moved FROM moving;
     UPDATE notifications SET owner_id = person WHERE owner_id = visitor;
     INSERT INTO connection_verdicts (owner_id, digest, verdict, decided_at)
     SELECT person, digest, verdict, decided_at FROM connection_verdicts WHERE owner_id = visitor
@@ -127,7 +128,6 @@ BEGIN
     SELECT person, semantic_similarity, contradiction_detection, thematic_bridge FROM connection_weights
     WHERE owner_id = visitor
     ON CONFLICT DO NOTHING;
-    PERFORM connect_documents(arrived, format('of:%s', visitor));
     DELETE FROM sessions WHERE owner_id = visitor;
     DELETE FROM owners WHERE id = visitor;
     RETURN moved;
@@ -171,7 +171,7 @@ CREATE TABLE caps (
     most  integer NOT NULL CHECK (most > 0),
     taken integer NOT NULL DEFAULT 0 CHECK (taken >= 0)
 );
-COMMENT ON TABLE caps IS 'How many jobs of one key may hold a slot, and how many do.';
+COMMENT ON TABLE caps IS 'How many jobs of one key may hold a slot at the same time, and how many do.';
 
 CREATE TABLE workers (
     id           uuid PRIMARY KEY,
@@ -251,12 +251,12 @@ CREATE TABLE jobs (
     failed_at        timestamptz,
     event_xid        xid8 NOT NULL DEFAULT pg_current_xact_id()
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-COMMENT ON COLUMN jobs.virtual_time IS 'Place in line: owners take turns, because each job of an owner stands one further back.';
-COMMENT ON COLUMN jobs.admitted IS 'May be claimed: it is due, and holds a slot of its cap if it has one.';
-COMMENT ON COLUMN jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
-COMMENT ON COLUMN jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
-COMMENT ON COLUMN jobs.event_xid IS 'Where its last event stands in the order of all; a later one never stands before it.';
-COMMENT ON COLUMN jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
+COMMENT ON COLUMN jobs.virtual_time IS 'Position in the queue. Owners take turns, because each job of an owner is placed one further back.';
+COMMENT ON COLUMN jobs.admitted IS 'Can be claimed: it is due, and holds a slot if it has a cap.';
+COMMENT ON COLUMN jobs.alone IS 'A worker crashed while running it, so it runs without other jobs beside it until it finishes a stage.';
+COMMENT ON COLUMN jobs.lease_token IS 'Fencing token: a worker with an older one cannot write.';
+COMMENT ON COLUMN jobs.event_xid IS 'The xid of its last event. Later events of the job get the same or a higher one, so they are read in order.';
+COMMENT ON COLUMN jobs.note IS 'Why the job is in its state. Becomes the detail of the event of the transition.';
 CREATE INDEX jobs_ready ON jobs (priority, virtual_time, id) WHERE status = 'queued' AND admitted;
 CREATE INDEX jobs_due ON jobs (run_after) WHERE status = 'queued' AND run_after IS NOT NULL;
 CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
@@ -301,7 +301,7 @@ CREATE TABLE job_stages (
     finished_at timestamptz NOT NULL,
     PRIMARY KEY (job_id, stage, part)
 );
-COMMENT ON TABLE job_stages IS 'Checkpoints: what is here is never done again.';
+COMMENT ON TABLE job_stages IS 'Checkpoints: a stage or part in this table is never run again.';
 
 CREATE TABLE start_rates (
     kind    text PRIMARY KEY REFERENCES job_kinds,
@@ -332,8 +332,8 @@ CREATE TABLE events (
     document_id uuid,
     detail      jsonb NOT NULL DEFAULT '{}'
 ) PARTITION BY RANGE (at);
-COMMENT ON COLUMN events.xid IS 'The transaction, or a later one that its process was in before. Readers follow (xid, id) below the oldest open transaction: a late commit is never skipped, and one process is read in order.';
-COMMENT ON COLUMN events.state_after IS 'Set on transitions only; the latest one of a process is its state.';
+COMMENT ON COLUMN events.xid IS 'The transaction that wrote the event, or a later one if its process already has an event of a later one. Readers follow (xid, id) below the oldest open transaction, so they never skip a late commit and read each process in order.';
+COMMENT ON COLUMN events.state_after IS 'Only set for transitions. The latest one of a process is its state.';
 CREATE INDEX events_order ON events (xid, id);
 CREATE INDEX events_process ON events (process_id, id);
 CREATE INDEX events_owner ON events (owner_id, xid, id);
@@ -408,7 +408,7 @@ BEGIN
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
     WHERE n.status <> o.status
-    ORDER BY n.status = 'processing'; -- who ends comes before who gets its slot
+    ORDER BY n.status = 'processing'; -- the job that ends before the one that gets its slot
     RETURN NULL;
 END $$;
 CREATE TRIGGER jobs_created AFTER INSERT ON jobs REFERENCING NEW TABLE AS created
@@ -578,9 +578,9 @@ BEGIN
             failed_at = CASE WHEN crashes >= max_attempts THEN at END,
             error_code = CASE WHEN crashes >= max_attempts THEN 'CRASHED' END,
             error_message = CASE WHEN crashes >= max_attempts
-                THEN format('Its worker ended %s times while it ran.', crashes) END,
+                THEN format('The worker crashed %s times while it ran this job.', crashes) END,
             note = jsonb_build_object('reason', 'lease_expired', 'worker', expired.leased_by,
-                'error', jsonb_build_object('code', 'CRASHED', 'message', 'Its worker ended while it ran.'))
+                'error', jsonb_build_object('code', 'CRASHED', 'message', 'The worker crashed while it ran this job.'))
         FROM expired WHERE jobs.id = expired.id
         RETURNING jobs.cap_key, jobs.admitted
     )
@@ -639,7 +639,7 @@ END $$;
 CREATE FUNCTION advance_clocks(priorities smallint[], times bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR place IN 1..cardinality(times) LOOP
-        -- In line order, so the last of a priority is its latest.
+        -- In the order of the queue, so the last one of a priority is the latest.
         CONTINUE WHEN place < cardinality(times) AND priorities[place + 1] = priorities[place];
         IF times[place] > virtual_clock(priorities[place]) THEN
             PERFORM setval(('virtual_clock_' || priorities[place])::regclass, times[place]);
@@ -657,11 +657,11 @@ DECLARE
     times bigint[];
     first_lonely integer;
 BEGIN
-    -- Beside a job that a worker died with nothing else runs, until it has finished a stage.
+    -- Nothing runs beside a job that crashed a worker, until it has finished a stage.
     IF NOT is_idle AND EXISTS (SELECT FROM jobs WHERE status = 'processing' AND leased_by = worker AND alone) THEN
         RETURN '{}';
     END IF;
-    IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
+    IF mark_priority > 0 THEN -- more urgent jobs first, wherever the search begins
         SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
         INTO chosen, lonely, priorities, times
         FROM (SELECT id, alone, priority, virtual_time FROM jobs
@@ -679,7 +679,7 @@ BEGIN
     IF chosen IS NULL THEN
         RETURN '{}';
     END IF;
-    -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes alone.
+    -- A job that crashed a worker waits for an idle worker and then runs alone.
     first_lonely := array_position(lonely, true);
     IF first_lonely IS NOT NULL THEN
         first_lonely := CASE WHEN first_lonely = 1 AND is_idle THEN 1 ELSE first_lonely - 1 END;
@@ -704,10 +704,11 @@ DECLARE
     returned text[];
     chosen uuid[] := '{}';
 BEGIN
-    -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
+    -- Rates are always locked before caps, so that two exchanges cannot deadlock.
     PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
-    -- What is held, what is claimed, and caps last: SKIP LOCKED still waits for a row that was updated and locked again in
-    -- the same moment, and who has that row may be waiting for a cap. Nobody who has a cap waits for a job that runs.
+    -- Lock order: held jobs, claimed jobs, caps. SKIP LOCKED still waits for a row that was updated and locked again at the
+    -- same moment, and the transaction that has it may wait for a cap. A transaction that holds a cap never waits for a
+    -- running job.
     IF cardinality(held) > 0 THEN
         SELECT array_agg(mine.cap_key) INTO returned FROM (
             SELECT cap_key FROM jobs JOIN unnest(held, tokens) AS h (job, token) ON jobs.id = h.job
@@ -835,7 +836,7 @@ BEGIN
     used_up := CASE WHEN charged THEN held.failures + 1 >= held.max_attempts
                     ELSE at - coalesce(held.waiting_since, at) >= interval '24 hours' END;
     next_status := CASE WHEN first_delay IS NULL THEN 'failed' WHEN used_up THEN 'dead_letter' ELSE 'queued' END;
-    -- A fifth of the pause is chance, so that what failed together does not come back together.
+    -- A fifth of the pause is random, so that jobs that failed together do not return together.
     pause := greatest(
         least(900, first_delay * factor ^ (CASE WHEN charged THEN held.failures ELSE held.waits END)) * (0.9 + 0.2 * random()),
         coalesce(retry_after, 0));
@@ -982,7 +983,7 @@ SELECT j.id AS job_id, because.reason,
             'error', j.note -> 'error'))
         WHEN because.reason = 'cap' THEN (
             SELECT jsonb_build_object('cap_key', c.key, 'most', c.most, 'taken', c.taken) FROM caps c WHERE c.key = j.cap_key)
-        -- Counted backwards from the job and not beyond 1000, so that it costs the same in a line of a million.
+        -- Counted backwards from the job and only up to 1000, so that it costs the same in a queue of a million.
         WHEN because.reason IN ('alone', 'behind') THEN jsonb_build_object('position', 1 + (
             SELECT count(*) FROM (
                 SELECT FROM jobs b
@@ -1002,7 +1003,7 @@ CROSS JOIN LATERAL (SELECT
         ELSE 'behind'
     END AS reason) AS because
 WHERE j.status IN ('queued', 'paused');
-COMMENT ON VIEW job_waiting IS 'Ask for some job ids; a position in line is worked out for each row that is read.';
+COMMENT ON VIEW job_waiting IS 'Select by job ids: the position in the queue is computed for each row.';
 
 CREATE FUNCTION running_seconds(job uuid, attempt_started timestamptz, until timestamptz) RETURNS double precision
 LANGUAGE sql STABLE AS $$
@@ -1017,7 +1018,7 @@ LANGUAGE sql VOLATILE AS $$
         SELECT id, kind, stage, total - done AS items_left, running_seconds(id, started_at, engine_now()) AS elapsed
         FROM jobs WHERE id = ANY (wanted) AND status = 'processing'
     ), by_parts AS (
-        -- Parts that run beside each other end sooner than their durations add up to; `beside` is how many did.
+        -- Parts that run in parallel end sooner than the sum of their durations; `beside` is how many ran in parallel.
         SELECT r.id, r.items_left * took.quartiles[1] / took.beside AS low, r.items_left * took.quartiles[2] / took.beside AS high
         FROM running r CROSS JOIN LATERAL (
             SELECT count(*) AS samples,
@@ -1107,15 +1108,15 @@ CREATE TABLE documents (
     version              integer NOT NULL DEFAULT 1 CHECK (version > 0),
     superseded           boolean NOT NULL DEFAULT false
 );
-COMMENT ON COLUMN documents.process_id IS 'The job that processes it; its state is this document''s state.';
-COMMENT ON COLUMN documents.revision IS 'The revision that is read; 0 while there is none.';
-COMMENT ON COLUMN documents.last_revision IS 'The last revision that was begun.';
-COMMENT ON COLUMN documents.deleted_at IS 'Set: it is in the trash.';
-COMMENT ON COLUMN documents.edited IS 'Fields that a person wrote or emptied; nothing else ever changes them.';
-COMMENT ON COLUMN documents.described IS 'Fields that neither a person nor the file gave; the next description may replace them.';
-COMMENT ON COLUMN documents.described_by IS 'Who described it: `local`, or `provider:model`.';
-COMMENT ON COLUMN documents.family_id IS 'The same for all versions; the id of the first, which may be gone.';
-COMMENT ON COLUMN documents.superseded IS 'There is a newer version, and not in the trash.';
+COMMENT ON COLUMN documents.process_id IS 'The job that processes it. The status of the document follows the status of this job.';
+COMMENT ON COLUMN documents.revision IS 'The current revision; 0 while there is none.';
+COMMENT ON COLUMN documents.last_revision IS 'The last revision that was started.';
+COMMENT ON COLUMN documents.deleted_at IS 'Set while it is in the trash.';
+COMMENT ON COLUMN documents.edited IS 'Fields that a person set or cleared. They are never overwritten.';
+COMMENT ON COLUMN documents.described IS 'Fields that a description set. The next description may replace them.';
+COMMENT ON COLUMN documents.described_by IS 'What described it: `local`, or `provider:model`.';
+COMMENT ON COLUMN documents.family_id IS 'Shared by all versions: the id of the first one, which may be deleted.';
+COMMENT ON COLUMN documents.superseded IS 'A newer version exists and is not in the trash.';
 CREATE INDEX documents_owner_created ON documents (owner_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX documents_owner_content ON documents (owner_id, sha256);
 CREATE INDEX documents_owner_status ON documents (owner_id, status, created_at) WHERE deleted_at IS NULL AND status <> 'completed';
@@ -1138,7 +1139,7 @@ CREATE TABLE document_tags (
     made_by     text,
     PRIMARY KEY (document_id, tag_id)
 );
-COMMENT ON COLUMN document_tags.made_by IS 'NULL for a tag that a person gave.';
+COMMENT ON COLUMN document_tags.made_by IS 'NULL for a tag that a person assigned.';
 CREATE INDEX document_tags_tag ON document_tags (tag_id);
 
 CREATE TABLE artifacts (
@@ -1153,7 +1154,7 @@ CREATE TABLE artifacts (
     created_at   timestamptz NOT NULL DEFAULT engine_now(),
     UNIQUE (document_id, revision, kind, name)
 );
-COMMENT ON COLUMN artifacts.revision IS '0 for what belongs to the document itself, as its source.';
+COMMENT ON COLUMN artifacts.revision IS '0 for files of the document itself, such as its source.';
 CREATE INDEX artifacts_key ON artifacts (key);
 CREATE INDEX artifacts_page_pictures ON artifacts (created_at) WHERE kind = 'page_picture';
 
@@ -1194,7 +1195,7 @@ DECLARE
     readable boolean := NEW.status IN ('failed', 'dead_letter') AND EXISTS (
         SELECT FROM job_stages WHERE job_id = NEW.id AND stage = 'chunked');
 BEGIN
-    -- A dead letter that is discarded changes nothing about its document.
+    -- Discarding a dead letter does not change its document.
     UPDATE documents d SET updated_at = clock_timestamp(),
         needs_classification = readable OR kept.as_it_is,
         status = CASE
@@ -1221,7 +1222,7 @@ CREATE TABLE pages (
     bookmarks   jsonb NOT NULL DEFAULT '[]',
     PRIMARY KEY (document_id, revision, number)
 );
-COMMENT ON COLUMN pages.bookmarks IS 'What begins here by the file''s own table of contents and has no heading in the text, each as [level, title].';
+COMMENT ON COLUMN pages.bookmarks IS 'Entries of the table of contents of the file that begin on this page and have no heading in the text, each as [level, title].';
 
 CREATE TABLE chunks (
     id           uuid PRIMARY KEY,
@@ -1244,9 +1245,9 @@ CREATE TABLE chunks (
     boxes        jsonb NOT NULL DEFAULT '[]',
     UNIQUE (document_id, revision, index)
 );
-COMMENT ON COLUMN chunks.char_start IS 'In characters of the markdown of the same revision.';
-COMMENT ON COLUMN chunks.seconds IS 'Where in a recording the passage begins; NULL for what was not spoken.';
-COMMENT ON COLUMN chunks.boxes IS 'Places on pages, each as [page, left, top, right, bottom] in points from the upper left corner.';
+COMMENT ON COLUMN chunks.char_start IS 'In characters of the Markdown of the same revision.';
+COMMENT ON COLUMN chunks.seconds IS 'Where in a recording the chunk begins; NULL for text that was not spoken.';
+COMMENT ON COLUMN chunks.boxes IS 'Boxes on pages, each as [page, left, top, right, bottom] in points from the upper left corner.';
 
 CREATE TABLE chunk_concepts (
     chunk_id   uuid NOT NULL REFERENCES chunks ON DELETE CASCADE,
@@ -1309,10 +1310,10 @@ CREATE TABLE uploads (
     CONSTRAINT error_when_refused CHECK ((error_code IS NOT NULL) = (state IN ('rejected', 'failed'))),
     CONSTRAINT bytes_when_kept CHECK (state NOT IN ('uploaded', 'deduplicated') OR (sha256 IS NOT NULL AND bytes > 0))
 );
-COMMENT ON COLUMN uploads.incoming_key IS 'Where a presigned link lets the client write; never read after finalize.';
-COMMENT ON COLUMN uploads.object_key IS 'Where the received bytes are, written by the server alone.';
-COMMENT ON COLUMN uploads.given IS 'What came with it: title, attribution, tags.';
-COMMENT ON COLUMN uploads.version_of IS 'Any version of the document that this is to be a new version of.';
+COMMENT ON COLUMN uploads.incoming_key IS 'Where a presigned link lets the client write. Never read after finalizing.';
+COMMENT ON COLUMN uploads.object_key IS 'Where the received bytes are. Only the server writes there.';
+COMMENT ON COLUMN uploads.given IS 'What the client sent with it: title, author, source, extraction.';
+COMMENT ON COLUMN uploads.version_of IS 'The document, in any version, of which this becomes a new version.';
 CREATE UNIQUE INDEX uploads_canonical ON uploads (owner_id, sha256) WHERE is_canonical;
 CREATE INDEX uploads_pending ON uploads (owner_id, created_at) WHERE state = 'pending';
 CREATE INDEX uploads_document ON uploads (document_id);
@@ -1372,7 +1373,8 @@ CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LA
     WHERE id = next;
 $$;
 
-CREATE FUNCTION place_upload(upload uuid, of_owner uuid, content text, expected_key text, detected text, quota bigint)
+CREATE FUNCTION place_upload(upload uuid, of_owner uuid, content text, expected_key text, detected text, quota bigint,
+                             process jsonb, compare jsonb)
 RETURNS TABLE (state text, document_id uuid, process_id uuid, duplicate_of uuid) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -1381,7 +1383,7 @@ DECLARE
     twin record;
     expired uuid;
 BEGIN
-    -- Nobody merges this owner into another meanwhile, and one at a time decides whose a content is.
+    -- Keep the owner from being merged, and decide one at a time which document is canonical for a content.
     PERFORM FROM owners WHERE id = of_owner FOR KEY SHARE;
     PERFORM pg_advisory_xact_lock(hashtextextended(of_owner::text || content, 0));
     SELECT * INTO u FROM uploads WHERE id = upload AND owner_id = of_owner FOR UPDATE;
@@ -1393,7 +1395,7 @@ BEGIN
     END IF;
 
     IF u.version_of IS NOT NULL THEN
-        -- The family and the twins in one turn and in order, as everybody takes them who changes several documents.
+        -- Lock the family and the duplicates in the order of ids, like all code that changes several documents.
         PERFORM FROM documents d
         WHERE d.owner_id = of_owner AND (d.sha256 = u.sha256 OR d.family_id = (
             SELECT family_id FROM documents WHERE id = u.version_of AND owner_id = of_owner AND deleted_at IS NULL))
@@ -1430,7 +1432,7 @@ BEGIN
     END IF;
 
     IF twin.id IS NULL THEN
-        -- Whoever held this content has nothing left of it, and is a twin from now on.
+        -- A canonical document whose source is gone becomes a duplicate of this one.
         UPDATE uploads SET is_canonical = false WHERE owner_id = of_owner AND sha256 = u.sha256 AND is_canonical
         RETURNING document_id INTO expired;
         INSERT INTO objects (key, bytes, sha256) VALUES (u.object_key, u.bytes, u.sha256);
@@ -1455,17 +1457,17 @@ BEGIN
         PERFORM inherit_corrections(newest, u.document_id);
     END IF;
 
-    -- What a model should write is not what the twin has.
+    -- The duplicate has no text written by a model.
     IF twin.status = 'completed' AND NOT u.given ? 'extraction' THEN
         PERFORM copy_results(twin.id, u.document_id, u.process_id);
+        IF EXISTS (SELECT FROM documents d WHERE d.id = u.document_id AND d.embeddings_ready) THEN
+            PERFORM enqueue_jobs(jsonb_build_array(compare));
+        END IF;
     ELSE
-        PERFORM enqueue_jobs(jsonb_build_array(jsonb_build_object(
-            'id', u.process_id, 'kind', 'process_document', 'owner_id', of_owner, 'document_id', u.document_id,
-            'key', format('process:%s:1', u.document_id), 'input',
-            jsonb_strip_nulls(jsonb_build_object('revision', 1, 'extraction', u.given ->> 'extraction')))));
+        PERFORM enqueue_jobs(jsonb_build_array(process));
     END IF;
     IF newest.id IS NOT NULL THEN
-        -- After the results of a twin: a tag that was found there may be one that a person gave here.
+        -- After the results were copied: a tag from a description there may be one that a person assigned here.
         INSERT INTO document_tags (document_id, tag_id)
         SELECT u.document_id, tag_id FROM document_tags WHERE document_id = newest.id AND made_by IS NULL
         ON CONFLICT (document_id, tag_id) DO UPDATE SET made_by = NULL;
@@ -1594,7 +1596,7 @@ CREATE TABLE chunk_words (
     length      integer NOT NULL,
     words       tsvector NOT NULL
 ) WITH (toast_tuple_target = 128);
-COMMENT ON COLUMN chunk_words.length IS 'How many words it has, without those that say nothing in its language.';
+COMMENT ON COLUMN chunk_words.length IS 'Number of words, without the stop words of its language.';
 CREATE INDEX chunk_words_document ON chunk_words (document_id);
 CREATE INDEX chunk_words_words ON chunk_words USING gin (words);
 
@@ -1723,8 +1725,8 @@ CREATE TABLE connections (
     CONSTRAINT without_direction CHECK (source_chunk < target_chunk),
     CONSTRAINT between_documents CHECK (source_document <> target_document)
 );
-COMMENT ON COLUMN connections.source_start IS 'In characters of the passage; from there to source_end is what is quoted.';
-COMMENT ON COLUMN connections.digest IS 'Of what both sides say; a person''s verdict is remembered by it.';
+COMMENT ON COLUMN connections.source_start IS 'In characters of the chunk; the quote goes from here to source_end.';
+COMMENT ON COLUMN connections.digest IS 'Hash of both quotes. The verdict of a person is stored under it.';
 CREATE INDEX connections_target ON connections (target_chunk);
 CREATE INDEX connections_source_document ON connections (source_document);
 CREATE INDEX connections_target_document ON connections (target_document);
@@ -1752,37 +1754,6 @@ CREATE TABLE connection_weights (
     contradiction_detection smallint NOT NULL CHECK (contradiction_detection BETWEEN 0 AND 100),
     thematic_bridge         smallint NOT NULL CHECK (thematic_bridge BETWEEN 0 AND 100)
 );
-
-CREATE FUNCTION connect_documents(of_documents uuid[], because text) RETURNS integer LANGUAGE sql AS $$
-    SELECT count(*)::integer FROM enqueue_jobs((
-        SELECT coalesce(jsonb_agg(jsonb_build_object(
-            'id', gen_random_uuid(), 'kind', 'detect_connections', 'owner_id', d.owner_id, 'document_id', d.id,
-            'key', concat_ws(':', 'connections', d.id, d.revision, because),
-            'priority', 6, 'input', jsonb_build_object('revision', d.revision)) ORDER BY d.created_at, d.id), '[]')
-        FROM documents d WHERE d.id = ANY (of_documents) AND d.embeddings_ready AND d.deleted_at IS NULL)) AS put
-    WHERE put.made;
-$$;
-
-CREATE FUNCTION connect_when_ready() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM connect_documents(ARRAY[NEW.id], CASE WHEN OLD.deleted_at IS NOT NULL THEN format('restored:%s', OLD.deleted_at) END);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER connect_when_ready AFTER UPDATE OF embeddings_ready, deleted_at ON documents FOR EACH ROW
-    WHEN (NEW.embeddings_ready AND NEW.deleted_at IS NULL AND (NOT OLD.embeddings_ready OR OLD.deleted_at IS NOT NULL))
-    EXECUTE FUNCTION connect_when_ready();
-
-CREATE FUNCTION connect_when_described() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT FROM job_stages s JOIN jobs j ON j.document_id = NEW.id AND j.kind = 'detect_connections'
-               WHERE s.job_id = NEW.process_id AND s.stage = 'enriched' AND s.finished_at > j.created_at) THEN
-        PERFORM connect_documents(ARRAY[NEW.id], 'described');
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER connect_when_described AFTER UPDATE OF status ON documents FOR EACH ROW
-    WHEN (NEW.status = 'completed' AND OLD.status <> 'completed' AND NEW.embeddings_ready AND NOT NEW.needs_classification)
-    EXECUTE FUNCTION connect_when_described();
 
 -- ai.sql
 
@@ -1814,10 +1785,10 @@ CREATE TABLE ai_calls (
     CONSTRAINT fault_only_when_failed CHECK ((fault IS NOT NULL) = (state = 'failed')),
     CONSTRAINT ended_has_its_time CHECK ((ended_at IS NULL) = (state = 'reserved'))
 );
-COMMENT ON COLUMN ai_calls.request_hash IS 'Of owner, generation, task, prompt and inputs. NULL: the answer was forgotten, so it cannot be used again.';
-COMMENT ON COLUMN ai_calls.is_estimated IS 'Nobody heard what it cost; the estimate is taken for it.';
-COMMENT ON COLUMN ai_calls.failed_models IS 'Models that were asked the same before, and why they did not answer.';
-COMMENT ON COLUMN ai_calls.expires_at IS 'After this nobody waits for the answer any more.';
+COMMENT ON COLUMN ai_calls.request_hash IS 'Hash of owner, generation, task, prompt and inputs. NULL if the answer was deleted and cannot be reused.';
+COMMENT ON COLUMN ai_calls.is_estimated IS 'The cost is unknown, so the estimate is used.';
+COMMENT ON COLUMN ai_calls.failed_models IS 'Models that were called before with the same request, and why they failed.';
+COMMENT ON COLUMN ai_calls.expires_at IS 'After this time nobody waits for the answer.';
 CREATE UNIQUE INDEX ai_calls_live ON ai_calls (request_hash) WHERE state <> 'failed' AND request_hash IS NOT NULL;
 CREATE INDEX ai_calls_reserved ON ai_calls (expires_at) WHERE state = 'reserved';
 CREATE INDEX ai_calls_answers ON ai_calls (ended_at) WHERE response IS NOT NULL;
@@ -1851,9 +1822,9 @@ CREATE TABLE ai_gates (
     open_until  timestamptz,
     probe_until timestamptz
 );
-COMMENT ON COLUMN ai_gates.requests_at IS 'When the next request would be due if they came evenly; tokens_at is the same for tokens.';
-COMMENT ON COLUMN ai_gates.held_until IS 'The provider asked for nothing to be sent before.';
-COMMENT ON COLUMN ai_gates.open_until IS 'Set while the circuit is open; after it one call may try, until probe_until.';
+COMMENT ON COLUMN ai_gates.requests_at IS 'When the next request would be due if requests came evenly; tokens_at is the same for tokens.';
+COMMENT ON COLUMN ai_gates.held_until IS 'The provider asked to send nothing before this time.';
+COMMENT ON COLUMN ai_gates.open_until IS 'Set while the circuit is open. After it one call may probe, until probe_until.';
 
 CREATE TABLE provider_files (
     provider   text NOT NULL,
@@ -1865,7 +1836,7 @@ CREATE TABLE provider_files (
     expires_at timestamptz NOT NULL,
     PRIMARY KEY (provider, account, owner_id, sha256)
 );
-COMMENT ON COLUMN provider_files.account IS 'A mark of the key and address that it was sent with; no other can see it.';
+COMMENT ON COLUMN provider_files.account IS 'Fingerprint of the API key and base URL it was sent with; other accounts cannot see the file.';
 CREATE INDEX provider_files_owner ON provider_files (owner_id);
 CREATE INDEX provider_files_expiry ON provider_files (expires_at);
 
@@ -2031,7 +2002,7 @@ DECLARE
     at timestamptz := engine_now();
     live ai_calls;
 BEGIN
-    -- Before the turn, because whoever deletes or merges an owner takes its turn after that.
+    -- Lock the owner first, because deleting or merging an owner locks it before the ledger, too.
     IF (SELECT kind FROM owners WHERE id = owner FOR KEY SHARE) = 'anonymous' AND NOT anonymous_too THEN
         verdict := 'local_only';
         RETURN;
@@ -2056,7 +2027,7 @@ BEGIN
     FROM budget_passed(owner, document, at, estimate, limits) b;
     IF scope IS NOT NULL THEN
         verdict := 'over_budget';
-        -- Written down, so that the job goes on as soon as there is room for this much.
+        -- Recorded, so that the job continues as soon as the budget allows this much.
         INSERT INTO ai_calls (id, owner_id, document_id, job_id, lease_token, purpose, provider, model, state, fault,
                               estimate_usd, failed_models, created_at, expires_at, ended_at)
         VALUES (call, owner, document, job, token, of_purpose, of_provider, of_model, 'failed', 'over_budget', estimate,
@@ -2117,7 +2088,7 @@ BEGIN
     IF NOT hurts THEN
         UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL WHERE name = failed.provider AND failures > 0;
     ELSIF hurts THEN
-        -- What was sent before it opened says nothing new.
+        -- Calls that were sent before the circuit opened do not count.
         UPDATE ai_gates SET
             failures = failures + 1, probe_until = NULL,
             open_until = CASE WHEN failures + 1 >= most
@@ -2160,8 +2131,8 @@ CREATE TABLE subscribers (
     CONSTRAINT webhooks_are_signed CHECK ((secret IS NOT NULL) = (channel = 'webhook')),
     CONSTRAINT stopped_for_a_reason CHECK (NOT active OR stopped_because IS NULL)
 );
-COMMENT ON COLUMN subscribers.secret IS 'What webhooks are signed with; shown when it is made and never again.';
-COMMENT ON COLUMN subscribers.everybodys IS 'The administrator''s, from the settings: hears of everybody''s failures.';
+COMMENT ON COLUMN subscribers.secret IS 'Signs webhooks. Shown once, when it is created.';
+COMMENT ON COLUMN subscribers.everybodys IS 'Of the administrator, from the settings: gets the failures of all owners.';
 CREATE INDEX subscribers_owner ON subscribers (owner_id, created_at, id);
 CREATE UNIQUE INDEX subscribers_everybodys ON subscribers (channel) WHERE everybodys;
 
@@ -2175,7 +2146,7 @@ CREATE TABLE outgoing (
     ended         boolean NOT NULL DEFAULT false,
     CONSTRAINT ended_with_its_job CHECK (NOT ended OR job_id IS NOT NULL)
 );
-COMMENT ON COLUMN outgoing.ended IS 'Its job is over, whichever way; the relay takes the row out and lets the next one go.';
+COMMENT ON COLUMN outgoing.ended IS 'Its job ended, with success or not. The relay deletes the row and starts the next one.';
 CREATE UNIQUE INDEX outgoing_once ON outgoing (subscriber_id, event_id);
 CREATE UNIQUE INDEX outgoing_one_at_a_time ON outgoing (subscriber_id, process_id) WHERE job_id IS NOT NULL;
 CREATE INDEX outgoing_lines ON outgoing (subscriber_id, process_id, place);
@@ -2197,13 +2168,13 @@ CREATE TABLE deliveries (
     at            timestamptz NOT NULL DEFAULT engine_now(),
     CONSTRAINT failed_with_a_code CHECK ((error_code IS NOT NULL) = (status = 'failed'))
 );
-COMMENT ON COLUMN deliveries.answer IS 'The number that the receiver answered with: a status of HTTP or of SMTP.';
+COMMENT ON COLUMN deliveries.answer IS 'The status code of the receiver, of HTTP or SMTP.';
 CREATE INDEX deliveries_subscriber ON deliveries (subscriber_id, at, id);
 CREATE INDEX deliveries_at ON deliveries (at);
 
 CREATE FUNCTION refuse_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'what was tried is never changed' USING ERRCODE = 'restrict_violation';
+    RAISE EXCEPTION 'deliveries are never changed' USING ERRCODE = 'restrict_violation';
 END $$;
 CREATE TRIGGER deliveries_stay BEFORE UPDATE ON deliveries FOR EACH ROW EXECUTE FUNCTION refuse_update();
 
@@ -2224,7 +2195,7 @@ CREATE TABLE notifications (
     CONSTRAINT only_errors_are_resolved CHECK (resolved_at IS NULL OR level = 'error'),
     CONSTRAINT somebody_at_a_time CHECK (resolved_by IS NULL OR resolved_at IS NOT NULL)
 );
-COMMENT ON COLUMN notifications.title IS 'Of the document, as it was then. It is in this row of the owner, and in no event.';
+COMMENT ON COLUMN notifications.title IS 'Title of the document at that time. It is stored here, with the owner, and never in an event.';
 CREATE UNIQUE INDEX notifications_once ON notifications (event_id);
 CREATE INDEX notifications_owner ON notifications (owner_id, created_at, id);
 CREATE INDEX notifications_unread ON notifications (owner_id) WHERE read_at IS NULL;
@@ -2260,10 +2231,25 @@ CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
     WHEN (NEW.kind = 'deliver' AND OLD.status <> NEW.status
           AND NEW.status IN ('complete', 'failed', 'dead_letter', 'cancelled')) EXECUTE FUNCTION end_delivery();
 
-CREATE FUNCTION start_deliveries(subscribers uuid[], processes uuid[]) RETURNS integer LANGUAGE plpgsql AS $$
+CREATE FUNCTION relay_has_work() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    position relay;
+BEGIN
+    SELECT * INTO position FROM relay;
+    PERFORM FROM events e
+    WHERE (e.xid, e.id) > (position.xid, position.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY e.xid, e.id LIMIT 1;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    PERFORM FROM outgoing WHERE ended ORDER BY place LIMIT 1;
+    RETURN FOUND;
+END $$;
+
+CREATE FUNCTION take_due_deliveries(subscribers uuid[], processes uuid[]) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     heads bigint[];
-    wanted jsonb;
+    due jsonb;
 BEGIN
     SELECT array_agg(head.place) INTO heads
     FROM (SELECT DISTINCT subscriber, process FROM unnest(subscribers, processes) AS l (subscriber, process)) AS line
@@ -2275,21 +2261,16 @@ BEGIN
         UPDATE outgoing SET job_id = gen_random_uuid() WHERE place = ANY (heads) RETURNING *
     )
     SELECT jsonb_agg(jsonb_build_object(
-        'id', o.job_id, 'kind', 'deliver', 'owner_id', s.owner_id, 'key', format('%s:%s', o.event_id, s.id),
-        'priority', 3, 'cap_key', format('deliver:%s', s.id), 'cap', 2, 'input', jsonb_build_object(
-            'subscriber', s.id, 'event', o.event_id, 'process', o.process_id, 'type', o.type)) ORDER BY o.place)
-    INTO wanted FROM started o JOIN subscribers s ON s.id = o.subscriber_id;
-    IF wanted IS NULL THEN
-        RETURN 0;
-    END IF;
-    PERFORM enqueue_jobs(wanted);
-    RETURN jsonb_array_length(wanted);
+        'job', o.job_id, 'owner', s.owner_id, 'subscriber', s.id, 'event', o.event_id, 'process', o.process_id,
+        'type', o.type) ORDER BY o.place)
+    INTO due FROM started o JOIN subscribers s ON s.id = o.subscriber_id;
+    RETURN coalesce(due, '[]');
 END $$;
 
-CREATE FUNCTION relay_events(most integer, news text[], errors text[]) RETURNS integer LANGUAGE plpgsql AS $$
+CREATE FUNCTION relay_events(most integer, news text[], errors text[], OUT events_read integer, OUT due jsonb)
+LANGUAGE plpgsql AS $$
 DECLARE
     seen relay;
-    seen_now integer;
     last_xid xid8;
     last_id bigint;
     new_subscribers uuid[];
@@ -2297,20 +2278,11 @@ DECLARE
     freed_subscribers uuid[];
     freed_processes uuid[];
 BEGIN
-    -- Most of the time there is nothing, and that is found out without a trace. In the order of indexes, as below.
-    SELECT * INTO seen FROM relay;
-    PERFORM FROM events e
-    WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-    ORDER BY e.xid, e.id LIMIT 1;
-    IF NOT FOUND THEN
-        PERFORM FROM outgoing WHERE ended ORDER BY place LIMIT 1;
-        IF NOT FOUND THEN
-            RETURN 0;
-        END IF;
-    END IF;
+    events_read := 0;
+    due := '[]';
     SELECT * INTO seen FROM relay FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        RETURN 0;
+        RETURN;
     END IF;
     WITH found AS MATERIALIZED (
         SELECT e.xid, e.id, e.at, e.process_id, e.kind, e.state_after, e.owner_id, e.document_id, e.detail
@@ -2318,7 +2290,7 @@ BEGIN
         WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
         ORDER BY e.xid, e.id LIMIT most
     ), named AS MATERIALIZED (
-        -- The owner may have become another since: a visitor who signed in.
+        -- The owner of a job may have changed since: a visitor who signed in.
         SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, f.owner_id) AS whose
         FROM found f LEFT JOIN jobs j ON j.id = f.process_id
     ), told AS (
@@ -2340,22 +2312,21 @@ BEGIN
         RETURNING subscriber_id, process_id
     )
     SELECT (SELECT count(*) FROM found), lines.subscribers, lines.processes, l.xid, l.id
-    INTO seen_now, new_subscribers, new_processes, last_xid, last_id
+    INTO events_read, new_subscribers, new_processes, last_xid, last_id
     FROM (SELECT array_agg(subscriber_id) AS subscribers, array_agg(process_id) AS processes FROM put) AS lines
     LEFT JOIN LATERAL (SELECT xid, id FROM found ORDER BY xid DESC, id DESC LIMIT 1) AS l ON true;
-    IF seen_now > 0 THEN
+    IF events_read > 0 THEN
         UPDATE relay SET xid = last_xid, id = last_id;
     END IF;
-    -- In the order of their small index, which a planner that knows nothing of the table yet would not use otherwise.
+    -- ORDER BY makes the planner use the small index on `ended`, even before the table has statistics.
     WITH freed AS (
         DELETE FROM outgoing WHERE place = ANY (ARRAY(SELECT place FROM outgoing WHERE ended ORDER BY place LIMIT most))
         RETURNING subscriber_id, process_id
     )
     SELECT array_agg(subscriber_id), array_agg(process_id) INTO freed_subscribers, freed_processes FROM freed;
-    IF new_subscribers IS NULL AND freed_subscribers IS NULL THEN
-        RETURN seen_now;
+    IF new_subscribers IS NOT NULL OR freed_subscribers IS NOT NULL THEN
+        due := take_due_deliveries(freed_subscribers || new_subscribers, freed_processes || new_processes);
     END IF;
-    RETURN seen_now + start_deliveries(freed_subscribers || new_subscribers, freed_processes || new_processes);
 END $$;
 
 -- conversions.sql
@@ -2389,9 +2360,9 @@ CREATE TABLE conversions (
     created_at          timestamptz NOT NULL DEFAULT engine_now(),
     CONSTRAINT live_is_whole CHECK (NOT live OR num_nonnulls(mapping_sha256, sha256, bytes) = 3)
 );
-COMMENT ON COLUMN conversions.live IS 'It stands for its content and mapping: the same again is this one.';
-COMMENT ON COLUMN conversions.revision IS 'The revision that is read; 0 while there is none.';
-COMMENT ON COLUMN conversions.archived_at IS 'Set: its result is gone, because its time was over.';
+COMMENT ON COLUMN conversions.live IS 'It is the conversion of its content and mapping: submitting the same again returns this one.';
+COMMENT ON COLUMN conversions.revision IS 'The current revision; 0 while there is none.';
+COMMENT ON COLUMN conversions.archived_at IS 'When its result expired and was deleted.';
 CREATE UNIQUE INDEX conversions_same ON conversions (owner_id, sha256, mapping, mapping_sha256, bytes) WHERE live;
 CREATE INDEX conversions_owner_created ON conversions (owner_id, created_at, id);
 CREATE INDEX conversions_document ON conversions (document_id) WHERE document_id IS NOT NULL;
@@ -2433,10 +2404,11 @@ CREATE TRIGGER conversion_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
           AND (NEW.status IN ('failed', 'dead_letter', 'cancelled') OR OLD.status IN ('failed', 'dead_letter', 'cancelled')))
     EXECUTE FUNCTION conversion_follows();
 
-CREATE FUNCTION begin_conversion(new_id uuid, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea,
+CREATE FUNCTION begin_conversion(job jsonb, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea,
                                  content bytea, size bigint, object_key text, shared boolean, source_days integer)
 RETURNS TABLE (id uuid, made boolean) LANGUAGE plpgsql AS $$
 DECLARE
+    new_id uuid := (job ->> 'id')::uuid;
     same uuid;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(format('convert:%s:%s:%s', owner, encode(content, 'hex'), mapping_name), 0));
@@ -2447,9 +2419,7 @@ BEGIN
         RETURN QUERY SELECT same, false;
         RETURN;
     END IF;
-    PERFORM enqueue_jobs(jsonb_build_array(jsonb_build_object(
-        'id', new_id, 'kind', 'convert', 'owner_id', owner, 'document_id', document,
-        'input', jsonb_build_object('mapping', mapping_name))));
+    PERFORM enqueue_jobs(jsonb_build_array(job));
     INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live,
                              source_expires_at)
     VALUES (new_id, owner, document, name, mapping_name, mapping_hash, content, size, true,
@@ -2480,7 +2450,7 @@ CREATE TABLE gateway_circuits (
     open_until  timestamptz,
     probe_until timestamptz
 );
-COMMENT ON COLUMN gateway_circuits.open_until IS 'Set while the circuit is open; after it one call may try, until probe_until.';
+COMMENT ON COLUMN gateway_circuits.open_until IS 'Set while the circuit is open. After it one call may probe, until probe_until.';
 
 CREATE FUNCTION gateway_pause(of_address text, probe interval) RETURNS double precision LANGUAGE plpgsql AS $$
 DECLARE
@@ -2521,7 +2491,7 @@ CREATE TABLE prompts (
     created_at      timestamptz NOT NULL DEFAULT engine_now(),
     updated_at      timestamptz NOT NULL DEFAULT engine_now()
 );
-COMMENT ON COLUMN prompts.owner_id IS 'NULL: it came with the installation, is everybody''s and changed by nobody.';
+COMMENT ON COLUMN prompts.owner_id IS 'NULL for a built-in prompt, which everybody can use and nobody can change.';
 CREATE INDEX prompts_owner ON prompts (owner_id, execution_order, id);
 
 CREATE TABLE prompt_versions (
@@ -2590,8 +2560,8 @@ CREATE TABLE analyses (
     CONSTRAINT message_with_its_code CHECK ((error_code IS NULL) = (error_message IS NULL)),
     CONSTRAINT planned_before_asked CHECK (units IS NOT NULL OR phase IN ('initializing', 'abandoned'))
 );
-COMMENT ON TABLE analyses IS 'One has the id of the job that prepares it; all its other jobs have that one as parent.';
-COMMENT ON COLUMN analyses.units IS 'How many pages or passages have to be covered; known when it is planned.';
+COMMENT ON TABLE analyses IS 'An analysis has the id of the job that prepares it, which is the parent of all its other jobs.';
+COMMENT ON COLUMN analyses.units IS 'How many pages or chunks have to be covered; known when it is planned.';
 CREATE INDEX analyses_owner ON analyses (owner_id, created_at, id);
 CREATE INDEX analyses_document ON analyses (document_id);
 CREATE INDEX analyses_open ON analyses (progressed_at) WHERE status IN ('created', 'queued', 'analyzing');
@@ -2607,8 +2577,8 @@ CREATE TABLE segments (
     ready         boolean NOT NULL,
     CONSTRAINT pages_in_order CHECK (1 <= context_first AND context_first <= first AND first <= last)
 );
-COMMENT ON COLUMN segments.parent_id IS 'The segment that was too long for a model, of which this is a part.';
-COMMENT ON COLUMN segments.ready IS 'It can be shown: as text, or as a file that is kept as segment_file(…) of the document.';
+COMMENT ON COLUMN segments.parent_id IS 'The segment that was too long for a model and of which this is a part.';
+COMMENT ON COLUMN segments.ready IS 'It can be sent: as text, or as the artifact segment_file(…) of the document.';
 CREATE UNIQUE INDEX segments_own ON segments (analysis_id, first) WHERE parent_id IS NULL;
 CREATE UNIQUE INDEX segments_parts ON segments (parent_id, first) WHERE parent_id IS NOT NULL;
 CREATE INDEX segments_analysis ON segments (analysis_id);
@@ -2663,8 +2633,8 @@ CREATE TABLE analysis_items (
     CONSTRAINT time_with_answer CHECK ((answer IS NULL) = (done_at IS NULL)),
     CONSTRAINT error_when_failed CHECK ((status = 'failed') = (error_code IS NOT NULL))
 );
-COMMENT ON COLUMN analysis_items.job_id IS 'NULL: it is not in line yet, because one before it has to be answered first.';
-COMMENT ON COLUMN analysis_items.status IS 'split: its segment was too long, and the items of the parts stand for it.';
+COMMENT ON COLUMN analysis_items.job_id IS 'NULL while it is not enqueued, because the segment before it has to be answered first.';
+COMMENT ON COLUMN analysis_items.status IS 'split: its segment was too long, and the items of its parts replace it.';
 CREATE INDEX analysis_items_of_prompt ON analysis_items (analysis_id, prompt_id, status);
 
 CREATE TABLE analysis_transitions (
@@ -2730,40 +2700,9 @@ END $$;
 CREATE TRIGGER results_tell AFTER UPDATE ON analysis_results REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
     FOR EACH STATEMENT EXECUTE FUNCTION tell_results();
 
-CREATE FUNCTION line_up_items(wanted uuid) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-    held analyses;
-    jobs jsonb;
-BEGIN
-    SELECT * INTO held FROM analyses WHERE id = wanted FOR UPDATE;
-    WITH due AS (
-        SELECT i.id FROM analysis_items i
-        WHERE i.analysis_id = wanted AND i.status = 'planned' AND i.job_id IS NULL
-          AND (held.mode = 'parallel' OR i.id IN (
-              SELECT DISTINCT ON (n.prompt_id) n.id FROM analysis_items n JOIN segments s ON s.id = n.segment_id
-              WHERE n.analysis_id = wanted AND n.status IN ('planned', 'failed') ORDER BY n.prompt_id, s.first))
-    ), given AS (
-        UPDATE analysis_items i SET job_id = gen_random_uuid() FROM due WHERE i.id = due.id
-        RETURNING i.id, i.job_id, i.generation, i.prompt_id, i.segment_id
-    )
-    SELECT jsonb_agg(jsonb_build_object(
-               'id', g.job_id, 'kind', 'answer_segment', 'owner_id', held.owner_id, 'parent_id', wanted,
-               'key', format('%s:%s', g.id, g.job_id), 'cap_key', format('analysis:%s', wanted), 'cap', held.at_once,
-               'input', jsonb_build_object('item', g.id)) ORDER BY r.execution_order, r.prompt_id, s.first)
-    INTO jobs
-    FROM given g JOIN segments s ON s.id = g.segment_id
-    JOIN analysis_results r ON r.analysis_id = wanted AND r.prompt_id = g.prompt_id;
-    IF jobs IS NULL THEN
-        RETURN 0;
-    END IF;
-    PERFORM enqueue_jobs(jobs);
-    RETURN jsonb_array_length(jobs);
-END $$;
-
 CREATE FUNCTION settle_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     held analyses;
-    jobs jsonb;
     at timestamptz := engine_now();
 BEGIN
     SELECT * INTO held FROM analyses WHERE id = wanted FOR UPDATE;
@@ -2778,22 +2717,6 @@ BEGIN
       AND NOT EXISTS (SELECT FROM analysis_items i
                       WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'planned'
                         AND (i.job_id IS NOT NULL OR held.mode = 'parallel'));
-    WITH whole AS (
-        UPDATE analysis_results r SET status = 'running', job_id = gen_random_uuid()
-        WHERE r.analysis_id = wanted AND r.status = 'pending' AND NOT EXISTS (
-            SELECT FROM analysis_items i
-            WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status IN ('planned', 'failed'))
-        RETURNING r.prompt_id, r.job_id, r.execution_order
-    )
-    SELECT jsonb_agg(jsonb_build_object(
-               'id', w.job_id, 'kind', 'consolidate_answers', 'owner_id', held.owner_id, 'parent_id', wanted,
-               'key', format('%s:%s', w.prompt_id, w.job_id), 'cap_key', format('analysis:%s', wanted),
-               'cap', held.at_once, 'priority', 4, 'input', jsonb_build_object('prompt', w.prompt_id))
-           ORDER BY w.execution_order, w.prompt_id)
-    INTO jobs FROM whole w;
-    IF jobs IS NOT NULL THEN
-        PERFORM enqueue_jobs(jobs);
-    END IF;
     UPDATE analyses a SET
         progressed_at = at,
         status = n.status,
@@ -2859,11 +2782,6 @@ CREATE TRIGGER analysis_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
                OR NEW.status = 'queued' AND OLD.status IN ('failed', 'dead_letter', 'cancelled')))
     EXECUTE FUNCTION follow_analysis_job();
 
-CREATE FUNCTION open_jobs_of(wanted uuid) RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
-    SELECT id FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing', 'paused')
-    ORDER BY cap_key NULLS FIRST, id
-$$;
-
 CREATE FUNCTION hold_jobs_of(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR attempt IN 1..1000 LOOP
@@ -2874,120 +2792,7 @@ BEGIN
             PERFORM pg_sleep(0.01);
         END;
     END LOOP;
-    RAISE EXCEPTION 'the jobs of analysis % are never free', wanted USING ERRCODE = 'lock_not_available';
-END $$;
-
-CREATE FUNCTION stop_analysis(wanted uuid, code text, message text, to_phase text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    job uuid;
-BEGIN
-    PERFORM hold_jobs_of(wanted);
-    UPDATE analyses SET status = 'error', phase = coalesce(to_phase, phase), error_code = code, error_message = message
-    WHERE id = wanted AND status IN ('queued', 'analyzing');
-    FOR job IN SELECT open_jobs_of(wanted) LOOP
-        IF EXISTS (SELECT FROM jobs WHERE id = job AND status IN ('queued', 'processing', 'paused')) THEN
-            PERFORM cancel_job(job, NULL);
-        END IF;
-    END LOOP;
-END $$;
-
-CREATE FUNCTION restart_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    job uuid;
-BEGIN
-    PERFORM hold_jobs_of(wanted);
-    PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
-    IF NOT EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted) THEN
-        IF EXISTS (SELECT FROM jobs WHERE id = wanted AND status IN ('failed', 'dead_letter', 'cancelled', 'paused')) THEN
-            PERFORM requeue_job(wanted, NULL);
-        END IF;
-        RETURN;
-    END IF;
-    -- First those that are only marked as failed, because a job was never there for them.
-    UPDATE analysis_items i SET status = 'planned', job_id = NULL, error_code = NULL, error_message = NULL
-    WHERE analysis_id = wanted AND status = 'failed' AND NOT EXISTS (
-        SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('failed', 'dead_letter', 'cancelled'));
-    FOR job IN
-        SELECT j.id FROM jobs j LEFT JOIN analysis_items i ON i.job_id = j.id
-        LEFT JOIN analysis_results r ON r.job_id = j.id
-        LEFT JOIN segments s ON s.id = i.segment_id
-        LEFT JOIN analysis_results p ON p.analysis_id = i.analysis_id AND p.prompt_id = i.prompt_id
-        WHERE j.parent_id = wanted AND j.status IN ('failed', 'dead_letter', 'cancelled', 'paused')
-          AND (i.id IS NOT NULL OR r.prompt_id IS NOT NULL)
-        ORDER BY p.execution_order, p.prompt_id, s.first
-    LOOP
-        PERFORM requeue_job(job, NULL);
-    END LOOP;
-    UPDATE analysis_results r SET status = 'pending', job_id = NULL, error_code = NULL, error_message = NULL
-    WHERE analysis_id = wanted AND status = 'failed';
-    PERFORM reopen_analysis(wanted);
-    PERFORM line_up_items(wanted);
-    PERFORM settle_analysis(wanted);
-END $$;
-
-CREATE FUNCTION ask_anew(wanted uuid, items uuid[]) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-    number integer;
-    job uuid;
-BEGIN
-    PERFORM hold_jobs_of(wanted);
-    PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
-    -- What was given up is not tried again beside its successor.
-    FOR job IN
-        SELECT j.id FROM analysis_items i JOIN jobs j ON j.id = i.job_id
-        WHERE i.id = ANY (items) AND i.analysis_id = wanted AND j.status = 'dead_letter' ORDER BY j.cap_key, j.id
-    LOOP
-        PERFORM cancel_job(job, 'discarded');
-    END LOOP;
-    UPDATE analysis_items SET status = 'planned', generation = generation + 1, job_id = NULL, answer = NULL, made_by = NULL,
-                              failed_models = '[]', done_at = NULL, error_code = NULL, error_message = NULL
-    WHERE id = ANY (items) AND analysis_id = wanted AND status IN ('done', 'failed');
-    GET DIAGNOSTICS number = ROW_COUNT;
-    FOR job IN
-        SELECT j.id FROM analysis_results r JOIN jobs j ON j.id = r.job_id
-        WHERE r.analysis_id = wanted AND j.status IN ('queued', 'processing', 'paused', 'dead_letter') AND EXISTS (
-            SELECT FROM analysis_items i WHERE i.id = ANY (items) AND i.prompt_id = r.prompt_id AND i.status = 'planned')
-        ORDER BY j.cap_key, j.id
-    LOOP
-        UPDATE analysis_results SET job_id = NULL, status = 'pending', error_code = NULL, error_message = NULL WHERE job_id = job;
-        PERFORM cancel_job(job, 'discarded');
-    END LOOP;
-    UPDATE analysis_results r SET status = 'pending', generation = generation + 1, job_id = NULL, answer = NULL,
-                                  citations = '[]', made_by = NULL, failed_models = '[]', completed_at = NULL,
-                                  error_code = NULL, error_message = NULL
-    WHERE analysis_id = wanted AND EXISTS (
-        SELECT FROM analysis_items i WHERE i.id = ANY (items) AND i.prompt_id = r.prompt_id AND i.status = 'planned');
-    IF number > 0 THEN
-        PERFORM reopen_analysis(wanted);
-        PERFORM line_up_items(wanted);
-    END IF;
-    RETURN number;
-END $$;
-
-CREATE FUNCTION recover_analysis(wanted uuid) RETURNS TABLE (lined_up integer, abandoned boolean) LANGUAGE plpgsql AS $$
-BEGIN
-    lined_up := 0;
-    abandoned := false;
-    PERFORM hold_jobs_of(wanted);
-    UPDATE analysis_items i SET job_id = NULL
-    WHERE analysis_id = wanted AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
-        SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
-    UPDATE analysis_results r SET status = 'pending', job_id = NULL
-    WHERE analysis_id = wanted AND status = 'running' AND NOT EXISTS (
-        SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
-    IF EXISTS (SELECT FROM analyses WHERE id = wanted AND phase IN ('processing', 'consolidating')) THEN
-        lined_up := line_up_items(wanted);
-        IF NOT EXISTS (SELECT FROM jobs WHERE parent_id = wanted AND status IN ('queued', 'processing', 'paused')) THEN
-            PERFORM settle_analysis(wanted);
-        END IF;
-    END IF;
-    IF EXISTS (SELECT FROM analyses WHERE id = wanted AND status IN ('queued', 'analyzing')
-               AND progressed_at < engine_now() - interval '48 hours')
-       AND NOT EXISTS (SELECT FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing')) THEN
-        PERFORM stop_analysis(wanted, 'ABANDONED', 'Nothing happened for two days.', 'abandoned');
-        abandoned := true;
-    END IF;
-    RETURN NEXT;
+    RAISE EXCEPTION 'the jobs of analysis % cannot be locked', wanted USING ERRCODE = 'lock_not_available';
 END $$;
 
 CREATE FUNCTION analyses_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -62,8 +62,36 @@ FROM segments s CROSS JOIN analysis_results r
 WHERE s.analysis_id = :analysis AND r.analysis_id = :analysis AND s.parent_id IS NULL
 ON CONFLICT (segment_id, prompt_id) DO NOTHING;
 
--- name: line_up(analysis)
-SELECT line_up_items(:analysis);
+-- name: take_due_items(analysis)
+-- Gives a job to each item that can be asked now and has none, in the order in which they are asked. The caller holds the
+-- analysis and enqueues the jobs.
+WITH due AS (
+    SELECT i.id FROM analysis_items i JOIN analyses a ON a.id = i.analysis_id
+    WHERE i.analysis_id = :analysis AND i.status = 'planned' AND i.job_id IS NULL
+      AND (a.mode = 'parallel' OR i.id IN (
+          SELECT DISTINCT ON (n.prompt_id) n.id FROM analysis_items n JOIN segments s ON s.id = n.segment_id
+          WHERE n.analysis_id = :analysis AND n.status IN ('planned', 'failed') ORDER BY n.prompt_id, s.first))
+), taken AS (
+    UPDATE analysis_items i SET job_id = gen_random_uuid() FROM due WHERE i.id = due.id
+    RETURNING i.id, i.job_id, i.prompt_id, i.segment_id
+)
+SELECT t.id AS item, t.job_id, a.owner_id, a.at_once
+FROM taken t JOIN segments s ON s.id = t.segment_id JOIN analyses a ON a.id = s.analysis_id
+JOIN analysis_results r ON r.analysis_id = :analysis AND r.prompt_id = t.prompt_id
+ORDER BY r.execution_order, r.prompt_id, s.first;
+
+-- name: take_answered_prompts(analysis)
+-- Gives a job to each prompt whose segments are all answered and that is not consolidated. The caller holds the analysis and
+-- enqueues the jobs.
+WITH taken AS (
+    UPDATE analysis_results r SET status = 'running', job_id = gen_random_uuid() FROM analyses a
+    WHERE a.id = :analysis AND a.status = 'analyzing' AND a.phase IN ('processing', 'consolidating')
+      AND r.analysis_id = a.id AND r.status = 'pending' AND NOT EXISTS (
+          SELECT FROM analysis_items i
+          WHERE i.analysis_id = a.id AND i.prompt_id = r.prompt_id AND i.status IN ('planned', 'failed'))
+    RETURNING r.prompt_id, r.job_id, r.execution_order, a.owner_id, a.at_once
+)
+SELECT prompt_id, job_id, owner_id, at_once FROM taken ORDER BY execution_order, prompt_id;
 
 -- name: settle(analysis)
 SELECT settle_analysis(:analysis);
@@ -71,11 +99,46 @@ SELECT settle_analysis(:analysis);
 -- name: reopen(analysis)
 SELECT reopen_analysis(:analysis);
 
--- name: stop(analysis, code, message)
-SELECT stop_analysis(:analysis, :code, :message, NULL);
+-- name: set_stopped(analysis, code, message, phase)!
+UPDATE analyses SET status = 'error', phase = coalesce(:phase, phase), error_code = :code, error_message = :message
+WHERE id = :analysis AND status IN ('queued', 'analyzing');
 
--- name: restart(analysis)
-SELECT restart_analysis(:analysis);
+-- name: is_preparing(analysis)
+SELECT status IN ('queued', 'processing', 'paused') FROM jobs WHERE id = :analysis;
+
+-- name: cancel_open_jobs(analysis)
+-- In the order in which their caps can be locked.
+SELECT cancel_job(open.id, NULL) FROM (
+    SELECT id FROM jobs WHERE parent_id = :analysis AND status IN ('queued', 'processing', 'paused')
+    ORDER BY cap_key NULLS FIRST, id) AS open;
+
+-- name: has_items(analysis)
+SELECT EXISTS (SELECT FROM analysis_items WHERE analysis_id = :analysis);
+
+-- name: requeue_preparation(analysis)
+SELECT requeue_job(id, NULL) FROM jobs
+WHERE id = :analysis AND status IN ('failed', 'dead_letter', 'cancelled', 'paused');
+
+-- name: replan_items_without_job(analysis)!
+-- Items that failed without a job that could be retried.
+UPDATE analysis_items i SET status = 'planned', job_id = NULL, error_code = NULL, error_message = NULL
+WHERE analysis_id = :analysis AND status = 'failed' AND NOT EXISTS (
+    SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('failed', 'dead_letter', 'cancelled'));
+
+-- name: requeue_failed_jobs(analysis)
+-- In the order in which their questions are asked.
+SELECT requeue_job(failed.id, NULL) FROM (
+    SELECT j.id FROM jobs j LEFT JOIN analysis_items i ON i.job_id = j.id
+    LEFT JOIN analysis_results r ON r.job_id = j.id
+    LEFT JOIN segments s ON s.id = i.segment_id
+    LEFT JOIN analysis_results p ON p.analysis_id = i.analysis_id AND p.prompt_id = i.prompt_id
+    WHERE j.parent_id = :analysis AND j.status IN ('failed', 'dead_letter', 'cancelled', 'paused')
+      AND (i.id IS NOT NULL OR r.prompt_id IS NOT NULL)
+    ORDER BY p.execution_order, p.prompt_id, s.first) AS failed;
+
+-- name: reset_failed_results(analysis)!
+UPDATE analysis_results SET status = 'pending', job_id = NULL, error_code = NULL, error_message = NULL
+WHERE analysis_id = :analysis AND status = 'failed';
 
 -- name: items_to_ask(analysis, item, prompt)
 -- All items, those of a prompt, or one; a split item is represented by its parts.
@@ -83,14 +146,63 @@ SELECT id FROM analysis_items
 WHERE analysis_id = :analysis AND status <> 'split' AND (:item::uuid IS NULL OR id = :item)
   AND (:prompt::uuid IS NULL OR prompt_id = :prompt);
 
--- name: ask_anew(analysis, items)
-SELECT ask_anew(:analysis, :items);
+-- name: discard_dead_items(analysis, items)
+-- Jobs of these items that failed for good are discarded, so that nobody retries them beside their successors.
+SELECT cancel_job(dead.id, 'discarded') FROM (
+    SELECT j.id FROM analysis_items i JOIN jobs j ON j.id = i.job_id
+    WHERE i.id = ANY (:items) AND i.analysis_id = :analysis AND j.status = 'dead_letter' ORDER BY j.cap_key, j.id) AS dead;
+
+-- name: replan_items(analysis, items)!
+UPDATE analysis_items SET status = 'planned', generation = generation + 1, job_id = NULL, answer = NULL, made_by = NULL,
+                          failed_models = '[]', done_at = NULL, error_code = NULL, error_message = NULL
+WHERE id = ANY (:items) AND analysis_id = :analysis AND status IN ('done', 'failed');
+
+-- name: consolidations_of_items(analysis, items)
+-- Unfinished jobs that consolidate prompts of which some of these items are asked again.
+SELECT j.id FROM analysis_results r JOIN jobs j ON j.id = r.job_id
+WHERE r.analysis_id = :analysis AND j.status IN ('queued', 'processing', 'paused', 'dead_letter') AND EXISTS (
+    SELECT FROM analysis_items i WHERE i.id = ANY (:items) AND i.prompt_id = r.prompt_id AND i.status = 'planned')
+ORDER BY j.cap_key, j.id;
+
+-- name: detach_result(job)!
+UPDATE analysis_results SET job_id = NULL, status = 'pending', error_code = NULL, error_message = NULL WHERE job_id = :job;
+
+-- name: forget_results(analysis, items)!
+-- The consolidated answers of prompts of which some of these items are asked again.
+UPDATE analysis_results r SET status = 'pending', generation = generation + 1, job_id = NULL, answer = NULL,
+                              citations = '[]', made_by = NULL, failed_models = '[]', completed_at = NULL,
+                              error_code = NULL, error_message = NULL
+WHERE analysis_id = :analysis AND EXISTS (
+    SELECT FROM analysis_items i WHERE i.id = ANY (:items) AND i.prompt_id = r.prompt_id AND i.status = 'planned');
 
 -- name: open_analyses()
 SELECT id FROM analyses WHERE status IN ('created', 'queued', 'analyzing') ORDER BY id;
 
--- name: recover(analysis)
-SELECT lined_up, abandoned FROM recover_analysis(:analysis);
+-- name: hold_jobs_of(analysis)
+SELECT hold_jobs_of(:analysis);
+
+-- name: hold_open(analysis)
+-- Holds an analysis that is not over; `asks` once its questions are planned.
+SELECT phase IN ('processing', 'consolidating') AS asks FROM analyses
+WHERE id = :analysis AND status IN ('created', 'queued', 'analyzing') FOR UPDATE;
+
+-- name: detach_items_without_job(analysis)!
+UPDATE analysis_items i SET job_id = NULL
+WHERE analysis_id = :analysis AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
+    SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
+
+-- name: detach_results_without_job(analysis)!
+UPDATE analysis_results r SET status = 'pending', job_id = NULL
+WHERE analysis_id = :analysis AND status = 'running' AND NOT EXISTS (
+    SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
+
+-- name: open_jobs(analysis)
+-- Whether jobs that follow from an analysis are unfinished, whether any of its jobs runs or waits for its turn, and whether
+-- it could be abandoned.
+SELECT EXISTS (SELECT FROM jobs WHERE parent_id = :analysis AND status IN ('queued', 'processing', 'paused')) AS open,
+       EXISTS (SELECT FROM jobs WHERE (id = :analysis OR parent_id = :analysis) AND status IN ('queued', 'processing')) AS active,
+       EXISTS (SELECT FROM analyses WHERE id = :analysis AND status IN ('queued', 'analyzing')
+                 AND progressed_at < engine_now() - interval '48 hours') AS idle_for_days;
 
 -- name: delete_segment_files(analysis)!
 -- Files that no other analysis of the document uses.

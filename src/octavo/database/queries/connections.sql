@@ -124,9 +124,6 @@ DELETE FROM connections WHERE id IN (
             SELECT id, strength FROM connections WHERE target_chunk = k.chunk AND engine = :engine) AS c ON true) AS placed
     WHERE place > :most);
 
--- name: connect_documents(documents, because)
-SELECT connect_documents(:documents, :because);
-
 -- name: connectable(owner, documents)
 -- Documents of an owner that can be compared, with the job that is already queued for each.
 SELECT d.id, d.revision, (

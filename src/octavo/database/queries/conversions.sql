@@ -1,6 +1,6 @@
--- name: begin(id, owner, document, filename, mapping, mapping_sha256, sha256, bytes, key, shared, source_days)
+-- name: begin(job, owner, document, filename, mapping, mapping_sha256, sha256, bytes, key, shared, source_days)
 -- Queue a conversion, or return the existing one.
-SELECT id, made FROM begin_conversion(:id, :owner, :document, :filename, :mapping, decode(:mapping_sha256, 'hex'),
+SELECT id, made FROM begin_conversion(:job, :owner, :document, :filename, :mapping, decode(:mapping_sha256, 'hex'),
                                       decode(:sha256, 'hex'), :bytes, :key, :shared, :source_days);
 
 -- name: refuse(id, owner, filename, mapping, code, message)!

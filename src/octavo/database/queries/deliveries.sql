@@ -1,6 +1,9 @@
+-- name: relay_has_work()
+SELECT relay_has_work();
+
 -- name: relay(most, news, errors)
--- One step of the relay; answers how much there was to do.
-SELECT relay_events(:most, :news, :errors);
+-- One step of the relay: how many events were read, and the deliveries to enqueue in the same transaction.
+SELECT events_read, due FROM relay_events(:most, :news, :errors);
 
 -- name: insert_subscriber(id, owner, channel, address, secret, events, most)
 -- Nothing when the owner has as many as one may have.

@@ -5,10 +5,10 @@ VALUES (:id, :owner_id, :document_id, :process_id, :duplicates, :filename, :cont
         :given, :claimed_bytes, decode(:claimed_sha256, 'hex'), :incoming_key, :object_key, :bytes, decode(:sha256, 'hex'),
         :version_of, CASE WHEN :object_key::text IS NOT NULL THEN clock_timestamp() END);
 
--- name: place(id, owner, sha256, key, source_type, quota)
+-- name: place(id, owner, sha256, key, source_type, quota, process, compare)
 -- Finalize; answers nothing when the upload is no longer as the caller knows it.
 SELECT state, document_id, process_id, duplicate_of
-FROM place_upload(:id, :owner, :sha256, :key, :source_type, :quota);
+FROM place_upload(:id, :owner, :sha256, :key, :source_type, :quota, :process, :compare);
 
 -- name: hold_usage(owner)!
 -- Whoever brings in documents or sources of conversions of an owner does so one after the other; the owner first, as

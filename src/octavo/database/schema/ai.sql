@@ -1,6 +1,6 @@
--- ai
+-- Calls to models: the ledger of costs, reuse of answers, rate limits and circuits of providers, and budgets.
 
--- One row for each call. It is reserved before anything is sent, so that a call nobody knows the end of is still paid for here.
+-- One row for each call. It is reserved before anything is sent, so that a call with an unknown outcome is still counted.
 CREATE TABLE ai_calls (
     id            uuid PRIMARY KEY,
     request_hash  bytea CHECK (length(request_hash) = 32),
@@ -30,12 +30,12 @@ CREATE TABLE ai_calls (
     CONSTRAINT ended_has_its_time CHECK ((ended_at IS NULL) = (state = 'reserved'))
 );
 
-COMMENT ON COLUMN ai_calls.request_hash IS 'Of owner, generation, task, prompt and inputs. NULL: the answer was forgotten, so it cannot be used again.';
-COMMENT ON COLUMN ai_calls.is_estimated IS 'Nobody heard what it cost; the estimate is taken for it.';
-COMMENT ON COLUMN ai_calls.failed_models IS 'Models that were asked the same before, and why they did not answer.';
-COMMENT ON COLUMN ai_calls.expires_at IS 'After this nobody waits for the answer any more.';
+COMMENT ON COLUMN ai_calls.request_hash IS 'Hash of owner, generation, task, prompt and inputs. NULL if the answer was deleted and cannot be reused.';
+COMMENT ON COLUMN ai_calls.is_estimated IS 'The cost is unknown, so the estimate is used.';
+COMMENT ON COLUMN ai_calls.failed_models IS 'Models that were called before with the same request, and why they failed.';
+COMMENT ON COLUMN ai_calls.expires_at IS 'After this time nobody waits for the answer.';
 
--- A question is open or answered once. What failed stands beside it as often as it was tried.
+-- A request has at most one open or settled call, and any number of failed ones.
 CREATE UNIQUE INDEX ai_calls_live ON ai_calls (request_hash) WHERE state <> 'failed' AND request_hash IS NOT NULL;
 CREATE INDEX ai_calls_reserved ON ai_calls (expires_at) WHERE state = 'reserved';
 CREATE INDEX ai_calls_answers ON ai_calls (ended_at) WHERE response IS NOT NULL;
@@ -43,7 +43,7 @@ CREATE INDEX ai_calls_owner ON ai_calls (owner_id, created_at);
 CREATE INDEX ai_calls_document ON ai_calls (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX ai_calls_job ON ai_calls (job_id, created_at) WHERE job_id IS NOT NULL;
 
--- Each time an answer was used again, and what asking anew would have cost.
+-- Each reuse of an answer, and what another call would have cost.
 CREATE TABLE ai_reuses (
     call_id     uuid NOT NULL REFERENCES ai_calls ON DELETE CASCADE,
     owner_id    uuid REFERENCES owners ON DELETE CASCADE,
@@ -56,14 +56,14 @@ CREATE TABLE ai_reuses (
 CREATE INDEX ai_reuses_call ON ai_reuses (call_id);
 CREATE INDEX ai_reuses_owner ON ai_reuses (owner_id, at);
 
--- What was spent and what is set aside for open calls, as `month`, `owner` and `document` sums; kept by a trigger.
+-- What was spent and what is reserved for open calls, as sums of a month, an owner and a document. Kept by a trigger.
 CREATE TABLE ai_spending (
     key          text PRIMARY KEY,
     reserved_usd numeric(16, 8) NOT NULL DEFAULT 0 CHECK (reserved_usd >= 0),
     spent_usd    numeric(16, 8) NOT NULL DEFAULT 0 CHECK (spent_usd >= 0)
 );
 
--- How busy and how well a provider is (`gemini`), and a model of it (`gemini:gemini-2.5-flash`).
+-- Rate limits and circuit of a provider (`gemini`), and holds of one of its models (`gemini:gemini-2.5-flash`).
 CREATE TABLE ai_gates (
     name        text PRIMARY KEY,
     requests_at timestamptz NOT NULL DEFAULT '-infinity',
@@ -74,11 +74,11 @@ CREATE TABLE ai_gates (
     probe_until timestamptz
 );
 
-COMMENT ON COLUMN ai_gates.requests_at IS 'When the next request would be due if they came evenly; tokens_at is the same for tokens.';
-COMMENT ON COLUMN ai_gates.held_until IS 'The provider asked for nothing to be sent before.';
-COMMENT ON COLUMN ai_gates.open_until IS 'Set while the circuit is open; after it one call may try, until probe_until.';
+COMMENT ON COLUMN ai_gates.requests_at IS 'When the next request would be due if requests came evenly; tokens_at is the same for tokens.';
+COMMENT ON COLUMN ai_gates.held_until IS 'The provider asked to send nothing before this time.';
+COMMENT ON COLUMN ai_gates.open_until IS 'Set while the circuit is open. After it one call may probe, until probe_until.';
 
--- Files that a provider keeps for a while, so that one is sent once for many questions.
+-- Files that a provider stores for a while, so that a file is sent once for many calls.
 CREATE TABLE provider_files (
     provider   text NOT NULL,
     account    text NOT NULL,
@@ -90,13 +90,13 @@ CREATE TABLE provider_files (
     PRIMARY KEY (provider, account, owner_id, sha256)
 );
 
-COMMENT ON COLUMN provider_files.account IS 'A mark of the key and address that it was sent with; no other can see it.';
+COMMENT ON COLUMN provider_files.account IS 'Fingerprint of the API key and base URL it was sent with; other accounts cannot see the file.';
 
 CREATE INDEX provider_files_owner ON provider_files (owner_id);
 CREATE INDEX provider_files_expiry ON provider_files (expires_at);
 
--- Most US dollars: of any document, of any owner in a month and of everybody in a month, set by an administrator; or of one
--- document, set by its owner. What has no row is as the settings say.
+-- Budgets in US dollars: for each document, for each owner and month, and for everybody and month, set by an administrator;
+-- or for one document, set by its owner. Without a row the settings apply.
 CREATE TABLE budgets (
     scope       text NOT NULL CHECK (scope IN ('document', 'owner', 'month')),
     document_id uuid REFERENCES documents ON DELETE CASCADE,
@@ -108,8 +108,8 @@ CREATE TABLE budgets (
 
 CREATE INDEX budgets_document ON budgets (document_id);
 
--- Whoever changes the ledger takes a turn, from the first statement to the end of its transaction. A turn takes a
--- millisecond and a model some seconds, so nobody waits; and no two can spend the same money, or lock rows crosswise.
+-- Transactions that change the ledger run one after the other. Each takes a millisecond and a model call takes seconds, so
+-- nobody waits long; and no two can spend the same money, or deadlock.
 CREATE FUNCTION take_ledger_turn() RETURNS void LANGUAGE sql AS $$
     SELECT pg_advisory_xact_lock(hashtextextended('ai_calls', 0))
 $$;
@@ -148,7 +148,7 @@ END $$;
 CREATE TRIGGER money_is_counted AFTER INSERT OR DELETE OR UPDATE OF state, cost_usd, owner_id, document_id ON ai_calls
     FOR EACH ROW EXECUTE FUNCTION count_money();
 
--- What an owner or a document leaves behind: what it cost, but nothing of what was answered.
+-- When an owner or document is deleted, the cost stays and the answer is deleted.
 CREATE FUNCTION forget_answer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.request_hash := NULL;
@@ -175,13 +175,13 @@ END $$;
 CREATE TRIGGER calls_follow AFTER DELETE OR UPDATE OF owner_id ON documents
     FOR EACH ROW EXECUTE FUNCTION calls_follow_document();
 
--- Whether somebody may still wait for the answer: its attempt runs, and its time is not over.
+-- Whether somebody may still wait for the answer: the attempt runs, and the call has not expired.
 CREATE FUNCTION is_awaited(call ai_calls, at timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT call.expires_at > at AND (call.job_id IS NULL OR EXISTS (
         SELECT FROM jobs WHERE id = call.job_id AND lease_token = call.lease_token AND status = 'processing'))
 $$;
 
--- Nobody knows whether these were answered and paid for, so they count as if they were.
+-- Ends calls with an unknown outcome. They are counted with their estimated cost.
 CREATE FUNCTION give_up_calls(calls uuid[], at timestamptz) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     number integer;
@@ -192,7 +192,7 @@ BEGIN
     RETURN number;
 END $$;
 
--- What holds for a document, for its owner and for everybody. `usual` is what the settings say, in the same order.
+-- The budgets of a document, of its owner and of everybody. `usual` are those of the settings, in the same order.
 CREATE FUNCTION budgets_in_force(document uuid, usual numeric[]) RETURNS numeric[] LANGUAGE sql STABLE AS $$
     SELECT ARRAY[
         coalesce(max(most_usd) FILTER (WHERE document_id = document),
@@ -202,8 +202,7 @@ CREATE FUNCTION budgets_in_force(document uuid, usual numeric[]) RETURNS numeric
     FROM budgets WHERE document_id IS NULL OR document_id = document
 $$;
 
--- The first sum that would pass its limit, as `document`, `owner` or `month`, and how much of it is taken. A limit of NULL
--- is none.
+-- The first sum that would exceed its limit (`document`, `owner` or `month`), and how much of it is used. NULL: no limit.
 CREATE FUNCTION limit_passed(owner uuid, document uuid, at timestamptz, needed numeric, limits numeric[])
 RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql STABLE AS $$
     SELECT b.scope, coalesce(s.reserved_usd + s.spent_usd, 0), b.most
@@ -214,23 +213,23 @@ RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql ST
     ORDER BY b.place LIMIT 1
 $$;
 
--- The same with the budgets that are in force. `limits` are those of the settings.
+-- The same with the budgets that apply. `limits` are those of the settings.
 CREATE FUNCTION budget_passed(owner uuid, document uuid, at timestamptz, needed numeric, limits numeric[])
 RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql STABLE AS $$
     SELECT * FROM limit_passed(owner, document, at, needed, budgets_in_force(document, limits))
 $$;
 
--- How long a provider's circuit stays open; 0 lets a call through. Of those that come after its time one tries, and the
--- others wait for what becomes of it.
+-- Seconds for which the circuit of a provider stays open; 0 lets a call through. After that time one call probes, and the
+-- others wait for its result.
 CREATE FUNCTION circuit_pause(of_provider text, at timestamptz) RETURNS double precision LANGUAGE sql STABLE AS $$
     SELECT coalesce(max(extract(epoch FROM greatest(open_until, probe_until) - at)) FILTER (
         WHERE greatest(open_until, probe_until) > at), 0)
     FROM ai_gates WHERE name = of_provider AND open_until IS NOT NULL
 $$;
 
--- How long a call has to wait before it is sent, over all workers: because the provider asked for it, or because of rates.
--- A pause of up to `patience` takes its place in line. Bursts of six seconds are let through, and a tenth of the rate is
--- kept back for them.
+-- Seconds that a call has to wait before it is sent, across all workers: because the provider asked for it, or because of
+-- rate limits. If the pause is at most `patience`, the call is counted. Bursts of six seconds are allowed, and a tenth of
+-- the rate is kept back for them.
 CREATE FUNCTION gate_pause(of_provider text, of_model text, tokens integer, request_rate double precision,
                            token_rate double precision, patience double precision, at timestamptz)
 RETURNS double precision LANGUAGE plpgsql AS $$
@@ -254,7 +253,7 @@ BEGIN
     RETURN pause;
 END $$;
 
--- The answer to the same question, if there is one; that it was used is written down.
+-- The stored answer to the same request, if there is one. The reuse is recorded.
 CREATE FUNCTION reuse_answer(hash bytea, owner uuid, document uuid, job uuid) RETURNS SETOF ai_calls LANGUAGE sql AS $$
     WITH found AS (
         SELECT * FROM ai_calls WHERE request_hash = hash AND state = 'settled'
@@ -265,9 +264,9 @@ CREATE FUNCTION reuse_answer(hash bytea, owner uuid, document uuid, job uuid) RE
     SELECT * FROM found
 $$;
 
--- Set money aside for a call, or say why not: `granted` after some seconds, `answered` meanwhile, `in_flight` by
--- somebody else, `gone` for a worker that lost its job, `local_only`, `over_budget`, `circuit_open` and `held` for some
--- seconds.
+-- Reserves the budget of a call. Verdicts: `granted` (send it after `seconds`), `answered` (a stored answer exists),
+-- `in_flight` (the same call is open), `gone` (the worker lost its job), `local_only` (visitors may not use models),
+-- `over_budget`, `circuit_open` and `held` (wait for `seconds`).
 CREATE FUNCTION reserve_call(
     call uuid, hash bytea, owner uuid, document uuid, job uuid, token bigint, of_purpose text, of_provider text,
     of_model text, estimate numeric, tokens integer, time_limit double precision, request_rate double precision,
@@ -278,7 +277,7 @@ DECLARE
     at timestamptz := engine_now();
     live ai_calls;
 BEGIN
-    -- Before the turn, because whoever deletes or merges an owner takes its turn after that.
+    -- Lock the owner first, because deleting or merging an owner locks it before the ledger, too.
     IF (SELECT kind FROM owners WHERE id = owner FOR KEY SHARE) = 'anonymous' AND NOT anonymous_too THEN
         verdict := 'local_only';
         RETURN;
@@ -303,7 +302,7 @@ BEGIN
     FROM budget_passed(owner, document, at, estimate, limits) b;
     IF scope IS NOT NULL THEN
         verdict := 'over_budget';
-        -- Written down, so that the job goes on as soon as there is room for this much.
+        -- Recorded, so that the job continues as soon as the budget allows this much.
         INSERT INTO ai_calls (id, owner_id, document_id, job_id, lease_token, purpose, provider, model, state, fault,
                               estimate_usd, failed_models, created_at, expires_at, ended_at)
         VALUES (call, owner, document, job, token, of_purpose, of_provider, of_model, 'failed', 'over_budget', estimate,
@@ -329,7 +328,7 @@ BEGIN
     WHERE name = of_provider AND open_until IS NOT NULL;
 END $$;
 
--- A call was answered as it should be. False: it had been given up, and now it is at least known what it cost.
+-- Settles a call with its answer. False if the call was given up before; then only its cost is recorded.
 CREATE FUNCTION settle_call(call uuid, read integer, written integer, cost numeric, took double precision, answer jsonb)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -350,9 +349,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- A call came to nothing that can be used. A cost of NULL: nobody heard what it is. `hurts`: the provider itself is not
--- well, and NULL says nothing about that; five such calls in a row open its circuit, for longer each time. `hold`: seconds
--- that it asked to be left alone.
+-- Ends a call without a usable answer. `cost` is NULL if unknown. `hurts`: whether the failure is one of the provider, NULL
+-- if unknown; five in a row open its circuit, longer each time. `hold`: seconds for which the provider asked to wait.
 CREATE FUNCTION fail_call(call uuid, of_fault text, read integer, written integer, cost numeric, took double precision,
                           hurts boolean, hold double precision)
 RETURNS void LANGUAGE plpgsql AS $$
@@ -368,7 +366,7 @@ BEGIN
     IF NOT hurts THEN
         UPDATE ai_gates SET failures = 0, open_until = NULL, probe_until = NULL WHERE name = failed.provider AND failures > 0;
     ELSIF hurts THEN
-        -- What was sent before it opened says nothing new.
+        -- Calls that were sent before the circuit opened do not count.
         UPDATE ai_gates SET
             failures = failures + 1, probe_until = NULL,
             open_until = CASE WHEN failures + 1 >= most
@@ -382,7 +380,7 @@ BEGIN
     END IF;
 END $$;
 
--- Calls whose attempts are gone, answers that are old, and files that the provider no longer has.
+-- Ends calls whose attempt is gone, and deletes old answers and expired provider files.
 CREATE FUNCTION tend_calls(kept interval) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();

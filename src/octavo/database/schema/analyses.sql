@@ -1,4 +1,4 @@
--- analyses
+-- Analyses: prompts that are asked of a long document, segment by segment, and their consolidated answers.
 
 CREATE TABLE prompts (
     id              uuid PRIMARY KEY,
@@ -13,11 +13,11 @@ CREATE TABLE prompts (
     updated_at      timestamptz NOT NULL DEFAULT engine_now()
 );
 
-COMMENT ON COLUMN prompts.owner_id IS 'NULL: it came with the installation, is everybody''s and changed by nobody.';
+COMMENT ON COLUMN prompts.owner_id IS 'NULL for a built-in prompt, which everybody can use and nobody can change.';
 
 CREATE INDEX prompts_owner ON prompts (owner_id, execution_order, id);
 
--- What a prompt said, each time that it said something else.
+-- Every version of a prompt.
 CREATE TABLE prompt_versions (
     prompt_id  uuid NOT NULL REFERENCES prompts ON DELETE CASCADE,
     version    integer NOT NULL,
@@ -85,14 +85,14 @@ CREATE TABLE analyses (
     CONSTRAINT planned_before_asked CHECK (units IS NOT NULL OR phase IN ('initializing', 'abandoned'))
 );
 
-COMMENT ON TABLE analyses IS 'One has the id of the job that prepares it; all its other jobs have that one as parent.';
-COMMENT ON COLUMN analyses.units IS 'How many pages or passages have to be covered; known when it is planned.';
+COMMENT ON TABLE analyses IS 'An analysis has the id of the job that prepares it, which is the parent of all its other jobs.';
+COMMENT ON COLUMN analyses.units IS 'How many pages or chunks have to be covered; known when it is planned.';
 
 CREATE INDEX analyses_owner ON analyses (owner_id, created_at, id);
 CREATE INDEX analyses_document ON analyses (document_id);
 CREATE INDEX analyses_open ON analyses (progressed_at) WHERE status IN ('created', 'queued', 'analyzing');
 
--- Pages first to last are this segment's own; those from context_first on are shown before them.
+-- A segment covers the pages from first to last; those from context_first on are shown as context.
 CREATE TABLE segments (
     id            uuid PRIMARY KEY,
     analysis_id   uuid NOT NULL REFERENCES analyses ON DELETE CASCADE,
@@ -105,18 +105,18 @@ CREATE TABLE segments (
     CONSTRAINT pages_in_order CHECK (1 <= context_first AND context_first <= first AND first <= last)
 );
 
-COMMENT ON COLUMN segments.parent_id IS 'The segment that was too long for a model, of which this is a part.';
-COMMENT ON COLUMN segments.ready IS 'It can be shown: as text, or as a file that is kept as segment_file(…) of the document.';
+COMMENT ON COLUMN segments.parent_id IS 'The segment that was too long for a model and of which this is a part.';
+COMMENT ON COLUMN segments.ready IS 'It can be sent: as text, or as the artifact segment_file(…) of the document.';
 
 CREATE UNIQUE INDEX segments_own ON segments (analysis_id, first) WHERE parent_id IS NULL;
 CREATE UNIQUE INDEX segments_parts ON segments (parent_id, first) WHERE parent_id IS NOT NULL;
 CREATE INDEX segments_analysis ON segments (analysis_id);
 
--- What the file of a segment is called among the artifacts of its document: the same pages are cut once for all analyses.
+-- The kind under which the file of a segment is stored. The same pages are extracted once for all analyses of a document.
 CREATE FUNCTION segment_file(segment segments) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN 'segment:' || segment.context_first || '-' || segment.last;
 
--- One for each prompt: what was asked, word by word, and the answer that was put together.
+-- One row for each prompt: the exact question, and the consolidated answer.
 CREATE TABLE analysis_results (
     analysis_id     uuid NOT NULL REFERENCES analyses ON DELETE CASCADE,
     prompt_id       uuid NOT NULL,
@@ -143,7 +143,7 @@ CREATE TABLE analysis_results (
     CONSTRAINT job_when_running CHECK (status <> 'running' OR job_id IS NOT NULL)
 );
 
--- A prompt asked of a segment.
+-- One row for each prompt and segment.
 CREATE TABLE analysis_items (
     id            uuid PRIMARY KEY,
     analysis_id   uuid NOT NULL,
@@ -166,12 +166,12 @@ CREATE TABLE analysis_items (
     CONSTRAINT error_when_failed CHECK ((status = 'failed') = (error_code IS NOT NULL))
 );
 
-COMMENT ON COLUMN analysis_items.job_id IS 'NULL: it is not in line yet, because one before it has to be answered first.';
-COMMENT ON COLUMN analysis_items.status IS 'split: its segment was too long, and the items of the parts stand for it.';
+COMMENT ON COLUMN analysis_items.job_id IS 'NULL while it is not enqueued, because the segment before it has to be answered first.';
+COMMENT ON COLUMN analysis_items.status IS 'split: its segment was too long, and the items of its parts replace it.';
 
 CREATE INDEX analysis_items_of_prompt ON analysis_items (analysis_id, prompt_id, status);
 
--- The state machine of analyses, as that of jobs: a row for each step that is allowed.
+-- The state machine of analyses: one row for each allowed transition, as for jobs.
 CREATE TABLE analysis_transitions (
     before text NOT NULL,
     after  text NOT NULL,
@@ -235,43 +235,11 @@ END $$;
 CREATE TRIGGER results_tell AFTER UPDATE ON analysis_results REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
     FOR EACH STATEMENT EXECUTE FUNCTION tell_results();
 
--- Put in line what can be asked now and is not: by execution order, then by page. In sequence, a prompt's next segment
--- waits for the one before it. Everybody who changes an analysis holds its row.
-CREATE FUNCTION line_up_items(wanted uuid) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-    held analyses;
-    jobs jsonb;
-BEGIN
-    SELECT * INTO held FROM analyses WHERE id = wanted FOR UPDATE;
-    WITH due AS (
-        SELECT i.id FROM analysis_items i
-        WHERE i.analysis_id = wanted AND i.status = 'planned' AND i.job_id IS NULL
-          AND (held.mode = 'parallel' OR i.id IN (
-              SELECT DISTINCT ON (n.prompt_id) n.id FROM analysis_items n JOIN segments s ON s.id = n.segment_id
-              WHERE n.analysis_id = wanted AND n.status IN ('planned', 'failed') ORDER BY n.prompt_id, s.first))
-    ), given AS (
-        UPDATE analysis_items i SET job_id = gen_random_uuid() FROM due WHERE i.id = due.id
-        RETURNING i.id, i.job_id, i.generation, i.prompt_id, i.segment_id
-    )
-    SELECT jsonb_agg(jsonb_build_object(
-               'id', g.job_id, 'kind', 'answer_segment', 'owner_id', held.owner_id, 'parent_id', wanted,
-               'key', format('%s:%s', g.id, g.job_id), 'cap_key', format('analysis:%s', wanted), 'cap', held.at_once,
-               'input', jsonb_build_object('item', g.id)) ORDER BY r.execution_order, r.prompt_id, s.first)
-    INTO jobs
-    FROM given g JOIN segments s ON s.id = g.segment_id
-    JOIN analysis_results r ON r.analysis_id = wanted AND r.prompt_id = g.prompt_id;
-    IF jobs IS NULL THEN
-        RETURN 0;
-    END IF;
-    PERFORM enqueue_jobs(jobs);
-    RETURN jsonb_array_length(jobs);
-END $$;
-
--- An answer came, or will never come: answers that are whole are put together, and the analysis is as its prompts are.
+-- Brings an analysis up to date with its prompts: a prompt with pages that cannot be answered failed, and the analysis is
+-- complete, failed or open as its prompts are. The caller holds the row of the analysis.
 CREATE FUNCTION settle_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     held analyses;
-    jobs jsonb;
     at timestamptz := engine_now();
 BEGIN
     SELECT * INTO held FROM analyses WHERE id = wanted FOR UPDATE;
@@ -286,22 +254,6 @@ BEGIN
       AND NOT EXISTS (SELECT FROM analysis_items i
                       WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status = 'planned'
                         AND (i.job_id IS NOT NULL OR held.mode = 'parallel'));
-    WITH whole AS (
-        UPDATE analysis_results r SET status = 'running', job_id = gen_random_uuid()
-        WHERE r.analysis_id = wanted AND r.status = 'pending' AND NOT EXISTS (
-            SELECT FROM analysis_items i
-            WHERE i.analysis_id = wanted AND i.prompt_id = r.prompt_id AND i.status IN ('planned', 'failed'))
-        RETURNING r.prompt_id, r.job_id, r.execution_order
-    )
-    SELECT jsonb_agg(jsonb_build_object(
-               'id', w.job_id, 'kind', 'consolidate_answers', 'owner_id', held.owner_id, 'parent_id', wanted,
-               'key', format('%s:%s', w.prompt_id, w.job_id), 'cap_key', format('analysis:%s', wanted),
-               'cap', held.at_once, 'priority', 4, 'input', jsonb_build_object('prompt', w.prompt_id))
-           ORDER BY w.execution_order, w.prompt_id)
-    INTO jobs FROM whole w;
-    IF jobs IS NOT NULL THEN
-        PERFORM enqueue_jobs(jobs);
-    END IF;
     UPDATE analyses a SET
         progressed_at = at,
         status = n.status,
@@ -318,7 +270,7 @@ BEGIN
     WHERE a.id = wanted;
 END $$;
 
--- Something of an analysis is to be asked (again): it is open, whatever it was.
+-- Opens an analysis again, because some of its items are to be asked.
 CREATE FUNCTION reopen_analysis(wanted uuid) RETURNS void LANGUAGE sql AS $$
     UPDATE analyses SET status = 'analyzing', phase = 'processing', completed_at = NULL, error_code = NULL,
                         error_message = NULL, progressed_at = engine_now()
@@ -326,7 +278,7 @@ CREATE FUNCTION reopen_analysis(wanted uuid) RETURNS void LANGUAGE sql AS $$
       AND EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted)
 $$;
 
--- An analysis is as its jobs are, in the same transaction.
+-- The state of an analysis follows its jobs in the same transaction.
 CREATE FUNCTION follow_analysis_job() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     ended boolean := NEW.status IN ('failed', 'dead_letter', 'cancelled');
@@ -369,14 +321,8 @@ CREATE TRIGGER analysis_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
                OR NEW.status = 'queued' AND OLD.status IN ('failed', 'dead_letter', 'cancelled')))
     EXECUTE FUNCTION follow_analysis_job();
 
--- Jobs of an analysis that are neither over nor given up; in the order in which their caps can be locked.
-CREATE FUNCTION open_jobs_of(wanted uuid) RETURNS SETOF uuid LANGUAGE sql STABLE AS $$
-    SELECT id FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing', 'paused')
-    ORDER BY cap_key NULLS FIRST, id
-$$;
-
--- Hold all jobs of an analysis that are not over, or none of them yet: a worker's visit holds some while it waits for
--- others, so whoever waits with some in their hands may wait for it for ever.
+-- Locks all unfinished jobs of an analysis, or none and tries again: an exchange of a worker holds some jobs while it waits
+-- for others, so waiting with some of them locked could deadlock.
 CREATE FUNCTION hold_jobs_of(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR attempt IN 1..1000 LOOP
@@ -387,124 +333,7 @@ BEGIN
             PERFORM pg_sleep(0.01);
         END;
     END LOOP;
-    RAISE EXCEPTION 'the jobs of analysis % are never free', wanted USING ERRCODE = 'lock_not_available';
-END $$;
-
-CREATE FUNCTION stop_analysis(wanted uuid, code text, message text, to_phase text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    job uuid;
-BEGIN
-    PERFORM hold_jobs_of(wanted);
-    UPDATE analyses SET status = 'error', phase = coalesce(to_phase, phase), error_code = code, error_message = message
-    WHERE id = wanted AND status IN ('queued', 'analyzing');
-    FOR job IN SELECT open_jobs_of(wanted) LOOP
-        IF EXISTS (SELECT FROM jobs WHERE id = job AND status IN ('queued', 'processing', 'paused')) THEN
-            PERFORM cancel_job(job, NULL);
-        END IF;
-    END LOOP;
-END $$;
-
--- Go on with what failed or was stopped; what is answered stays so.
-CREATE FUNCTION restart_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    job uuid;
-BEGIN
-    PERFORM hold_jobs_of(wanted);
-    PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
-    IF NOT EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted) THEN
-        IF EXISTS (SELECT FROM jobs WHERE id = wanted AND status IN ('failed', 'dead_letter', 'cancelled', 'paused')) THEN
-            PERFORM requeue_job(wanted, NULL);
-        END IF;
-        RETURN;
-    END IF;
-    -- First those that are only marked as failed, because a job was never there for them.
-    UPDATE analysis_items i SET status = 'planned', job_id = NULL, error_code = NULL, error_message = NULL
-    WHERE analysis_id = wanted AND status = 'failed' AND NOT EXISTS (
-        SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('failed', 'dead_letter', 'cancelled'));
-    FOR job IN
-        SELECT j.id FROM jobs j LEFT JOIN analysis_items i ON i.job_id = j.id
-        LEFT JOIN analysis_results r ON r.job_id = j.id
-        LEFT JOIN segments s ON s.id = i.segment_id
-        LEFT JOIN analysis_results p ON p.analysis_id = i.analysis_id AND p.prompt_id = i.prompt_id
-        WHERE j.parent_id = wanted AND j.status IN ('failed', 'dead_letter', 'cancelled', 'paused')
-          AND (i.id IS NOT NULL OR r.prompt_id IS NOT NULL)
-        ORDER BY p.execution_order, p.prompt_id, s.first
-    LOOP
-        PERFORM requeue_job(job, NULL);
-    END LOOP;
-    UPDATE analysis_results r SET status = 'pending', job_id = NULL, error_code = NULL, error_message = NULL
-    WHERE analysis_id = wanted AND status = 'failed';
-    PERFORM reopen_analysis(wanted);
-    PERFORM line_up_items(wanted);
-    PERFORM settle_analysis(wanted);
-END $$;
-
--- Ask some items anew: what they said is forgotten, and so is what was put together from it. Those in line stay there.
-CREATE FUNCTION ask_anew(wanted uuid, items uuid[]) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-    number integer;
-    job uuid;
-BEGIN
-    PERFORM hold_jobs_of(wanted);
-    PERFORM FROM analyses WHERE id = wanted FOR UPDATE;
-    -- What was given up is not tried again beside its successor.
-    FOR job IN
-        SELECT j.id FROM analysis_items i JOIN jobs j ON j.id = i.job_id
-        WHERE i.id = ANY (items) AND i.analysis_id = wanted AND j.status = 'dead_letter' ORDER BY j.cap_key, j.id
-    LOOP
-        PERFORM cancel_job(job, 'discarded');
-    END LOOP;
-    UPDATE analysis_items SET status = 'planned', generation = generation + 1, job_id = NULL, answer = NULL, made_by = NULL,
-                              failed_models = '[]', done_at = NULL, error_code = NULL, error_message = NULL
-    WHERE id = ANY (items) AND analysis_id = wanted AND status IN ('done', 'failed');
-    GET DIAGNOSTICS number = ROW_COUNT;
-    FOR job IN
-        SELECT j.id FROM analysis_results r JOIN jobs j ON j.id = r.job_id
-        WHERE r.analysis_id = wanted AND j.status IN ('queued', 'processing', 'paused', 'dead_letter') AND EXISTS (
-            SELECT FROM analysis_items i WHERE i.id = ANY (items) AND i.prompt_id = r.prompt_id AND i.status = 'planned')
-        ORDER BY j.cap_key, j.id
-    LOOP
-        UPDATE analysis_results SET job_id = NULL, status = 'pending', error_code = NULL, error_message = NULL WHERE job_id = job;
-        PERFORM cancel_job(job, 'discarded');
-    END LOOP;
-    UPDATE analysis_results r SET status = 'pending', generation = generation + 1, job_id = NULL, answer = NULL,
-                                  citations = '[]', made_by = NULL, failed_models = '[]', completed_at = NULL,
-                                  error_code = NULL, error_message = NULL
-    WHERE analysis_id = wanted AND EXISTS (
-        SELECT FROM analysis_items i WHERE i.id = ANY (items) AND i.prompt_id = r.prompt_id AND i.status = 'planned');
-    IF number > 0 THEN
-        PERFORM reopen_analysis(wanted);
-        PERFORM line_up_items(wanted);
-    END IF;
-    RETURN number;
-END $$;
-
--- Nobody has to look after analyses: what has no job gets one, what is whole is put together, and what has not moved for
--- two days although nothing runs or waits for its turn is given up, until somebody restarts it.
-CREATE FUNCTION recover_analysis(wanted uuid) RETURNS TABLE (lined_up integer, abandoned boolean) LANGUAGE plpgsql AS $$
-BEGIN
-    lined_up := 0;
-    abandoned := false;
-    PERFORM hold_jobs_of(wanted);
-    UPDATE analysis_items i SET job_id = NULL
-    WHERE analysis_id = wanted AND status = 'planned' AND job_id IS NOT NULL AND NOT EXISTS (
-        SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('queued', 'processing', 'paused'));
-    UPDATE analysis_results r SET status = 'pending', job_id = NULL
-    WHERE analysis_id = wanted AND status = 'running' AND NOT EXISTS (
-        SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
-    IF EXISTS (SELECT FROM analyses WHERE id = wanted AND phase IN ('processing', 'consolidating')) THEN
-        lined_up := line_up_items(wanted);
-        IF NOT EXISTS (SELECT FROM jobs WHERE parent_id = wanted AND status IN ('queued', 'processing', 'paused')) THEN
-            PERFORM settle_analysis(wanted);
-        END IF;
-    END IF;
-    IF EXISTS (SELECT FROM analyses WHERE id = wanted AND status IN ('queued', 'analyzing')
-               AND progressed_at < engine_now() - interval '48 hours')
-       AND NOT EXISTS (SELECT FROM jobs WHERE (id = wanted OR parent_id = wanted) AND status IN ('queued', 'processing')) THEN
-        PERFORM stop_analysis(wanted, 'ABANDONED', 'Nothing happened for two days.', 'abandoned');
-        abandoned := true;
-    END IF;
-    RETURN NEXT;
+    RAISE EXCEPTION 'the jobs of analysis % cannot be locked', wanted USING ERRCODE = 'lock_not_available';
 END $$;
 
 CREATE FUNCTION analyses_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$

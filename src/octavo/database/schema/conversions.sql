@@ -1,6 +1,6 @@
--- conversions
+-- Conversions of business documents to XML by a mapping. A conversion has the id of its job.
 
--- Mappings of an owner. One that was added never changes: what is different has another version in its name.
+-- Mappings of an owner. A mapping never changes; a change is a mapping with another version in its name.
 CREATE TABLE mappings (
     id         uuid PRIMARY KEY,
     owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
@@ -31,9 +31,9 @@ CREATE TABLE conversions (
     CONSTRAINT live_is_whole CHECK (NOT live OR num_nonnulls(mapping_sha256, sha256, bytes) = 3)
 );
 
-COMMENT ON COLUMN conversions.live IS 'It stands for its content and mapping: the same again is this one.';
-COMMENT ON COLUMN conversions.revision IS 'The revision that is read; 0 while there is none.';
-COMMENT ON COLUMN conversions.archived_at IS 'Set: its result is gone, because its time was over.';
+COMMENT ON COLUMN conversions.live IS 'It is the conversion of its content and mapping: submitting the same again returns this one.';
+COMMENT ON COLUMN conversions.revision IS 'The current revision; 0 while there is none.';
+COMMENT ON COLUMN conversions.archived_at IS 'When its result expired and was deleted.';
 
 CREATE UNIQUE INDEX conversions_same ON conversions (owner_id, sha256, mapping, mapping_sha256, bytes) WHERE live;
 CREATE INDEX conversions_owner_created ON conversions (owner_id, created_at, id);
@@ -41,7 +41,7 @@ CREATE INDEX conversions_document ON conversions (document_id) WHERE document_id
 CREATE INDEX conversions_source_due ON conversions (source_expires_at) WHERE source_expires_at IS NOT NULL;
 CREATE INDEX conversions_result_due ON conversions (result_expires_at) WHERE result_expires_at IS NOT NULL;
 
--- What was found, and what people made of it: the values as the engine writes them down.
+-- The values that the engine found, and the corrections of people, in the format of the engine.
 CREATE TABLE revisions (
     conversion_id uuid NOT NULL REFERENCES conversions ON DELETE CASCADE,
     number        integer NOT NULL CHECK (number > 0),
@@ -63,8 +63,8 @@ CREATE INDEX conversion_files_key ON conversion_files (key);
 CREATE TRIGGER conversion_files_refer AFTER INSERT OR DELETE ON conversion_files
     FOR EACH ROW EXECUTE FUNCTION count_references();
 
--- What failed stands for nothing: the same file may be tried anew. When it is retried it stands for itself again, unless
--- another one does by then.
+-- A failed conversion is not live, so the same file can be submitted again. A retried one is live again, unless another
+-- conversion of the same content is.
 CREATE FUNCTION conversion_follows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE conversions c SET live = NEW.status NOT IN ('failed', 'dead_letter', 'cancelled')
@@ -80,12 +80,13 @@ CREATE TRIGGER conversion_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
           AND (NEW.status IN ('failed', 'dead_letter', 'cancelled') OR OLD.status IN ('failed', 'dead_letter', 'cancelled')))
     EXECUTE FUNCTION conversion_follows();
 
--- One conversion for each content and mapping of an owner: answers the one that is there, or puts a new one in line.
--- `made` is false for one that is there already; its object is then not needed.
-CREATE FUNCTION begin_conversion(new_id uuid, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea,
+-- One conversion for each content and mapping of an owner: returns the existing one (made = false; the stored object is then
+-- not needed), or enqueues `job`, which octavo.choreography built.
+CREATE FUNCTION begin_conversion(job jsonb, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea,
                                  content bytea, size bigint, object_key text, shared boolean, source_days integer)
 RETURNS TABLE (id uuid, made boolean) LANGUAGE plpgsql AS $$
 DECLARE
+    new_id uuid := (job ->> 'id')::uuid;
     same uuid;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(format('convert:%s:%s:%s', owner, encode(content, 'hex'), mapping_name), 0));
@@ -96,9 +97,7 @@ BEGIN
         RETURN QUERY SELECT same, false;
         RETURN;
     END IF;
-    PERFORM enqueue_jobs(jsonb_build_array(jsonb_build_object(
-        'id', new_id, 'kind', 'convert', 'owner_id', owner, 'document_id', document,
-        'input', jsonb_build_object('mapping', mapping_name))));
+    PERFORM enqueue_jobs(jsonb_build_array(job));
     INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live,
                              source_expires_at)
     VALUES (new_id, owner, document, name, mapping_name, mapping_hash, content, size, true,
@@ -110,7 +109,7 @@ BEGIN
     RETURN QUERY SELECT new_id, true;
 END $$;
 
--- What cannot be converted leaves one job that says why, and no bytes.
+-- Records a submission that was rejected as a failed job with the reason, without any bytes.
 CREATE FUNCTION refuse_conversion(new_id uuid, owner uuid, name text, mapping_name text, code text, message text)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -124,7 +123,7 @@ BEGIN
     INSERT INTO conversions (id, owner_id, filename, mapping, live) VALUES (new_id, owner, name, mapping_name, false);
 END $$;
 
--- A conversion service elsewhere that fails again and again is left alone for a while, by all workers together.
+-- The circuit of a remote conversion service, shared by all workers.
 CREATE TABLE gateway_circuits (
     address     text PRIMARY KEY,
     failures    integer NOT NULL DEFAULT 0,
@@ -132,9 +131,9 @@ CREATE TABLE gateway_circuits (
     probe_until timestamptz
 );
 
-COMMENT ON COLUMN gateway_circuits.open_until IS 'Set while the circuit is open; after it one call may try, until probe_until.';
+COMMENT ON COLUMN gateway_circuits.open_until IS 'Set while the circuit is open. After it one call may probe, until probe_until.';
 
--- Seconds to leave it alone; 0 lets a call through. Of those that come after its time one tries.
+-- Seconds for which the circuit stays open; 0 lets a call through. After that time one call probes.
 CREATE FUNCTION gateway_pause(of_address text, probe interval) RETURNS double precision LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -151,7 +150,7 @@ BEGIN
     RETURN 0;
 END $$;
 
--- How a call went. Five failures in a row open the circuit, for longer with each that follows, up to ten minutes.
+-- Records the outcome of a call. Five failures in a row open the circuit, longer with each further one, up to ten minutes.
 CREATE FUNCTION gateway_answered(of_address text, well boolean) RETURNS void LANGUAGE sql AS $$
     INSERT INTO gateway_circuits AS c (address, failures) VALUES (of_address, CASE WHEN well THEN 0 ELSE 1 END)
     ON CONFLICT (address) DO UPDATE SET

@@ -1,4 +1,4 @@
--- deliveries
+-- Events for people and programs: subscribers, deliveries to them, and the notifications of owners.
 
 CREATE TABLE subscribers (
     id              uuid PRIMARY KEY,
@@ -15,13 +15,14 @@ CREATE TABLE subscribers (
     CONSTRAINT stopped_for_a_reason CHECK (NOT active OR stopped_because IS NULL)
 );
 
-COMMENT ON COLUMN subscribers.secret IS 'What webhooks are signed with; shown when it is made and never again.';
-COMMENT ON COLUMN subscribers.everybodys IS 'The administrator''s, from the settings: hears of everybody''s failures.';
+COMMENT ON COLUMN subscribers.secret IS 'Signs webhooks. Shown once, when it is created.';
+COMMENT ON COLUMN subscribers.everybodys IS 'Of the administrator, from the settings: gets the failures of all owners.';
 
 CREATE INDEX subscribers_owner ON subscribers (owner_id, created_at, id);
 CREATE UNIQUE INDEX subscribers_everybodys ON subscribers (channel) WHERE everybodys;
 
--- What is still to be sent. Events of one process go to one subscriber in a line: only its first row has a job.
+-- Deliveries that are still to be made. Events of one process are delivered to a subscriber in order: only the first row of
+-- each such queue has a job.
 CREATE TABLE outgoing (
     place         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     subscriber_id uuid NOT NULL REFERENCES subscribers ON DELETE CASCADE,
@@ -33,7 +34,7 @@ CREATE TABLE outgoing (
     CONSTRAINT ended_with_its_job CHECK (NOT ended OR job_id IS NOT NULL)
 );
 
-COMMENT ON COLUMN outgoing.ended IS 'Its job is over, whichever way; the relay takes the row out and lets the next one go.';
+COMMENT ON COLUMN outgoing.ended IS 'Its job ended, with success or not. The relay deletes the row and starts the next one.';
 
 CREATE UNIQUE INDEX outgoing_once ON outgoing (subscriber_id, event_id);
 CREATE UNIQUE INDEX outgoing_one_at_a_time ON outgoing (subscriber_id, process_id) WHERE job_id IS NOT NULL;
@@ -41,7 +42,7 @@ CREATE INDEX outgoing_lines ON outgoing (subscriber_id, process_id, place);
 CREATE UNIQUE INDEX outgoing_job ON outgoing (job_id) WHERE job_id IS NOT NULL;
 CREATE INDEX outgoing_ended ON outgoing (place) WHERE ended;
 
--- Every try, without what was sent.
+-- Every attempt to deliver, without the content.
 CREATE TABLE deliveries (
     id            uuid PRIMARY KEY,
     subscriber_id uuid NOT NULL REFERENCES subscribers ON DELETE CASCADE,
@@ -58,18 +59,18 @@ CREATE TABLE deliveries (
     CONSTRAINT failed_with_a_code CHECK ((error_code IS NOT NULL) = (status = 'failed'))
 );
 
-COMMENT ON COLUMN deliveries.answer IS 'The number that the receiver answered with: a status of HTTP or of SMTP.';
+COMMENT ON COLUMN deliveries.answer IS 'The status code of the receiver, of HTTP or SMTP.';
 
 CREATE INDEX deliveries_subscriber ON deliveries (subscriber_id, at, id);
 CREATE INDEX deliveries_at ON deliveries (at);
 
 CREATE FUNCTION refuse_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'what was tried is never changed' USING ERRCODE = 'restrict_violation';
+    RAISE EXCEPTION 'deliveries are never changed' USING ERRCODE = 'restrict_violation';
 END $$;
 CREATE TRIGGER deliveries_stay BEFORE UPDATE ON deliveries FOR EACH ROW EXECUTE FUNCTION refuse_update();
 
--- What owners are told inside the application.
+-- Notifications inside the application.
 CREATE TABLE notifications (
     id          uuid PRIMARY KEY,
     owner_id    uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
@@ -88,7 +89,7 @@ CREATE TABLE notifications (
     CONSTRAINT somebody_at_a_time CHECK (resolved_by IS NULL OR resolved_at IS NOT NULL)
 );
 
-COMMENT ON COLUMN notifications.title IS 'Of the document, as it was then. It is in this row of the owner, and in no event.';
+COMMENT ON COLUMN notifications.title IS 'Title of the document at that time. It is stored here, with the owner, and never in an event.';
 
 CREATE UNIQUE INDEX notifications_once ON notifications (event_id);
 CREATE INDEX notifications_owner ON notifications (owner_id, created_at, id);
@@ -97,7 +98,7 @@ CREATE INDEX notifications_document ON notifications (document_id) WHERE documen
 CREATE INDEX notifications_resolved_by ON notifications (resolved_by) WHERE resolved_by IS NOT NULL;
 CREATE INDEX notifications_read ON notifications (read_at) WHERE read_at IS NOT NULL;
 
--- How far the events were relayed. What happened before there were deliveries is told to nobody.
+-- How far the events were relayed.
 CREATE TABLE relay (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     xid      xid8 NOT NULL,
@@ -106,7 +107,9 @@ CREATE TABLE relay (
 
 INSERT INTO relay (xid, id) SELECT pg_snapshot_xmin(pg_current_snapshot()), 0;
 
--- As before, with analyses: they tell of themselves, and what their many jobs go through is nobody's news but theirs.
+-- The public type of an event; NULL for events that are not delivered. Deliveries are never delivered themselves. Analyses
+-- have their own events, so those of their many jobs are left out. An event without a job belongs to a document: it was
+-- rejected before there was a job, or deleted for good. A duplicate that shares results is complete when it is created.
 CREATE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
@@ -118,7 +121,7 @@ CREATE FUNCTION event_type(job_kind text, event_kind text, state_after text) RET
     END
 $$;
 
--- A delivery that is over makes way for the next of its line, however it ended.
+-- Marks a delivery that ended, with success or not, so that the relay starts the next one of its queue.
 CREATE FUNCTION end_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE outgoing SET ended = true WHERE job_id = NEW.id AND NOT ended;
@@ -128,11 +131,29 @@ CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
     WHEN (NEW.kind = 'deliver' AND OLD.status <> NEW.status
           AND NEW.status IN ('complete', 'failed', 'dead_letter', 'cancelled')) EXECUTE FUNCTION end_delivery();
 
--- The first of each of these lines gets a job, unless it has one. Places are looked up one by one: a line may be long.
-CREATE FUNCTION start_deliveries(subscribers uuid[], processes uuid[]) RETURNS integer LANGUAGE plpgsql AS $$
+-- Whether there is an event to relay, or a delivery that ended. Reads two indexes and assigns no transaction id, because an
+-- idle installation asks it all the time.
+CREATE FUNCTION relay_has_work() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    position relay;
+BEGIN
+    SELECT * INTO position FROM relay;
+    PERFORM FROM events e
+    WHERE (e.xid, e.id) > (position.xid, position.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY e.xid, e.id LIMIT 1;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    PERFORM FROM outgoing WHERE ended ORDER BY place LIMIT 1;
+    RETURN FOUND;
+END $$;
+
+-- Picks the deliveries to start: the first of each of these queues, unless it has a job. The caller enqueues the jobs in the
+-- same transaction. Heads are looked up one by one, because a queue may be long.
+CREATE FUNCTION take_due_deliveries(subscribers uuid[], processes uuid[]) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     heads bigint[];
-    wanted jsonb;
+    due jsonb;
 BEGIN
     SELECT array_agg(head.place) INTO heads
     FROM (SELECT DISTINCT subscriber, process FROM unnest(subscribers, processes) AS l (subscriber, process)) AS line
@@ -144,23 +165,18 @@ BEGIN
         UPDATE outgoing SET job_id = gen_random_uuid() WHERE place = ANY (heads) RETURNING *
     )
     SELECT jsonb_agg(jsonb_build_object(
-        'id', o.job_id, 'kind', 'deliver', 'owner_id', s.owner_id, 'key', format('%s:%s', o.event_id, s.id),
-        'priority', 3, 'cap_key', format('deliver:%s', s.id), 'cap', 2, 'input', jsonb_build_object(
-            'subscriber', s.id, 'event', o.event_id, 'process', o.process_id, 'type', o.type)) ORDER BY o.place)
-    INTO wanted FROM started o JOIN subscribers s ON s.id = o.subscriber_id;
-    IF wanted IS NULL THEN
-        RETURN 0;
-    END IF;
-    PERFORM enqueue_jobs(wanted);
-    RETURN jsonb_array_length(wanted);
+        'job', o.job_id, 'owner', s.owner_id, 'subscriber', s.id, 'event', o.event_id, 'process', o.process_id,
+        'type', o.type) ORDER BY o.place)
+    INTO due FROM started o JOIN subscribers s ON s.id = o.subscriber_id;
+    RETURN coalesce(due, '[]');
 END $$;
 
--- Read on from where the last relay stopped, tell owners, put in line what subscribers want to know, and let go what is
--- first in its line: one transaction, one relay at a time. Answers how much there was to do.
-CREATE FUNCTION relay_events(most integer, news text[], errors text[]) RETURNS integer LANGUAGE plpgsql AS $$
+-- One step of the relay, in one transaction and by one relay at a time: reads the next events, writes the notifications of
+-- owners, appends to the queues of subscribers, and picks the deliveries that can start.
+CREATE FUNCTION relay_events(most integer, news text[], errors text[], OUT events_read integer, OUT due jsonb)
+LANGUAGE plpgsql AS $$
 DECLARE
     seen relay;
-    seen_now integer;
     last_xid xid8;
     last_id bigint;
     new_subscribers uuid[];
@@ -168,20 +184,11 @@ DECLARE
     freed_subscribers uuid[];
     freed_processes uuid[];
 BEGIN
-    -- Most of the time there is nothing, and that is found out without a trace. In the order of indexes, as below.
-    SELECT * INTO seen FROM relay;
-    PERFORM FROM events e
-    WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
-    ORDER BY e.xid, e.id LIMIT 1;
-    IF NOT FOUND THEN
-        PERFORM FROM outgoing WHERE ended ORDER BY place LIMIT 1;
-        IF NOT FOUND THEN
-            RETURN 0;
-        END IF;
-    END IF;
+    events_read := 0;
+    due := '[]';
     SELECT * INTO seen FROM relay FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        RETURN 0;
+        RETURN;
     END IF;
     WITH found AS MATERIALIZED (
         SELECT e.xid, e.id, e.at, e.process_id, e.kind, e.state_after, e.owner_id, e.document_id, e.detail
@@ -189,7 +196,7 @@ BEGIN
         WHERE (e.xid, e.id) > (seen.xid, seen.id) AND e.xid < pg_snapshot_xmin(pg_current_snapshot())
         ORDER BY e.xid, e.id LIMIT most
     ), named AS MATERIALIZED (
-        -- The owner may have become another since: a visitor who signed in.
+        -- The owner of a job may have changed since: a visitor who signed in.
         SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, f.owner_id) AS whose
         FROM found f LEFT JOIN jobs j ON j.id = f.process_id
     ), told AS (
@@ -211,20 +218,19 @@ BEGIN
         RETURNING subscriber_id, process_id
     )
     SELECT (SELECT count(*) FROM found), lines.subscribers, lines.processes, l.xid, l.id
-    INTO seen_now, new_subscribers, new_processes, last_xid, last_id
+    INTO events_read, new_subscribers, new_processes, last_xid, last_id
     FROM (SELECT array_agg(subscriber_id) AS subscribers, array_agg(process_id) AS processes FROM put) AS lines
     LEFT JOIN LATERAL (SELECT xid, id FROM found ORDER BY xid DESC, id DESC LIMIT 1) AS l ON true;
-    IF seen_now > 0 THEN
+    IF events_read > 0 THEN
         UPDATE relay SET xid = last_xid, id = last_id;
     END IF;
-    -- In the order of their small index, which a planner that knows nothing of the table yet would not use otherwise.
+    -- ORDER BY makes the planner use the small index on `ended`, even before the table has statistics.
     WITH freed AS (
         DELETE FROM outgoing WHERE place = ANY (ARRAY(SELECT place FROM outgoing WHERE ended ORDER BY place LIMIT most))
         RETURNING subscriber_id, process_id
     )
     SELECT array_agg(subscriber_id), array_agg(process_id) INTO freed_subscribers, freed_processes FROM freed;
-    IF new_subscribers IS NULL AND freed_subscribers IS NULL THEN
-        RETURN seen_now;
+    IF new_subscribers IS NOT NULL OR freed_subscribers IS NOT NULL THEN
+        due := take_due_deliveries(freed_subscribers || new_subscribers, freed_processes || new_processes);
     END IF;
-    RETURN seen_now + start_deliveries(freed_subscribers || new_subscribers, freed_processes || new_processes);
 END $$;

@@ -1,6 +1,6 @@
--- documents
+-- Documents and what is stored of them: objects, artifacts, pages and chunks, with tags, collections and versions.
 
--- Objects of the bucket that rows refer to. What lies in the bucket and is not here belongs to nobody.
+-- Objects in the bucket that rows refer to. An object in the bucket without a row is an orphan.
 CREATE TABLE objects (
     key        text PRIMARY KEY,
     bytes      bigint NOT NULL CHECK (bytes >= 0),
@@ -69,15 +69,15 @@ CREATE TABLE documents (
     superseded           boolean NOT NULL DEFAULT false
 );
 
-COMMENT ON COLUMN documents.process_id IS 'The job that processes it; its state is this document''s state.';
-COMMENT ON COLUMN documents.revision IS 'The revision that is read; 0 while there is none.';
-COMMENT ON COLUMN documents.last_revision IS 'The last revision that was begun.';
-COMMENT ON COLUMN documents.deleted_at IS 'Set: it is in the trash.';
-COMMENT ON COLUMN documents.edited IS 'Fields that a person wrote or emptied; nothing else ever changes them.';
-COMMENT ON COLUMN documents.described IS 'Fields that neither a person nor the file gave; the next description may replace them.';
-COMMENT ON COLUMN documents.described_by IS 'Who described it: `local`, or `provider:model`.';
-COMMENT ON COLUMN documents.family_id IS 'The same for all versions; the id of the first, which may be gone.';
-COMMENT ON COLUMN documents.superseded IS 'There is a newer version, and not in the trash.';
+COMMENT ON COLUMN documents.process_id IS 'The job that processes it. The status of the document follows the status of this job.';
+COMMENT ON COLUMN documents.revision IS 'The current revision; 0 while there is none.';
+COMMENT ON COLUMN documents.last_revision IS 'The last revision that was started.';
+COMMENT ON COLUMN documents.deleted_at IS 'Set while it is in the trash.';
+COMMENT ON COLUMN documents.edited IS 'Fields that a person set or cleared. They are never overwritten.';
+COMMENT ON COLUMN documents.described IS 'Fields that a description set. The next description may replace them.';
+COMMENT ON COLUMN documents.described_by IS 'What described it: `local`, or `provider:model`.';
+COMMENT ON COLUMN documents.family_id IS 'Shared by all versions: the id of the first one, which may be deleted.';
+COMMENT ON COLUMN documents.superseded IS 'A newer version exists and is not in the trash.';
 
 CREATE INDEX documents_owner_created ON documents (owner_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX documents_owner_content ON documents (owner_id, sha256);
@@ -102,11 +102,11 @@ CREATE TABLE document_tags (
     PRIMARY KEY (document_id, tag_id)
 );
 
-COMMENT ON COLUMN document_tags.made_by IS 'NULL for a tag that a person gave.';
+COMMENT ON COLUMN document_tags.made_by IS 'NULL for a tag that a person assigned.';
 
 CREATE INDEX document_tags_tag ON document_tags (tag_id);
 
--- What is kept of a document: its source, its markdown, and what else is made from it.
+-- The files of a document: its source, its Markdown, and everything else that is made from it.
 CREATE TABLE artifacts (
     id           uuid PRIMARY KEY,
     document_id  uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -120,12 +120,12 @@ CREATE TABLE artifacts (
     UNIQUE (document_id, revision, kind, name)
 );
 
-COMMENT ON COLUMN artifacts.revision IS '0 for what belongs to the document itself, as its source.';
+COMMENT ON COLUMN artifacts.revision IS '0 for files of the document itself, such as its source.';
 
 CREATE INDEX artifacts_key ON artifacts (key);
 CREATE INDEX artifacts_page_pictures ON artifacts (created_at) WHERE kind = 'page_picture';
 
--- Objects count who refers to them, so that twins can share one.
+-- Objects count their references, so that duplicates can share one.
 CREATE FUNCTION count_references() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
@@ -138,7 +138,7 @@ END $$;
 CREATE TRIGGER artifacts_refer AFTER INSERT OR DELETE ON artifacts
     FOR EACH ROW EXECUTE FUNCTION count_references();
 
--- How much an owner keeps, also in the trash.
+-- How much an owner stores, including the trash.
 CREATE TABLE owner_usage (
     owner_id  uuid PRIMARY KEY REFERENCES owners ON DELETE CASCADE,
     bytes     bigint NOT NULL CHECK (bytes >= 0),
@@ -159,14 +159,14 @@ END $$;
 CREATE TRIGGER documents_count AFTER INSERT OR DELETE OR UPDATE OF owner_id ON documents
     FOR EACH ROW EXECUTE FUNCTION count_usage();
 
--- A document is as its job is, in the same transaction. Once its text is there in pieces it can be read, cited and found,
--- and then a job that fails leaves it complete: what it lacks is its description.
+-- The status of a document follows its job in the same transaction. A document with chunks can be read, cited and found, so
+-- it is complete even if its job fails after that: only its description is missing.
 CREATE FUNCTION follow_job() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     readable boolean := NEW.status IN ('failed', 'dead_letter') AND EXISTS (
         SELECT FROM job_stages WHERE job_id = NEW.id AND stage = 'chunked');
 BEGIN
-    -- A dead letter that is discarded changes nothing about its document.
+    -- Discarding a dead letter does not change its document.
     UPDATE documents d SET updated_at = clock_timestamp(),
         needs_classification = readable OR kept.as_it_is,
         status = CASE
@@ -194,7 +194,7 @@ CREATE TABLE pages (
     PRIMARY KEY (document_id, revision, number)
 );
 
-COMMENT ON COLUMN pages.bookmarks IS 'What begins here by the file''s own table of contents and has no heading in the text, each as [level, title].';
+COMMENT ON COLUMN pages.bookmarks IS 'Entries of the table of contents of the file that begin on this page and have no heading in the text, each as [level, title].';
 
 CREATE TABLE chunks (
     id           uuid PRIMARY KEY,
@@ -218,9 +218,9 @@ CREATE TABLE chunks (
     UNIQUE (document_id, revision, index)
 );
 
-COMMENT ON COLUMN chunks.char_start IS 'In characters of the markdown of the same revision.';
-COMMENT ON COLUMN chunks.seconds IS 'Where in a recording the passage begins; NULL for what was not spoken.';
-COMMENT ON COLUMN chunks.boxes IS 'Places on pages, each as [page, left, top, right, bottom] in points from the upper left corner.';
+COMMENT ON COLUMN chunks.char_start IS 'In characters of the Markdown of the same revision.';
+COMMENT ON COLUMN chunks.seconds IS 'Where in a recording the chunk begins; NULL for text that was not spoken.';
+COMMENT ON COLUMN chunks.boxes IS 'Boxes on pages, each as [page, left, top, right, bottom] in points from the upper left corner.';
 
 CREATE TABLE chunk_concepts (
     chunk_id   uuid NOT NULL REFERENCES chunks ON DELETE CASCADE,
@@ -230,7 +230,7 @@ CREATE TABLE chunk_concepts (
 );
 CREATE INDEX chunk_concepts_concept ON chunk_concepts (lower(concept));
 
--- Who is alone is a family, too.
+-- A document without other versions is a family of one.
 CREATE FUNCTION begin_family() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.family_id := coalesce(NEW.family_id, NEW.id);
@@ -238,7 +238,8 @@ BEGIN
 END $$;
 CREATE TRIGGER documents_begin_family BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION begin_family();
 
--- Which version stands for a family: the newest that is not in the trash. Whoever changes that holds the whole family.
+-- Keeps `superseded` up to date: the newest version that is not in the trash represents the family. Code that changes this
+-- locks the whole family first.
 CREATE FUNCTION settle_versions() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE documents d SET superseded = NOT d.superseded

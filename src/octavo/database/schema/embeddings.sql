@@ -1,6 +1,6 @@
--- embeddings
+-- Vectors of chunks and tags.
 
--- Vectors of several models stand side by side; only those of one model can be compared.
+-- Vectors of several models can exist at the same time; only vectors of one model can be compared.
 CREATE TABLE embedding_models (
     id         integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name       text NOT NULL UNIQUE,
@@ -27,7 +27,7 @@ CREATE TABLE tag_embeddings (
     PRIMARY KEY (tag_id, model_id)
 );
 
--- The number of a model, which is made when it is first used. Nothing where its vectors had another length before.
+-- The id of a model, created on first use. NULL if its vectors had another length before.
 CREATE FUNCTION embedding_model(of_name text, of_dimensions integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     found embedding_models;
@@ -40,7 +40,7 @@ BEGIN
     RETURN CASE WHEN found.dimensions = of_dimensions THEN found.id END;
 END $$;
 
--- As before; connections stay with their documents.
+-- Vectors and connections of a document follow it to another owner.
 CREATE FUNCTION vectors_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE chunk_embeddings SET owner_id = NEW.owner_id WHERE document_id = NEW.id;

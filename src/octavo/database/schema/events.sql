@@ -1,6 +1,6 @@
--- events
+-- The append-only log of events, and the triggers that check every change of a job and write its event.
 
--- Everything that happened; nothing here is ever changed.
+-- Rows are never changed.
 CREATE TABLE events (
     id          bigint GENERATED ALWAYS AS IDENTITY,
     xid         xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -13,8 +13,8 @@ CREATE TABLE events (
     detail      jsonb NOT NULL DEFAULT '{}'
 ) PARTITION BY RANGE (at);
 
-COMMENT ON COLUMN events.xid IS 'The transaction, or a later one that its process was in before. Readers follow (xid, id) below the oldest open transaction: a late commit is never skipped, and one process is read in order.';
-COMMENT ON COLUMN events.state_after IS 'Set on transitions only; the latest one of a process is its state.';
+COMMENT ON COLUMN events.xid IS 'The transaction that wrote the event, or a later one if its process already has an event of a later one. Readers follow (xid, id) below the oldest open transaction, so they never skip a late commit and read each process in order.';
+COMMENT ON COLUMN events.state_after IS 'Only set for transitions. The latest one of a process is its state.';
 
 CREATE INDEX events_order ON events (xid, id);
 CREATE INDEX events_process ON events (process_id, id);
@@ -29,7 +29,7 @@ CREATE TRIGGER events_are_append_only BEFORE UPDATE OR DELETE ON events
 CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON events
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- One partition a month, some months ahead; what falls outside goes to the default one instead of getting lost.
+-- One partition for each month, created some months ahead. Events outside of them go to the default partition.
 CREATE TABLE events_default PARTITION OF events DEFAULT;
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON events_default
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -51,7 +51,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Every change of state is checked and becomes an event in the same transaction, whoever makes it.
+-- Every change of state is checked and recorded as an event in the same transaction, whichever code makes it.
 CREATE FUNCTION refuse_broken(job uuid, invariant text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'job % breaks %', job, invariant USING ERRCODE = 'check_violation', CONSTRAINT = invariant;
@@ -92,7 +92,7 @@ BEGIN
            n.status, n.owner_id, n.document_id, jsonb_build_object('attempt', n.attempt) || n.note
     FROM changed_to n JOIN changed_from o USING (id)
     WHERE n.status <> o.status
-    ORDER BY n.status = 'processing'; -- who ends comes before who gets its slot
+    ORDER BY n.status = 'processing'; -- the job that ends before the one that gets its slot
     RETURN NULL;
 END $$;
 CREATE TRIGGER jobs_created AFTER INSERT ON jobs REFERENCING NEW TABLE AS created

@@ -1,6 +1,7 @@
--- job_views
+-- What people see of jobs: why one waits, and how long one will still take.
 
--- Why each unfinished job does not run: as before, and now also a provider that takes no requests.
+-- Why each unfinished job does not run. Of several reasons it shows the one that has to end first, so that a person who
+-- solves it sees the next one.
 CREATE VIEW job_waiting AS
 SELECT j.id AS job_id, because.reason,
     CASE
@@ -12,7 +13,7 @@ SELECT j.id AS job_id, because.reason,
             'error', j.note -> 'error'))
         WHEN because.reason = 'cap' THEN (
             SELECT jsonb_build_object('cap_key', c.key, 'most', c.most, 'taken', c.taken) FROM caps c WHERE c.key = j.cap_key)
-        -- Counted backwards from the job and not beyond 1000, so that it costs the same in a line of a million.
+        -- Counted backwards from the job and only up to 1000, so that it costs the same in a queue of a million.
         WHEN because.reason IN ('alone', 'behind') THEN jsonb_build_object('position', 1 + (
             SELECT count(*) FROM (
                 SELECT FROM jobs b
@@ -33,9 +34,9 @@ CROSS JOIN LATERAL (SELECT
     END AS reason) AS because
 WHERE j.status IN ('queued', 'paused');
 
-COMMENT ON VIEW job_waiting IS 'Ask for some job ids; a position in line is worked out for each row that is read.';
+COMMENT ON VIEW job_waiting IS 'Select by job ids: the position in the queue is computed for each row.';
 
--- How long a job has run: its present attempt, and the finished stages of earlier ones that it did not have to repeat.
+-- How long a job has run: its current attempt, and the stages that earlier attempts finished.
 CREATE FUNCTION running_seconds(job uuid, attempt_started timestamptz, until timestamptz) RETURNS double precision
 LANGUAGE sql STABLE AS $$
     SELECT extract(epoch FROM until - attempt_started) + coalesce((
@@ -43,15 +44,15 @@ LANGUAGE sql STABLE AS $$
         WHERE job_id = job AND finished_at <= attempt_started), 0)
 $$;
 
--- How long running jobs may still take, as an interval between measured quartiles. A job without a row is one that
--- nothing is known about: too few samples, or it already takes longer than others of its kind did.
+-- How long running jobs will still take, as an interval between measured quartiles. There is no row for a job with too few
+-- samples, or one that already takes longer than others of its kind.
 CREATE FUNCTION job_eta(wanted uuid[]) RETURNS TABLE (job_id uuid, low_seconds double precision, high_seconds double precision)
 LANGUAGE sql VOLATILE AS $$
     WITH running AS MATERIALIZED (
         SELECT id, kind, stage, total - done AS items_left, running_seconds(id, started_at, engine_now()) AS elapsed
         FROM jobs WHERE id = ANY (wanted) AND status = 'processing'
     ), by_parts AS (
-        -- Parts that run beside each other end sooner than their durations add up to; `beside` is how many did.
+        -- Parts that run in parallel end sooner than the sum of their durations; `beside` is how many ran in parallel.
         SELECT r.id, r.items_left * took.quartiles[1] / took.beside AS low, r.items_left * took.quartiles[2] / took.beside AS high
         FROM running r CROSS JOIN LATERAL (
             SELECT count(*) AS samples,

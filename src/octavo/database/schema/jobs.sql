@@ -1,6 +1,6 @@
--- jobs
+-- The job engine: tables for leased, fenced, checkpointed units of work. Its functions are in queue.sql.
 
--- The clock of the engine. Tests shift it; everything that waits, waits by this clock.
+-- The clock of the engine, which tests can shift. All waiting is measured by it.
 CREATE TABLE engine_clock (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     shift    interval NOT NULL DEFAULT '0'
@@ -11,7 +11,7 @@ INSERT INTO engine_clock DEFAULT VALUES;
 CREATE FUNCTION engine_now() RETURNS timestamptz LANGUAGE sql VOLATILE
 AS 'SELECT clock_timestamp() + shift FROM engine_clock';
 
--- What workers know how to do; written by workers when they start.
+-- The kinds of job and their limits. Workers update it when they start.
 CREATE TABLE job_kinds (
     name                   text PRIMARY KEY,
     max_attempts           integer NOT NULL CHECK (max_attempts > 0),
@@ -21,7 +21,7 @@ CREATE TABLE job_kinds (
     starts_per_second      double precision CHECK (starts_per_second > 0)
 );
 
--- Known before the first worker ever started, so that documents can come in; workers write here what they know.
+-- The kinds that are enqueued before the first worker has started; that worker brings the limits up to date.
 INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage) VALUES
     ('process_document',    3,  interval '10 minutes', true),
     ('deliver',             12, interval '1 minute',   false),
@@ -40,7 +40,7 @@ CREATE TABLE caps (
     taken integer NOT NULL DEFAULT 0 CHECK (taken >= 0)
 );
 
-COMMENT ON TABLE caps IS 'How many jobs of one key may hold a slot, and how many do.';
+COMMENT ON TABLE caps IS 'How many jobs of one key may hold a slot at the same time, and how many do.';
 
 CREATE TABLE workers (
     id           uuid PRIMARY KEY,
@@ -54,7 +54,7 @@ CREATE TABLE workers (
     expires_at   timestamptz NOT NULL
 );
 
--- The state machine: one row for each transition that is allowed. The diagram and the Python table say the same.
+-- The state machine: one row for each allowed transition. A test compares it with the diagram and with the Python table.
 CREATE TABLE job_transitions (
     before text NOT NULL,
     after  text NOT NULL,
@@ -122,21 +122,21 @@ CREATE TABLE jobs (
     event_xid        xid8 NOT NULL DEFAULT pg_current_xact_id()
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
-COMMENT ON COLUMN jobs.virtual_time IS 'Place in line: owners take turns, because each job of an owner stands one further back.';
-COMMENT ON COLUMN jobs.admitted IS 'May be claimed: it is due, and holds a slot of its cap if it has one.';
-COMMENT ON COLUMN jobs.alone IS 'A worker died with it, so it runs without neighbours until a stage is finished.';
-COMMENT ON COLUMN jobs.lease_token IS 'Fencing number: whoever holds an older one cannot write.';
-COMMENT ON COLUMN jobs.event_xid IS 'Where its last event stands in the order of all; a later one never stands before it.';
-COMMENT ON COLUMN jobs.note IS 'Why it is in its state; becomes the detail of the transition''s event.';
+COMMENT ON COLUMN jobs.virtual_time IS 'Position in the queue. Owners take turns, because each job of an owner is placed one further back.';
+COMMENT ON COLUMN jobs.admitted IS 'Can be claimed: it is due, and holds a slot if it has a cap.';
+COMMENT ON COLUMN jobs.alone IS 'A worker crashed while running it, so it runs without other jobs beside it until it finishes a stage.';
+COMMENT ON COLUMN jobs.lease_token IS 'Fencing token: a worker with an older one cannot write.';
+COMMENT ON COLUMN jobs.event_xid IS 'The xid of its last event. Later events of the job get the same or a higher one, so they are read in order.';
+COMMENT ON COLUMN jobs.note IS 'Why the job is in its state. Becomes the detail of the event of the transition.';
 
--- The one index that claiming walks along; a job leaves it when it is claimed.
+-- The one index that claiming reads; a job leaves it when it is claimed.
 CREATE INDEX jobs_ready ON jobs (priority, virtual_time, id) WHERE status = 'queued' AND admitted;
 CREATE INDEX jobs_due ON jobs (run_after) WHERE status = 'queued' AND run_after IS NOT NULL;
 CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
     WHERE status = 'queued' AND NOT admitted AND run_after IS NULL;
 CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
 
--- Only what rests: every job passes through the other states, and an index they were in would grow twice for each.
+-- Only resting states. Every job passes through the others, and an index on these would grow twice for each job.
 CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled');
 CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
 CREATE INDEX jobs_owner_queued ON jobs (owner_id, priority, virtual_time) WHERE status = 'queued';
@@ -144,8 +144,8 @@ CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX jobs_parent ON jobs (parent_id) WHERE parent_id IS NOT NULL;
 CREATE UNIQUE INDEX jobs_key ON jobs (owner_id, kind, key) WHERE key IS NOT NULL;
 
--- The name of the first invariant that a job breaks, or NULL. Triggers refuse such a row: the same as CHECK constraints,
--- which PostgreSQL would prepare anew for every statement, and the doctor asks the same function.
+-- The name of the first invariant that a job violates, or NULL. A trigger refuses such rows, and the doctor uses the same
+-- function. CHECK constraints would do the same, but PostgreSQL prepares those again for every statement.
 CREATE FUNCTION broken_invariant(job jobs) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN job.status NOT IN ('queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused', 'cancelled')
@@ -167,7 +167,7 @@ CREATE FUNCTION broken_invariant(job jobs) RETURNS text LANGUAGE sql IMMUTABLE A
     END
 $$;
 
--- What the last jobs of a kind took is asked for every running job, also for a kind that is rare among many.
+-- For the durations of the last jobs of a kind, which the ETA of every running job needs, also for rare kinds.
 CREATE INDEX jobs_kind_completed ON jobs (kind, completed_at) WHERE status = 'complete';
 
 CREATE TABLE job_stages (
@@ -181,14 +181,14 @@ CREATE TABLE job_stages (
     PRIMARY KEY (job_id, stage, part)
 );
 
-COMMENT ON TABLE job_stages IS 'Checkpoints: what is here is never done again.';
+COMMENT ON TABLE job_stages IS 'Checkpoints: a stage or part in this table is never run again.';
 
 CREATE TABLE start_rates (
     kind    text PRIMARY KEY REFERENCES job_kinds,
     next_at timestamptz NOT NULL
 );
 
--- What is due at a time, once across all workers.
+-- Jobs that start by the clock, once across all workers.
 CREATE TABLE schedules (
     name        text PRIMARY KEY,
     kind        text NOT NULL REFERENCES job_kinds,

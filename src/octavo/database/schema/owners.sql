@@ -1,4 +1,4 @@
--- owners
+-- Owners, the people who act for them, and how a browser or a program signs in.
 
 CREATE EXTENSION IF NOT EXISTS vector;
 
@@ -8,9 +8,9 @@ CREATE TABLE owners (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
-COMMENT ON TABLE owners IS 'Everything that is kept belongs to one of these.';
+COMMENT ON TABLE owners IS 'Every row that belongs to somebody refers to one of these.';
 
--- The person at this installation's own machine, who is its administrator.
+-- The person at the machine of this installation, who is its administrator.
 CREATE UNIQUE INDEX owners_one_local ON owners (kind) WHERE kind = 'local';
 
 CREATE TABLE users (
@@ -21,7 +21,7 @@ CREATE TABLE users (
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
-COMMENT ON COLUMN users.owner_id IS 'The owner that this person is at home in.';
+COMMENT ON COLUMN users.owner_id IS 'The personal owner of this person.';
 
 CREATE UNIQUE INDEX users_email ON users (email);
 CREATE INDEX users_owner ON users (owner_id);
@@ -34,7 +34,7 @@ CREATE TABLE memberships (
     PRIMARY KEY (owner_id, user_id)
 );
 
-COMMENT ON TABLE memberships IS 'Who may act for an owner; its own person has a row here too.';
+COMMENT ON TABLE memberships IS 'People who may act for an owner, including the person whose own it is.';
 
 CREATE INDEX memberships_user ON memberships (user_id);
 
@@ -46,7 +46,7 @@ CREATE TABLE sessions (
     user_id    uuid REFERENCES users ON DELETE CASCADE
 );
 
-COMMENT ON TABLE sessions IS 'Browsers that act for an owner; only the hash of the cookie is known here.';
+COMMENT ON TABLE sessions IS 'Browsers that act for an owner. Only the hash of the cookie is stored. user_id is NULL for visitors and for the local owner.';
 
 CREATE INDEX sessions_owner ON sessions (owner_id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
@@ -60,7 +60,7 @@ CREATE TABLE sign_in_links (
     used_at    timestamptz
 );
 
-COMMENT ON TABLE sign_in_links IS 'Links that turn one browser, once, into the owner''s.';
+COMMENT ON TABLE sign_in_links IS 'One-time links that sign a browser in.';
 
 CREATE TABLE api_keys (
     id           uuid PRIMARY KEY,
@@ -76,25 +76,25 @@ CREATE TABLE api_keys (
     revoked_at   timestamptz
 );
 
-COMMENT ON COLUMN api_keys.start IS 'The first characters of the key, by which its owner recognises it; the rest is known to nobody here.';
-COMMENT ON COLUMN api_keys.user_id IS 'The person it was made by; it can do no more than that person.';
+COMMENT ON COLUMN api_keys.start IS 'The first characters of the key, to recognise it by. The rest is not stored.';
+COMMENT ON COLUMN api_keys.user_id IS 'The person who created the key. The key never grants more than this person may do.';
 
 CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash);
 CREATE INDEX api_keys_owner ON api_keys (owner_id, created_at);
 CREATE INDEX api_keys_user ON api_keys (user_id) WHERE user_id IS NOT NULL;
 
--- What a visitor collected becomes the person's who signs in. As before, with prompts, mappings and conversions; what they
--- said about connections comes along, and what came is compared with what was there.
-CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS integer LANGUAGE plpgsql AS $$
+-- Moves everything that a visitor has to the person who signed in, and deletes the visitor. A document whose content the
+-- person already has stays a document and becomes a duplicate. Returns the documents that moved, so that the caller has them
+-- compared with the others. Visitors have no subscribers.
+CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
-    moved integer;
-    arrived uuid[] := ARRAY(SELECT id FROM documents WHERE owner_id = visitor);
+    moved uuid[];
 BEGIN
     PERFORM FROM owners WHERE id IN (visitor, person) ORDER BY id FOR UPDATE;
     IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
         RAISE EXCEPTION 'owner % is not a visitor', visitor USING ERRCODE = 'check_violation';
     END IF;
-    -- Jobs before documents, as a job that ends does it.
+    -- Jobs before documents: the order in which a job that ends locks them.
     PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
     UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
     UPDATE mappings m SET owner_id = person WHERE owner_id = visitor
@@ -110,7 +110,7 @@ BEGIN
     WHERE owner_id = visitor AND is_canonical AND EXISTS (
         SELECT FROM uploads twin WHERE twin.owner_id = person AND twin.sha256 = u.sha256 AND twin.is_canonical);
     UPDATE uploads SET owner_id = person WHERE owner_id = visitor;
-    -- Names that both used become one.
+    -- Collections and tags with the same name are merged.
     UPDATE documents d SET collection_id = theirs.id
     FROM collections mine JOIN collections theirs ON theirs.owner_id = person AND lower(theirs.name) = lower(mine.name)
     WHERE mine.owner_id = visitor AND d.collection_id = mine.id;
@@ -129,8 +129,10 @@ BEGIN
         SELECT FROM jobs same WHERE same.owner_id = person AND same.kind = j.kind AND same.key = j.key)
         THEN format('%s:%s', j.key, j.id) ELSE j.key END
     WHERE owner_id = visitor;
-    UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor;
-    GET DIAGNOSTICS moved = ROW_COUNT;
+    WITH moving AS (
+        UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor RETURNING id
+    )
+    SELECT coalesce(array_agg(id), '{}') INTO moved FROM moving;
     UPDATE notifications SET owner_id = person WHERE owner_id = visitor;
     INSERT INTO connection_verdicts (owner_id, digest, verdict, decided_at)
     SELECT person, digest, verdict, decided_at FROM connection_verdicts WHERE owner_id = visitor
@@ -139,7 +141,6 @@ BEGIN
     SELECT person, semantic_similarity, contradiction_detection, thematic_bridge FROM connection_weights
     WHERE owner_id = visitor
     ON CONFLICT DO NOTHING;
-    PERFORM connect_documents(arrived, format('of:%s', visitor));
     DELETE FROM sessions WHERE owner_id = visitor;
     DELETE FROM owners WHERE id = visitor;
     RETURN moved;

@@ -1,6 +1,6 @@
--- queue
+-- The functions of the job engine. Each is one step and keeps all invariants.
 
--- How far the line of each priority has come. Sequences, because they are neither locked nor rolled back.
+-- How far the queue of each priority has advanced. Sequences, because they are neither locked nor rolled back.
 DO $$ BEGIN
     FOR priority IN 0..9 LOOP
         EXECUTE format('CREATE SEQUENCE virtual_clock_%s MINVALUE 0 START 0', priority);
@@ -10,14 +10,14 @@ END $$;
 CREATE FUNCTION virtual_clock(priority smallint) RETURNS bigint LANGUAGE sql VOLATILE
 AS $$ SELECT coalesce(pg_sequence_last_value(('virtual_clock_' || priority)::regclass), 0) $$;
 
--- Where the next job of an owner stands: behind its own jobs, and never before what was claimed already.
+-- The position of an owner's next job: behind the owner's other jobs, and never before jobs that were already claimed.
 CREATE FUNCTION next_virtual_time(owner uuid, wanted smallint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT greatest(virtual_clock(wanted),
         coalesce((SELECT max(virtual_time) FROM jobs
                   WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
 $$;
 
--- Give free slots of these caps to the next in line. The cap's row lock makes it race-free over any number of workers.
+-- Gives the free slots of these caps to the next jobs. The row lock of the cap makes this safe with any number of workers.
 CREATE FUNCTION admit_waiting(keys text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     cap caps;
@@ -39,7 +39,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Jobs gave their slots back: each goes to the next in line of its cap, or is free.
+-- Returns slots: each goes to the next job of its cap, or stays free.
 CREATE FUNCTION return_slots(returned text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF cardinality(returned) > 0 THEN
@@ -51,7 +51,7 @@ BEGIN
     END IF;
 END $$;
 
--- Change how many jobs of a key may run at once. A lower number holds as soon as enough of those that run have ended.
+-- Changes how many jobs of a key may run at the same time. A lower limit takes effect as running jobs end.
 CREATE FUNCTION set_cap(wanted_key text, wanted integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
@@ -59,7 +59,7 @@ BEGIN
     PERFORM admit_waiting(ARRAY[wanted_key]);
 END $$;
 
--- Put jobs in line, in the caller's transaction. One that is there already under its key is answered, not made again.
+-- Enqueues jobs in the caller's transaction. If a job with the same key exists, its id is returned instead (made = false).
 CREATE FUNCTION enqueue_jobs(wanted jsonb) RETURNS TABLE (id uuid, made boolean) LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -124,7 +124,7 @@ BEGIN
     ORDER BY w.place;
 END $$;
 
--- What waited for its time and is due goes back in line.
+-- Makes jobs claimable whose waiting time is over.
 CREATE FUNCTION promote_due(at timestamptz, most integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     promoted integer;
@@ -146,8 +146,8 @@ BEGIN
     RETURN promoted;
 END $$;
 
--- Jobs whose worker is gone go back in line at once, to run alone: among several nobody knows which one it was, so only
--- a worker's end with a job that ran alone is charged, and in the end such a job is given up.
+-- Requeues jobs whose lease expired, to run alone. Of several jobs nobody knows which one crashed the worker, so only a crash
+-- of a job that ran alone counts as its failure; after too many of them the job becomes a dead letter.
 CREATE FUNCTION take_over_expired(at timestamptz, most integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     taken integer;
@@ -169,9 +169,9 @@ BEGIN
             failed_at = CASE WHEN crashes >= max_attempts THEN at END,
             error_code = CASE WHEN crashes >= max_attempts THEN 'CRASHED' END,
             error_message = CASE WHEN crashes >= max_attempts
-                THEN format('Its worker ended %s times while it ran.', crashes) END,
+                THEN format('The worker crashed %s times while it ran this job.', crashes) END,
             note = jsonb_build_object('reason', 'lease_expired', 'worker', expired.leased_by,
-                'error', jsonb_build_object('code', 'CRASHED', 'message', 'Its worker ended while it ran.'))
+                'error', jsonb_build_object('code', 'CRASHED', 'message', 'The worker crashed while it ran this job.'))
         FROM expired WHERE jobs.id = expired.id
         RETURNING jobs.cap_key, jobs.admitted
     )
@@ -180,8 +180,8 @@ BEGIN
     RETURN taken;
 END $$;
 
--- What the clock brings about, in one call: workers make it a few times a second, so that claiming need not look.
--- `taking_over` is false for a moment after an outage, so that those who hold leases can renew them first.
+-- All changes that are due by the clock, in one call. Workers call it a few times a second, so that claiming need not check.
+-- `taking_over` is false for a moment after an outage, so that live workers can renew their leases first.
 CREATE FUNCTION pass_time(taking_over boolean) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -193,7 +193,7 @@ BEGIN
     RETURN taken + promote_due(at, 1000);
 END $$;
 
--- Hold back what would start faster than its kind may: it is due again when its turn comes.
+-- Postpones jobs that would exceed the start rate of their kind. Returns the ids that may start now.
 CREATE FUNCTION hold_to_rate(candidates uuid[], at timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     rate record;
@@ -230,11 +230,11 @@ BEGIN
     RETURN kept;
 END $$;
 
--- The line has come this far; later jobs of anybody stand behind it.
+-- Advances the virtual clocks; jobs that are enqueued later are placed behind these times.
 CREATE FUNCTION advance_clocks(priorities smallint[], times bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR place IN 1..cardinality(times) LOOP
-        -- In line order, so the last of a priority is its latest.
+        -- In the order of the queue, so the last one of a priority is the latest.
         CONTINUE WHEN place < cardinality(times) AND priorities[place + 1] = priorities[place];
         IF times[place] > virtual_clock(priorities[place]) THEN
             PERFORM setval(('virtual_clock_' || priorities[place])::regclass, times[place]);
@@ -242,8 +242,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Choose and lock what is next in line for a worker, at most as many as it has free slots.
--- What stands at that priority before (mark_priority, mark_time) was claimed long ago, so looking begins there.
+-- Chooses and locks the next jobs for a worker, at most one for each free slot. The search begins at (mark_priority,
+-- mark_time): jobs of that priority before this position were claimed some time ago.
 CREATE FUNCTION next_in_line(worker uuid, known text[], slots integer, is_idle boolean, at timestamptz,
                              mark_priority smallint, mark_time bigint)
 RETURNS uuid[] LANGUAGE plpgsql AS $$
@@ -254,11 +254,11 @@ DECLARE
     times bigint[];
     first_lonely integer;
 BEGIN
-    -- Beside a job that a worker died with nothing else runs, until it has finished a stage.
+    -- Nothing runs beside a job that crashed a worker, until it has finished a stage.
     IF NOT is_idle AND EXISTS (SELECT FROM jobs WHERE status = 'processing' AND leased_by = worker AND alone) THEN
         RETURN '{}';
     END IF;
-    IF mark_priority > 0 THEN -- what is more urgent comes first, wherever the mark is
+    IF mark_priority > 0 THEN -- more urgent jobs first, wherever the search begins
         SELECT array_agg(n.id), array_agg(n.alone), array_agg(n.priority), array_agg(n.virtual_time)
         INTO chosen, lonely, priorities, times
         FROM (SELECT id, alone, priority, virtual_time FROM jobs
@@ -276,7 +276,7 @@ BEGIN
     IF chosen IS NULL THEN
         RETURN '{}';
     END IF;
-    -- A job that a worker died with runs without neighbours: it waits for an idle worker and then goes alone.
+    -- A job that crashed a worker waits for an idle worker and then runs alone.
     first_lonely := array_position(lonely, true);
     IF first_lonely IS NOT NULL THEN
         first_lonely := CASE WHEN first_lonely = 1 AND is_idle THEN 1 ELSE first_lonely - 1 END;
@@ -290,8 +290,8 @@ BEGIN
     RETURN chosen;
 END $$;
 
--- One visit of a worker: what it has finished ends and what is next becomes its own, in one transaction and, because
--- a statement costs far more than a row, in one statement.
+-- One exchange of a worker with the queue: its finished jobs are completed and the next ones are claimed. In one
+-- transaction and one UPDATE, because a statement costs far more than a row.
 CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer,
                               is_idle boolean, lease interval, mark_priority smallint, mark_time bigint)
 RETURNS TABLE (id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint,
@@ -303,10 +303,11 @@ DECLARE
     returned text[];
     chosen uuid[] := '{}';
 BEGIN
-    -- Rates are locked before caps by everybody, so that two visits cannot wait for each other.
+    -- Rates are always locked before caps, so that two exchanges cannot deadlock.
     PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
-    -- What is held, what is claimed, and caps last: SKIP LOCKED still waits for a row that was updated and locked again in
-    -- the same moment, and who has that row may be waiting for a cap. Nobody who has a cap waits for a job that runs.
+    -- Lock order: held jobs, claimed jobs, caps. SKIP LOCKED still waits for a row that was updated and locked again at the
+    -- same moment, and the transaction that has it may wait for a cap. A transaction that holds a cap never waits for a
+    -- running job.
     IF cardinality(held) > 0 THEN
         SELECT array_agg(mine.cap_key) INTO returned FROM (
             SELECT cap_key FROM jobs JOIN unnest(held, tokens) AS h (job, token) ON jobs.id = h.job
@@ -352,7 +353,8 @@ BEGIN
     FROM stepped s WHERE s.status = 'processing';
 END $$;
 
--- Renew what this worker still holds. A lease that ran out and was taken by nobody is good again; the time limit is not.
+-- Renews the leases that a worker still holds. An expired lease that nobody took over is valid again, but the time limit of
+-- the job is never extended.
 CREATE FUNCTION renew_leases(worker uuid, held uuid[], tokens bigint[], lease interval) RETURNS SETOF uuid LANGUAGE sql AS $$
     UPDATE jobs SET lease_expires_at = t.at + lease
     FROM unnest(held, tokens) AS h (id, token), (SELECT engine_now() AS at) AS t
@@ -360,18 +362,18 @@ CREATE FUNCTION renew_leases(worker uuid, held uuid[], tokens bigint[], lease in
     RETURNING jobs.id
 $$;
 
--- Which of these a worker no longer holds: cancelled, taken over, or past their time.
+-- Those of these leases that a worker no longer holds: the job was cancelled, taken over, or exceeded its time limit.
 CREATE FUNCTION lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF uuid LANGUAGE sql AS $$
     SELECT h.id FROM unnest(held, tokens) AS h (id, token)
     WHERE NOT EXISTS (SELECT FROM jobs j WHERE j.id = h.id AND j.lease_token = h.token AND j.status = 'processing')
 $$;
 
--- Lock a job for a write that carries its lease; false when the lease is no longer good.
+-- Locks a job for a write that requires its lease; false if the lease is no longer valid.
 CREATE FUNCTION hold_lease(job uuid, token bigint) RETURNS boolean LANGUAGE sql AS $$
     SELECT EXISTS (SELECT FROM jobs WHERE id = job AND lease_token = token AND status = 'processing' FOR UPDATE)
 $$;
 
--- Store what a stage made. From here on it is never done again, and earlier failures are forgiven.
+-- Stores the output of a stage, which is then never run again, and resets the failure count.
 CREATE FUNCTION finish_stage(job uuid, token bigint, finished text, of_part text, made jsonb, took interval)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -397,8 +399,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- How far a job is; only finished things count. Told as an event when something else is counted, at the end, and
--- between these every other second at most: nobody looks more often, and events are kept.
+-- Stores the progress of a job; only finished things count. Writes an event when the unit, total or stage changes, at the
+-- end, and otherwise at most every two seconds, because events are kept.
 CREATE FUNCTION report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text)
 RETURNS boolean LANGUAGE sql AS $$
     WITH before AS (
@@ -422,8 +424,8 @@ RETURNS boolean LANGUAGE sql AS $$
     SELECT EXISTS (SELECT FROM held)
 $$;
 
--- An attempt ended with an error. `first_delay` is NULL for what another attempt would not change.
--- `charged`: whether it counts against the limit; waits for somebody else's recovery end after a day instead.
+-- Ends an attempt with an error. `first_delay` is NULL for errors that a retry would not solve. `charged`: whether it counts
+-- against max_attempts. Errors that are not charged wait for an outage of something else, for a day at most.
 CREATE FUNCTION fail_job(job uuid, token bigint, code text, message text, first_delay double precision,
                          factor double precision, charged boolean, retry_after double precision)
 RETURNS text LANGUAGE plpgsql AS $$
@@ -442,7 +444,7 @@ BEGIN
     used_up := CASE WHEN charged THEN held.failures + 1 >= held.max_attempts
                     ELSE at - coalesce(held.waiting_since, at) >= interval '24 hours' END;
     next_status := CASE WHEN first_delay IS NULL THEN 'failed' WHEN used_up THEN 'dead_letter' ELSE 'queued' END;
-    -- A fifth of the pause is chance, so that what failed together does not come back together.
+    -- A fifth of the pause is random, so that jobs that failed together do not return together.
     pause := greatest(
         least(900, first_delay * factor ^ (CASE WHEN charged THEN held.failures ELSE held.waits END)) * (0.9 + 0.2 * random()),
         coalesce(retry_after, 0));
@@ -466,7 +468,7 @@ BEGIN
     RETURN next_status;
 END $$;
 
--- A worker that stops gives its jobs back: nothing is charged, finished stages stay finished.
+-- Returns the jobs of a worker that stops to the queue. No failure is counted, and finished stages are kept.
 CREATE FUNCTION hand_back_jobs(held uuid[], tokens bigint[], because text) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     number integer;
@@ -485,7 +487,7 @@ BEGIN
     RETURN number;
 END $$;
 
--- A running job stops without an error until somebody lets it go on.
+-- Pauses a job without an error, until it is requeued.
 CREATE FUNCTION pause_job(job uuid, token bigint, code text, message text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     held jobs;
@@ -505,7 +507,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Put a job that rests back in line; its old error stays in the events. With a stage, that one and all after it are redone.
+-- Requeues a resting job; its old error stays in the events. With `from_stage`, that stage and all later ones run again.
 CREATE FUNCTION requeue_job(job uuid, from_stage text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -544,7 +546,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Stop a job and all that follows from it, at once: the fencing number moves, so its worker cannot write any more.
+-- Cancels a job and all jobs that follow from it. The fencing token changes, so its worker can no longer write.
 CREATE FUNCTION cancel_job(job uuid, event text) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     number integer;

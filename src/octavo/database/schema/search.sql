@@ -1,7 +1,7 @@
--- search
+-- Full-text search: the words of chunks by language, and the sums that ranking needs.
 
--- How a language is read. What nobody has told yet is read as English, because most of it is, and again once it is told;
--- a language without rules of its own has its words taken as they are.
+-- The text search configuration of a language. An unknown language is indexed as English, because most texts are, and again
+-- once it is known. A language without a configuration is indexed without stemming.
 CREATE FUNCTION search_config(of_language text) RETURNS regconfig LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     CASE split_part(lower(coalesce(of_language, 'en')), '-', 1)
         WHEN 'en' THEN 'pg_catalog.english'::regconfig
@@ -36,8 +36,8 @@ CREATE FUNCTION search_config(of_language text) RETURNS regconfig LANGUAGE sql I
         ELSE 'pg_catalog.simple'::regconfig
     END;
 
--- A text as its words are found in it: without the marks of Markdown, which glue words together, and with what is
--- written without spaces (Chinese, Japanese, Thai, …) in pairs of characters.
+-- Prepares a text for indexing: removes Markdown syntax, which joins words, and splits scripts without spaces (Chinese,
+-- Japanese, Thai, …) into pairs of characters.
 CREATE FUNCTION search_text(given text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
     plain text := normalize(translate(left(given, 100000), '/\*_`#|<>~=@', '            '), NFKC);
@@ -53,23 +53,23 @@ BEGIN
         FROM regexp_matches(plain, format('[%1$s]+|[^%1$s]+', unspaced), 'g') WITH ORDINALITY AS parts (part, number));
 END $$;
 
--- One word of a tsvector as a query.
+-- One lexeme as a query.
 CREATE FUNCTION lexeme_query(lexeme text) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery;
 
--- How often a passage uses a word, by its `ts_rank` with weights of 1: that adds 1/1² + 1/2² + … and divides by where this
--- ends, π²/6; what is missing to the end is 1/(times + ½), as near as ranking needs it. Unpacking the words takes far longer.
+-- How often a chunk uses a word, computed from its `ts_rank` with weights of 1. That rank is the sum of 1/1² + 1/2² + …
+-- divided by its limit, π²/6, and the rest up to the limit is about 1/(times + ½). Unpacking the tsvector takes far longer.
 CREATE FUNCTION times_used(rank real) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     1 / (1.64493406685 * greatest(1.00001 - rank::double precision, 0.002)) - 0.5;
 
--- The words of a passage with their places. A word that it uses three times or more is there a second time, marked: the
--- passages that speak of a common word can then be told from the many that only mention it.
+-- The words of a chunk with their positions. A word that occurs three times or more is added once more with a mark, so that
+-- chunks about a common word can be distinguished from the many that only mention it.
 CREATE FUNCTION search_words(config regconfig, given text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT said || array_to_tsvector(ARRAY(SELECT '3 ' || lexeme FROM unnest(said) WHERE cardinality(positions) >= 3))
     FROM to_tsvector(config, search_text(given)) AS said
 $$;
 
--- Narrow on purpose: the words lie in TOAST, so that passages can be counted without reading them.
+-- Narrow on purpose: the words are in TOAST, so that chunks can be counted without reading them.
 CREATE TABLE chunk_words (
     chunk_id    uuid PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
     document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -78,14 +78,14 @@ CREATE TABLE chunk_words (
     words       tsvector NOT NULL
 ) WITH (toast_tuple_target = 128);
 
-COMMENT ON COLUMN chunk_words.length IS 'How many words it has, without those that say nothing in its language.';
+COMMENT ON COLUMN chunk_words.length IS 'Number of words, without the stop words of its language.';
 
 CREATE INDEX chunk_words_document ON chunk_words (document_id);
 CREATE INDEX chunk_words_words ON chunk_words USING gin (words);
 
 ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE EXTERNAL;
 
--- How much text a revision is. Owners' sums are made of these when somebody searches: nobody has to wait for a counter.
+-- The size of each revision. A search sums these up for its owner, so that no writer has to wait for a shared counter.
 CREATE TABLE document_passages (
     document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
     revision    integer NOT NULL,
@@ -114,7 +114,7 @@ CREATE FUNCTION index_passages(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
     SELECT count_passages(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
 $$;
 
--- Whoever writes passages, their words are there in the same transaction.
+-- The words of a chunk are indexed in the transaction that writes it, whichever code does.
 CREATE FUNCTION words_follow_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM index_passages(ARRAY(SELECT id FROM made));
@@ -139,11 +139,12 @@ END $$;
 CREATE TRIGGER words_follow AFTER UPDATE OF language ON documents FOR EACH ROW
     WHEN (search_config(OLD.language) <> search_config(NEW.language)) EXECUTE FUNCTION words_follow_language();
 
--- Titles are found as they are now.
+-- Titles are indexed as they are now.
 CREATE INDEX documents_title_words ON documents
     USING gin (to_tsvector(search_config(language), search_text(coalesce(nullif(title, ''), filename))));
 
--- As before. Of versions only the newest that can be read is searched, unless others are chosen or asked for.
+-- The documents that a search covers: those of the owner that are not in the trash and match the filters. Of several
+-- versions only the newest one with text is searched, unless documents are named or older versions are requested.
 CREATE FUNCTION searched_documents(of_owner uuid, chosen jsonb)
 RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE AS $$
     SELECT d.id, d.revision, search_config(d.language) FROM documents d
@@ -164,8 +165,8 @@ RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE 
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
 $$;
 
--- The passages nearest to a vector. By an index only where there are many: comparing all is exact, and fast enough for
--- some ten thousand. Model and length stand in the statement itself, because that is how its partial index is found.
+-- The chunks nearest to a vector. The index is used only for many vectors: comparing all is exact, and fast enough for some
+-- ten thousand. Model and length are literals in the statement, because the planner finds a partial index only that way.
 CREATE FUNCTION nearest_passages(of_owner uuid, chosen jsonb, of_model integer, given vector, required tsquery, excluded tsquery,
                                  by_index boolean, most integer)
 RETURNS TABLE (chunk_id uuid, document_id uuid, score double precision) LANGUAGE plpgsql STABLE AS $$

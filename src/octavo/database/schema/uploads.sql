@@ -1,6 +1,6 @@
--- uploads
+-- Uploads, and how one becomes a document.
 
--- One attempt to bring bytes in. Its document exists only after it was finalized.
+-- One attempt to add a file. Its document exists only after it was finalized.
 CREATE TABLE uploads (
     id             uuid PRIMARY KEY,
     owner_id       uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
@@ -32,17 +32,17 @@ CREATE TABLE uploads (
     CONSTRAINT bytes_when_kept CHECK (state NOT IN ('uploaded', 'deduplicated') OR (sha256 IS NOT NULL AND bytes > 0))
 );
 
-COMMENT ON COLUMN uploads.incoming_key IS 'Where a presigned link lets the client write; never read after finalize.';
-COMMENT ON COLUMN uploads.object_key IS 'Where the received bytes are, written by the server alone.';
-COMMENT ON COLUMN uploads.given IS 'What came with it: title, attribution, tags.';
-COMMENT ON COLUMN uploads.version_of IS 'Any version of the document that this is to be a new version of.';
+COMMENT ON COLUMN uploads.incoming_key IS 'Where a presigned link lets the client write. Never read after finalizing.';
+COMMENT ON COLUMN uploads.object_key IS 'Where the received bytes are. Only the server writes there.';
+COMMENT ON COLUMN uploads.given IS 'What the client sent with it: title, author, source, extraction.';
+COMMENT ON COLUMN uploads.version_of IS 'The document, in any version, of which this becomes a new version.';
 
--- Exactly one canonical upload for each content of an owner; a pending one claims nothing.
+-- Exactly one canonical upload for each content of an owner; a pending one is never canonical.
 CREATE UNIQUE INDEX uploads_canonical ON uploads (owner_id, sha256) WHERE is_canonical;
 CREATE INDEX uploads_pending ON uploads (owner_id, created_at) WHERE state = 'pending';
 CREATE INDEX uploads_document ON uploads (document_id);
 
--- Give a document all that was made of its finished twin: the objects are shared, the rows are its own.
+-- Copies the results of a processed document with the same content. The objects are shared, the rows are copied.
 CREATE FUNCTION copy_results(twin uuid, copy uuid, process uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -88,7 +88,7 @@ BEGIN
     FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
 END $$;
 
--- What a person put right on a version is right on the next one, too. Its date is its own.
+-- A new version inherits what a person corrected on the one before, except the date.
 CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE sql AS $$
     UPDATE documents SET
         collection_id = before.collection_id,
@@ -99,10 +99,17 @@ CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LA
     WHERE id = next;
 $$;
 
--- Whoever brings something in may want a model to write its text: `given.extraction` goes to the job. Or it is a new version
--- of a document that is there: what has the bytes of the newest version then changes nothing, so that it can be asked for
--- twice; what has those of any other document is a version all the same, and shares its files. All else is as before.
-CREATE FUNCTION place_upload(upload uuid, of_owner uuid, content text, expected_key text, detected text, quota bigint)
+-- Finalizes an upload in one call: the document, its job and their events, or the existing document with the same content.
+-- Returns nothing if the upload changed since the caller read it: `expected_key` is where its bytes were. `process` and
+-- `compare` are the jobs, built by octavo.choreography, that process the document, or compare it if it shares the results of
+-- a processed duplicate. `given.extraction` asks for a text written by a model, so such an upload never shares results.
+--
+-- A new version with the same bytes as the newest one changes nothing, so the request can be repeated. One with the bytes of
+-- any other document becomes a version and shares its files.
+--
+-- PL/pgSQL, because the files of a folder are added one by one, and each costs as much as its round trips to the database.
+CREATE FUNCTION place_upload(upload uuid, of_owner uuid, content text, expected_key text, detected text, quota bigint,
+                             process jsonb, compare jsonb)
 RETURNS TABLE (state text, document_id uuid, process_id uuid, duplicate_of uuid) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -111,7 +118,7 @@ DECLARE
     twin record;
     expired uuid;
 BEGIN
-    -- Nobody merges this owner into another meanwhile, and one at a time decides whose a content is.
+    -- Keep the owner from being merged, and decide one at a time which document is canonical for a content.
     PERFORM FROM owners WHERE id = of_owner FOR KEY SHARE;
     PERFORM pg_advisory_xact_lock(hashtextextended(of_owner::text || content, 0));
     SELECT * INTO u FROM uploads WHERE id = upload AND owner_id = of_owner FOR UPDATE;
@@ -123,7 +130,7 @@ BEGIN
     END IF;
 
     IF u.version_of IS NOT NULL THEN
-        -- The family and the twins in one turn and in order, as everybody takes them who changes several documents.
+        -- Lock the family and the duplicates in the order of ids, like all code that changes several documents.
         PERFORM FROM documents d
         WHERE d.owner_id = of_owner AND (d.sha256 = u.sha256 OR d.family_id = (
             SELECT family_id FROM documents WHERE id = u.version_of AND owner_id = of_owner AND deleted_at IS NULL))
@@ -160,7 +167,7 @@ BEGIN
     END IF;
 
     IF twin.id IS NULL THEN
-        -- Whoever held this content has nothing left of it, and is a twin from now on.
+        -- A canonical document whose source is gone becomes a duplicate of this one.
         UPDATE uploads SET is_canonical = false WHERE owner_id = of_owner AND sha256 = u.sha256 AND is_canonical
         RETURNING document_id INTO expired;
         INSERT INTO objects (key, bytes, sha256) VALUES (u.object_key, u.bytes, u.sha256);
@@ -185,17 +192,17 @@ BEGIN
         PERFORM inherit_corrections(newest, u.document_id);
     END IF;
 
-    -- What a model should write is not what the twin has.
+    -- The duplicate has no text written by a model.
     IF twin.status = 'completed' AND NOT u.given ? 'extraction' THEN
         PERFORM copy_results(twin.id, u.document_id, u.process_id);
+        IF EXISTS (SELECT FROM documents d WHERE d.id = u.document_id AND d.embeddings_ready) THEN
+            PERFORM enqueue_jobs(jsonb_build_array(compare));
+        END IF;
     ELSE
-        PERFORM enqueue_jobs(jsonb_build_array(jsonb_build_object(
-            'id', u.process_id, 'kind', 'process_document', 'owner_id', of_owner, 'document_id', u.document_id,
-            'key', format('process:%s:1', u.document_id), 'input',
-            jsonb_strip_nulls(jsonb_build_object('revision', 1, 'extraction', u.given ->> 'extraction')))));
+        PERFORM enqueue_jobs(jsonb_build_array(process));
     END IF;
     IF newest.id IS NOT NULL THEN
-        -- After the results of a twin: a tag that was found there may be one that a person gave here.
+        -- After the results were copied: a tag from a description there may be one that a person assigned here.
         INSERT INTO document_tags (document_id, tag_id)
         SELECT u.document_id, tag_id FROM document_tags WHERE document_id = newest.id AND made_by IS NULL
         ON CONFLICT (document_id, tag_id) DO UPDATE SET made_by = NULL;

@@ -1,0 +1,154 @@
+"""How an analysis goes on: which questions are enqueued, which answers are put together, and when it is over.
+
+Every function runs in the caller's transaction, and the caller holds the row of the analysis. So all changes of its
+items and results are made one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from octavo.choreography import Cause, job_after
+from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.jobs import queue
+from octavo.jobs.queue import enqueue
+
+QUERIES = load_queries("analyses")
+ABANDONED = "ABANDONED"
+NOTHING_HAPPENED = "Nothing happened for two days."
+
+
+async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
+    """Enqueue each question that can be asked now: by execution order, then by page. Returns how many.
+
+    In sequential mode a prompt's next segment waits for the one before it.
+    """
+    rows = await fetch_rows(connection, QUERIES.take_due_items, {"analysis": analysis})
+    jobs = [
+        job_after(
+            Cause.ITEM_DUE,
+            row["owner_id"],
+            {"item": str(row["item"])},
+            key=f"{row['item']}:{row['job_id']}",
+            parent=analysis,
+            cap_key=_cap_key(analysis),
+            cap=row["at_once"],
+            job=row["job_id"],
+        )
+        for row in rows
+    ]
+    if jobs:
+        await enqueue(connection, jobs)
+    return len(jobs)
+
+
+async def settle(connection: Connection, analysis: UUID) -> None:
+    """After an answer, or the end of one: consolidate each prompt whose segments are all answered, and bring the
+    analysis up to date with its prompts.
+    """
+    rows = await fetch_rows(connection, QUERIES.take_answered_prompts, {"analysis": analysis})
+    jobs = [
+        job_after(
+            Cause.PROMPT_ANSWERED,
+            row["owner_id"],
+            {"prompt": str(row["prompt_id"])},
+            key=f"{row['prompt_id']}:{row['job_id']}",
+            parent=analysis,
+            cap_key=_cap_key(analysis),
+            cap=row["at_once"],
+            job=row["job_id"],
+        )
+        for row in rows
+    ]
+    if jobs:
+        await enqueue(connection, jobs)
+    await connection.execute(QUERIES.settle, {"analysis": analysis})
+
+
+async def stop(connection: Connection, analysis: UUID, code: str, message: str, phase: str | None = None) -> None:
+    """End an analysis with an error and cancel its jobs. Answers are kept."""
+    values: dict[str, Any] = {"analysis": analysis}
+    await connection.execute(QUERIES.set_stopped, values | {"code": code, "message": message, "phase": phase})
+    row = await (await connection.execute(QUERIES.is_preparing, values)).fetchone()
+    if row and row[0]:
+        await queue.cancel(connection, analysis)  # and with it all jobs that follow from it
+    else:
+        await connection.execute(QUERIES.cancel_open_jobs, values)
+
+
+async def restart(connection: Connection, analysis: UUID) -> None:
+    """Continue what failed, was stopped or was abandoned. Answers are kept."""
+    values = {"analysis": analysis}
+    row = await (await connection.execute(QUERIES.has_items, values)).fetchone()
+    if not row or not row[0]:
+        await connection.execute(QUERIES.requeue_preparation, values)
+        return
+    await connection.execute(QUERIES.replan_items_without_job, values)
+    await connection.execute(QUERIES.requeue_failed_jobs, values)
+    await connection.execute(QUERIES.reset_failed_results, values)
+    await connection.execute(QUERIES.reopen, values)
+    await enqueue_due_items(connection, analysis)
+    await settle(connection, analysis)
+
+
+async def ask_again(connection: Connection, analysis: UUID, items: list[UUID]) -> int:
+    """Forget the answers of some items, and what was consolidated from them, and ask again. Returns how many.
+
+    Items that are still to be asked stay as they are.
+    """
+    values = {"analysis": analysis, "items": items}
+    await connection.execute(QUERIES.discard_dead_items, values)
+    replanned = (await connection.execute(QUERIES.replan_items, values)).rowcount
+    await _discard_consolidations(connection, values)
+    await connection.execute(QUERIES.forget_results, values)
+    if replanned:
+        await connection.execute(QUERIES.reopen, {"analysis": analysis})
+        await enqueue_due_items(connection, analysis)
+    return replanned
+
+
+async def _discard_consolidations(connection: Connection, values: dict[str, Any]) -> None:
+    for row in await fetch_rows(connection, QUERIES.consolidations_of_items, values):
+        await connection.execute(QUERIES.detach_result, {"job": row["id"]})
+        await queue.cancel(connection, row["id"], event="discarded")
+
+
+async def recover_all(database: Database) -> tuple[int, int]:
+    """Returns how many items were enqueued, and how many analyses were abandoned. One analysis at a time is held."""
+    async with database.connection() as connection:
+        analyses = await fetch_rows(connection, QUERIES.open_analyses, {})
+    enqueued = abandoned = 0
+    for one in analyses:
+        async with database.transaction() as connection:
+            added, given_up = await _recover(connection, one["id"])
+        enqueued, abandoned = enqueued + added, abandoned + given_up
+    return enqueued, abandoned
+
+
+async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
+    """Enqueue items that have no job, consolidate what is answered, and abandon an analysis that did not move for two
+    days although nothing of it runs or waits for its turn. A person can restart it.
+    """
+    values = {"analysis": analysis}
+    await connection.execute(QUERIES.hold_jobs_of, values)  # jobs before the analysis, as workers lock them
+    held = await fetch_rows(connection, QUERIES.hold_open, values)
+    if not held:
+        return 0, False
+    await connection.execute(QUERIES.detach_items_without_job, values)
+    await connection.execute(QUERIES.detach_results_without_job, values)
+    enqueued = 0
+    if held[0]["asks"]:
+        enqueued = await enqueue_due_items(connection, analysis)
+        (state,) = await fetch_rows(connection, QUERIES.open_jobs, values)
+        if not state["open"]:
+            await settle(connection, analysis)
+    (state,) = await fetch_rows(connection, QUERIES.open_jobs, values)
+    if not state["idle_for_days"] or state["active"]:
+        return enqueued, False
+    await stop(connection, analysis, ABANDONED, NOTHING_HAPPENED, "abandoned")
+    return enqueued, True
+
+
+def _cap_key(analysis: UUID) -> str:
+    return f"analysis:{analysis}"
