@@ -31,9 +31,9 @@ from octavo.intake.errors import (
 )
 from octavo.intake.names import clean_filename
 from octavo.intake.quotas import check_quota, over_quota
-from octavo.records.documents import Outcome, Ticket
 from octavo.jobs.queue import NewJob
 from octavo.library.changes import process_job
+from octavo.records.documents import Outcome, Ticket
 from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored
 
 log = structlog.get_logger()
