@@ -14,8 +14,8 @@ from psycopg.types.json import Jsonb
 
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure
-from octavo.analyse.segments import Segment, limits_for_chunks, limits_for_pages, plan_segments
 from octavo.analyse.progress import enqueue_due_items
+from octavo.analyse.segments import Segment, limits_for_chunks, limits_for_pages, plan_segments
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries

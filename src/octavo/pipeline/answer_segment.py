@@ -14,8 +14,8 @@ from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.ai.tasks.answer_segment import SegmentAnswer, SegmentToAnswer
 from octavo.analyse.citations import Citation, PageTexts, verify
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure, read_texts
-from octavo.analyse.segments import Segment, subdivide
 from octavo.analyse.progress import enqueue_due_items, settle
+from octavo.analyse.segments import Segment, subdivide
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries

@@ -15,8 +15,8 @@ from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentRes
 from octavo.analyse.citations import Citation, PageTexts, verify
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, read_texts
 from octavo.analyse.errors import Incomplete
-from octavo.analyse.segments import check_coverage
 from octavo.analyse.progress import settle
+from octavo.analyse.segments import check_coverage
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, Row, fetch_rows, load_queries
