@@ -1,1 +1,1 @@
-"""Prompts asked of documents that are too large for one call of a model: segments, items, and answers put together."""
+"""Runs prompts on documents that are too large for one model call: in segments, with the answers combined."""

@@ -1,4 +1,4 @@
-"""What people do with analyses: start, change, ask anew, stop, restart, delete. Each is one transaction."""
+"""Actions on analyses: start, change, ask again, stop, restart, delete. Each is one transaction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def start_analysis(
     at_once: int = AT_ONCE,
     cause: Cause = Cause.ANALYSIS_REQUESTED,
 ) -> UUID:
-    """Ask these prompts, or all active ones, of a document; answers the analysis, which is also its job."""
+    """Run these prompts, or all active ones, on a document; returns the id of the analysis and of its job."""
     found = await fetch_rows(connection, QUERIES.document_to_analyse, {"owner": owner, "document": document})
     if not found:
         raise NotFound(f"Document {document}.")
@@ -47,7 +47,7 @@ async def start_analysis(
 
 
 async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, prompts: Sequence[UUID] | None) -> None:
-    """Ask these prompts from now on: answers to those that stay stay, and only what is new is asked."""
+    """Replace the prompts: answers to kept prompts stay, and only new prompts run."""
     await _hold(connection, owner, analysis, planned=True)
     chosen = await _choose(connection, owner, prompts)
     values: dict[str, Any] = {"analysis": analysis}
@@ -63,10 +63,10 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
     await progress.settle(connection, analysis)
 
 
-async def ask_anew(
+async def ask_again(
     connection: Connection, owner: UUID, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None
 ) -> int:
-    """Forget what one item, all items of a prompt, or all items said, and ask them again; answers how many."""
+    """Discard the answers of one item, of a prompt's items or of all items, and ask again; returns their number."""
     await _hold(connection, owner, analysis, planned=True)
     wanted = {"analysis": analysis, "item": item, "prompt": prompt}
     items = [row["id"] for row in await fetch_rows(connection, QUERIES.items_to_ask, wanted)]
@@ -76,20 +76,20 @@ async def ask_anew(
 
 
 async def stop_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """At once; what is answered stays, and a restart goes on from there."""
+    """Stop immediately; answers are kept, and a restart continues from there."""
     await _hold(connection, owner, analysis)
     stopped = Cancelled()
     await progress.stop(connection, analysis, stopped.code, stopped.title)
 
 
 async def restart_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Go on with what failed, was stopped or abandoned."""
+    """Continue an analysis that failed, was stopped or was abandoned."""
     await _hold(connection, owner, analysis)
     await progress.restart(connection, analysis)
 
 
 async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """For good. The daily sweep takes the files of its segments away."""
+    """Delete permanently. The daily sweep removes the files of its segments."""
     await stop_analysis(connection, owner, analysis)
     await connection.execute(QUERIES.delete_segment_files, {"analysis": analysis})
     await connection.execute(QUERIES.delete_analysis, {"analysis": analysis})

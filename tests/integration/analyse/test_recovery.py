@@ -147,7 +147,7 @@ async def test_a_file_that_the_provider_forgot_is_sent_again(study: Study, gemin
         assert (await study.ended(analysis)).status == "completed"
         gemini.files.clear()
         async with study.desk.database.transaction() as connection:
-            await analyses.ask_anew(connection, study.owner, analysis)
+            await analyses.ask_again(connection, study.owner, analysis)
         assert (await study.ended(analysis)).status == "completed"
     assert gemini.sent >= 6
 

@@ -94,11 +94,11 @@ async def test_the_same_question_is_paid_for_once_and_asked_anew_only_on_request
         assert len(gemini.bills) == calls
         item = (await study.items(analysis))[1]
         async with study.desk.database.transaction() as connection:
-            assert await analyses.ask_anew(connection, study.owner, analysis, item=item.id) == 1
+            assert await analyses.ask_again(connection, study.owner, analysis, item=item.id) == 1
         assert (await study.ended(analysis)).status == "completed"
         assert len(gemini.bills) == calls + 1 + 1  # the item, and what is put together from it
         async with study.desk.database.transaction() as connection:
-            assert await analyses.ask_anew(connection, study.owner, analysis, prompt=asked) == 3
+            assert await analyses.ask_again(connection, study.owner, analysis, prompt=asked) == 3
         assert (await study.ended(analysis)).status == "completed"
         assert len(gemini.bills) == calls + 2 + 4
 

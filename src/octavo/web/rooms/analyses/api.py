@@ -138,7 +138,7 @@ async def rerun(
     """Discard answers and run them again."""
     chosen = wanted or RerunRequest()
     async with services.database.transaction() as connection:
-        await analyses.ask_anew(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
+        await analyses.ask_again(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
         return await details.show_analysis(connection, caller.owner_id, analysis)
 
 

@@ -218,7 +218,7 @@ async def rerun(
     if item is None and prompt is None and not everything:
         raise BadInput("Choose what to run again.")
     async with services.database.transaction() as connection:
-        await analyses.ask_anew(connection, caller.owner_id, analysis, prompt=prompt, item=item)
+        await analyses.ask_again(connection, caller.owner_id, analysis, prompt=prompt, item=item)
     return done(request, f"/analyses/{analysis}")
 
 
