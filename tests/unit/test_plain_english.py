@@ -21,7 +21,7 @@ BANNED = re.compile(
     | \b(?:is|are|was|were|been|being)\ (?:told|said)\b
     | \bmay\ not\ be\b
     | \bcomes?\ along\b
-    | \bof\ (?:one['’]s|its|their|his|your|our)\ own\b
+    | \bof\ (?:one['\u2019]s|its|their|his|your|our)\ own\b
     | \bat\ once\b
     | \b(?:say|says|tell|tells|ask|asks)\ of\b
     | (?:^|(?<=[.:;!]\ ))(?:Who|What\ (?:is|was|are|were))\ (?=[^?]*[.;:](?:\s|$))
