@@ -1,1 +1,1 @@
-"""Words that every other package shares: ids, errors, settings. It imports nothing of ours."""
+"""Types, errors, settings and small tools that every package shares. Imports no other package of Octavo."""

@@ -1,6 +1,7 @@
-"""Every failure Octavo names: a stable code, the class that decides about retries, and a line a person can act on.
+"""The base of all errors, and those that several packages raise. A package keeps its own in `<package>/errors.py`.
 
-The docstring of an error is its message. `BadInput` is what somebody outside can put right; `Defect` is ours.
+An error has a stable code, a class that decides about retries, and a message that a person can act on: its docstring.
+The caller can fix a `BadInput`; a `Defect` is a bug of Octavo.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import ClassVar
 
 
 class ErrorClass(StrEnum):
-    """Decides whether and when a failed attempt is made again."""
+    """Decides whether and when a failed attempt is retried."""
 
     TRANSIENT = "transient"
     TIMEOUT = "timeout"
@@ -27,7 +28,7 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """`charged`: whether the attempt counts against the limit; waiting for somebody else's recovery does not."""
+    """`charged`: the attempt counts against the limit. Waiting for another service to recover does not count."""
 
     first_delay_seconds: int
     charged: bool
@@ -48,12 +49,12 @@ RETRY_RULES: dict[ErrorClass, RetryRule | None] = {
 
 
 class OctavoError(Exception):
-    """Something went wrong that Octavo has no better name for."""
+    """Unknown error."""
 
     code: ClassVar[str] = "UNKNOWN"
     error_class: ClassVar[ErrorClass] = ErrorClass.PERMANENT
     status: ClassVar[int] = 500
-    # Set where the other side said when to come again.
+    # Set if the other side asked to wait.
     retry_after_seconds: float | None = None
 
     def __init__(self, detail: str | None = None) -> None:
@@ -63,12 +64,12 @@ class OctavoError(Exception):
 
     @property
     def line(self) -> str:
-        """What happened and what to do, as one line."""
+        """What happened and what to do, on one line."""
         return f"{self.title} {self.detail}" if self.detail else self.title
 
 
 class BadInput(OctavoError):
-    """What was given cannot be used."""
+    """Invalid input."""
 
     code = "VALIDATION"
     error_class = ErrorClass.VALIDATION
@@ -76,19 +77,19 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """Of the general kind, what is wrong says it all."""
+        """Without a specific class, the detail alone is the message."""
         return self.detail if self.detail and type(self) is BadInput else super().line
 
 
 class Defect(OctavoError):
-    """Octavo made a mistake. It has been logged; nothing of yours was changed."""
+    """Internal error. It has been logged; your data was not changed."""
 
 
 # Documents that cannot be read
 
 
 class NotPdf(BadInput):
-    """This is not a PDF, although its name or type says so."""
+    """The file is not a PDF, although its name or type says so."""
 
     code = "NOT_PDF"
     error_class = ErrorClass.UNSUPPORTED
@@ -96,7 +97,7 @@ class NotPdf(BadInput):
 
 
 class NotSupported(BadInput):
-    """Octavo does not read this type of file."""
+    """This file type is not supported."""
 
     code = "NOT_SUPPORTED"
     error_class = ErrorClass.UNSUPPORTED
@@ -104,32 +105,32 @@ class NotSupported(BadInput):
 
 
 class TooLarge(BadInput):
-    """This is larger than the limit."""
+    """Larger than the limit."""
 
     code = "TOO_LARGE"
     status = 413
 
 
 class Encrypted(BadInput):
-    """The file is protected by a password. Give the password to open it."""
+    """Password-protected. Enter the password."""
 
     code = "ENCRYPTED"
 
 
 class Empty(BadInput):
-    """There is nothing in it."""
+    """The content is empty."""
 
     code = "EMPTY"
 
 
 class Paywalled(BadInput):
-    """Only people who pay or sign in can see this page."""
+    """This page is only visible to subscribers or after signing in."""
 
     code = "PAGE_PAYWALL"
     error_class = ErrorClass.PERMANENT
     advice: ClassVar[str] = (
-        "Look for a copy of it in the Internet Archive (web.archive.org) or at archive.today and add the address "
-        "of the copy, or paste the text."
+        "Add the URL of a copy, for example from the Internet Archive (web.archive.org) or archive.today, or paste the "
+        "text."
     )
 
     def __init__(self, detail: str | None = None) -> None:
@@ -137,18 +138,18 @@ class Paywalled(BadInput):
 
 
 class ContentBlocked(OctavoError):
-    """The model refused this content because of its own rules."""
+    """The model refused this content because of its content policy."""
 
     code = "AI_CONTENT_BLOCKED"
     error_class = ErrorClass.CONTENT_BLOCKED
     status = 422
 
 
-# Waiting for somebody else
+# Temporary problems of other services
 
 
 class TimedOut(OctavoError):
-    """It took longer than it may. It is tried again by itself."""
+    """Timed out. It will be retried automatically."""
 
     code = "TIMEOUT"
     error_class = ErrorClass.TIMEOUT
@@ -156,7 +157,7 @@ class TimedOut(OctavoError):
 
 
 class NetworkFailed(OctavoError):
-    """The other side could not be reached. It is tried again by itself."""
+    """The server could not be reached. It will be retried automatically."""
 
     code = "NETWORK"
     error_class = ErrorClass.NETWORK
@@ -164,7 +165,7 @@ class NetworkFailed(OctavoError):
 
 
 class RateLimited(OctavoError):
-    """Too many requests in a short time. It goes on by itself in a few minutes."""
+    """Too many requests. It will be retried automatically in a few minutes."""
 
     code = "RATE_LIMIT"
     error_class = ErrorClass.RATE_LIMIT
@@ -172,7 +173,7 @@ class RateLimited(OctavoError):
 
 
 class QuotaExhausted(OctavoError):
-    """The model provider's quota is used up. It goes on when the provider allows it."""
+    """The model provider's quota is used up. Work resumes when the provider allows it."""
 
     code = "AI_QUOTA"
     error_class = ErrorClass.AI_QUOTA
@@ -180,7 +181,7 @@ class QuotaExhausted(OctavoError):
 
 
 class ModelUnavailable(OctavoError):
-    """The model provider takes no requests at the moment. It goes on by itself."""
+    """The model provider is not available. It will be retried automatically."""
 
     code = "AI_UNAVAILABLE"
     error_class = ErrorClass.AI_QUOTA
@@ -188,7 +189,7 @@ class ModelUnavailable(OctavoError):
 
 
 class ModelFailed(OctavoError):
-    """The model provider failed. It is tried again by itself."""
+    """The model provider failed. It will be retried automatically."""
 
     code = "AI_FAILED"
     error_class = ErrorClass.TRANSIENT
@@ -196,7 +197,7 @@ class ModelFailed(OctavoError):
 
 
 class AnswerUnusable(OctavoError):
-    """The model did not answer in the form that it was asked for. It is asked again by itself."""
+    """The model's answer did not have the required form. It will be retried automatically."""
 
     code = "AI_ANSWER_UNUSABLE"
     error_class = ErrorClass.TRANSIENT
@@ -204,42 +205,42 @@ class AnswerUnusable(OctavoError):
 
 
 class BadModelKey(OctavoError):
-    """The model provider does not accept the key in the settings. Put it right, then retry."""
+    """The model provider rejected the API key in the settings. Correct it, then retry."""
 
     code = "AI_BAD_KEY"
     status = 502
 
 
 class ModelRefused(OctavoError):
-    """The model provider does not take this request as it is. Look whether the name of the model is right."""
+    """The model provider rejected the request. Check the name of the model."""
 
     code = "AI_REFUSED"
     status = 502
 
 
 class NoModel(OctavoError):
-    """No model that can do this is set up for you. OCTAVO_PROVIDERS says which there are."""
+    """No model for this task is set up. Configure one with OCTAVO_PROVIDERS."""
 
     code = "AI_NO_MODEL"
     status = 422
 
 
 class TokenLimit(OctavoError):
-    """The text is too long for one call of this model."""
+    """The text is too long for this model."""
 
     code = "AI_TOKEN_LIMIT"
     status = 422
 
 
 class OverBudget(OctavoError):
-    """The budget is used up. It goes on as soon as the budget is raised."""
+    """The budget is used up. Work resumes when the budget is raised."""
 
     code = "OVER_BUDGET"
     status = 402
 
 
 class BudgetTooHigh(BadInput):
-    """One document cannot have more than its owner may spend in a month."""
+    """A document's budget cannot exceed its owner's monthly budget."""
 
     code = "BUDGET_TOO_HIGH"
     status = 409
@@ -256,7 +257,7 @@ class GatewayRefused(OctavoError):
 
 
 class GatewayFailed(OctavoError):
-    """The conversion service failed. It is tried again by itself."""
+    """The conversion service failed. It will be retried automatically."""
 
     code = "GW_5XX"
     error_class = ErrorClass.TRANSIENT
@@ -264,7 +265,7 @@ class GatewayFailed(OctavoError):
 
 
 class GatewayTimedOut(OctavoError):
-    """The conversion service did not answer in time. It is tried again by itself."""
+    """The conversion service did not respond in time. It will be retried automatically."""
 
     code = "GW_TIMEOUT"
     error_class = ErrorClass.TIMEOUT
@@ -283,7 +284,7 @@ class StorageFailed(OctavoError):
 
 
 class Crashed(OctavoError):
-    """The part that reads files crashed on this one. Nothing else was affected."""
+    """The extractor crashed on this file. Nothing else was affected."""
 
     code = "CRASHED"
     error_class = ErrorClass.TRANSIENT
@@ -297,11 +298,11 @@ class Cancelled(OctavoError):
     status = 409
 
 
-# The codes that a job can carry end here; what follows is answered to callers and operators, never stored on a job.
+# The codes above can be stored on a job. Those below are only returned to callers and operators.
 
 
 class NotFound(BadInput):
-    """There is no such thing, or it is not yours."""
+    """Not found, or you do not have access to it."""
 
     code = "NOT_FOUND"
     error_class = ErrorClass.PERMANENT
@@ -309,7 +310,7 @@ class NotFound(BadInput):
 
 
 class NoPagePictures(BadInput):
-    """Only PDFs and images have pictures of their pages, and this document is neither."""
+    """Page images exist only for PDFs and images."""
 
     code = "NO_PAGE_PICTURES"
     error_class = ErrorClass.PERMANENT
@@ -317,7 +318,7 @@ class NoPagePictures(BadInput):
 
 
 class PageMissing(BadInput):
-    """The document has no such page."""
+    """The document does not have this page."""
 
     code = "PAGE_MISSING"
     error_class = ErrorClass.PERMANENT
@@ -325,14 +326,14 @@ class PageMissing(BadInput):
 
 
 class PageNotDrawn(BadInput):
-    """This page cannot be drawn. Its text and the file itself are not affected."""
+    """This page cannot be rendered. Its text and the file are not affected."""
 
     code = "PAGE_NOT_DRAWN"
     error_class = ErrorClass.PERMANENT
 
 
 class SignInRefused(BadInput):
-    """This sign-in link was used before, is too old, or was never made. Get a new one with `octavo up`."""
+    """This sign-in link is invalid, expired or already used. Get a new one with `octavo up`."""
 
     code = "SIGN_IN_REFUSED"
     error_class = ErrorClass.PERMANENT
@@ -340,19 +341,19 @@ class SignInRefused(BadInput):
 
 
 class BadSetting(BadInput):
-    """A setting is wrong."""
+    """Invalid setting."""
 
     code = "BAD_SETTING"
 
 
 class NotPossibleHere(BadInput):
-    """This machine does not allow it."""
+    """Not possible on this machine."""
 
     code = "NOT_POSSIBLE_HERE"
 
 
 class AlreadyRunning(BadInput):
-    """Octavo is running already."""
+    """Octavo is already running."""
 
     code = "ALREADY_RUNNING"
     status = 409
@@ -366,7 +367,7 @@ class NotRunning(BadInput):
 
 
 class DatabaseUnavailable(OctavoError):
-    """The database does not answer."""
+    """The database is not available."""
 
     code = "DATABASE_UNAVAILABLE"
     error_class = ErrorClass.TRANSIENT
@@ -380,7 +381,7 @@ class WrongDatabase(BadInput):
 
 
 class AlreadyStored(Defect):
-    """An object is written once, and there is one under this key already."""
+    """Objects are written only once, and this key already exists."""
 
     code = "ALREADY_STORED"
     error_class = ErrorClass.PERMANENT
@@ -395,7 +396,7 @@ class Unauthenticated(BadInput):
 
 
 class Forbidden(BadInput):
-    """Only the administrator of this installation may do this."""
+    """Only administrators can do this."""
 
     code = "FORBIDDEN"
     error_class = ErrorClass.PERMANENT
@@ -403,7 +404,7 @@ class Forbidden(BadInput):
 
 
 class NotAllowed(BadInput):
-    """Your role, or the key that was used, does not allow this."""
+    """Your role or API key does not allow this."""
 
     code = "NOT_ALLOWED"
     error_class = ErrorClass.PERMANENT
@@ -411,7 +412,7 @@ class NotAllowed(BadInput):
 
 
 class SignUpClosed(BadInput):
-    """New accounts are not made here. Ask whoever runs this installation for one."""
+    """Sign-up is disabled. Ask the administrator for an account."""
 
     code = "SIGN_UP_CLOSED"
     error_class = ErrorClass.PERMANENT
@@ -419,7 +420,7 @@ class SignUpClosed(BadInput):
 
 
 class EmailTaken(BadInput):
-    """There is an account with this address already. Sign in instead."""
+    """An account with this address already exists. Sign in instead."""
 
     code = "EMAIL_TAKEN"
     error_class = ErrorClass.PERMANENT
@@ -427,7 +428,7 @@ class EmailTaken(BadInput):
 
 
 class WrongCredentials(BadInput):
-    """The address or the password is wrong."""
+    """Wrong email address or password."""
 
     code = "WRONG_CREDENTIALS"
     error_class = ErrorClass.PERMANENT
@@ -441,7 +442,7 @@ class WeakPassword(BadInput):
 
 
 class AlreadyMember(BadInput):
-    """This person is a member already."""
+    """This person is already a member."""
 
     code = "ALREADY_MEMBER"
     error_class = ErrorClass.PERMANENT
@@ -449,7 +450,7 @@ class AlreadyMember(BadInput):
 
 
 class LastOwner(BadInput):
-    """Somebody has to stay owner. Make another person owner first."""
+    """There must be at least one owner. Make another member owner first."""
 
     code = "LAST_OWNER"
     error_class = ErrorClass.PERMANENT
@@ -457,7 +458,7 @@ class LastOwner(BadInput):
 
 
 class CrossSite(BadInput):
-    """The request came from another site."""
+    """Cross-site request refused."""
 
     code = "CROSS_SITE"
     error_class = ErrorClass.PERMANENT
@@ -465,7 +466,7 @@ class CrossSite(BadInput):
 
 
 class WrongHost(BadInput):
-    """This server does not answer under that name. Add the name to OCTAVO_HOSTS."""
+    """Unknown host name. Add it to OCTAVO_HOSTS."""
 
     code = "WRONG_HOST"
     error_class = ErrorClass.PERMANENT

@@ -1,4 +1,4 @@
-"""Identifiers: UUID version 7, so that rows made one after another lie beside each other in an index."""
+"""Identifiers: UUID version 7, so that rows created together are neighbours in an index."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _last = 0
 
 
 def new_id() -> UUID:
-    """A new id, greater than every earlier one of this process even within a millisecond or a step back of the clock.
+    """A new id, greater than every earlier one of this process, even if the clock stands still or goes back.
 
-    The time only orders ids; nothing reads it as a clock.
+    The embedded time only orders ids; nothing reads it as a clock.
     """
     global _last  # noqa: PLW0603 - the order of ids is a property of the process
     fresh = time.time_ns() // 1_000_000 << _SEQUENCE_BITS | int.from_bytes(os.urandom(9)) << 1

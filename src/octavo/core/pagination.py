@@ -1,4 +1,4 @@
-"""Lists in pages, each beginning behind the last item of the one before."""
+"""Cursor pagination: each page begins after the last item of the previous one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Page(Generic[Item]):
 
 
 def make_cursor(at: datetime, item: UUID) -> str:
-    """Where a page ended, opaque to those who send it back."""
+    """The end of a page; opaque to clients."""
     return make_text_cursor(at.isoformat(), item)
 
 
@@ -34,7 +34,7 @@ def read_cursor(cursor: str) -> tuple[datetime, UUID]:
 
 
 def make_text_cursor(text: str, item: UUID) -> str:
-    """The same for a list that is ordered by a text."""
+    """The same for a list that is sorted by text."""
     return urlsafe_b64encode(f"{item} {text}".encode()).decode().rstrip("=")
 
 
@@ -50,4 +50,4 @@ def read_text_cursor(cursor: str) -> tuple[str, UUID]:
 
 
 def _refusal() -> BadInput:
-    return BadInput("The cursor is none that a list answered as next_cursor.")
+    return BadInput("Invalid cursor. Use the next_cursor of the previous page.")

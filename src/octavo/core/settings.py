@@ -1,6 +1,6 @@
-"""All settings in one typed table: environment variables `OCTAVO_…`, over an optional `octavo.toml`.
+"""All settings in one typed table: environment variables `OCTAVO_…` and an optional `octavo.toml`.
 
-The reference page is made from this table, and an unknown name is refused instead of ignored.
+The reference page is generated from this table. Unknown names are refused, not ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*|[0-9a-f.]*:[0-9a-f:.]+")
 HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9a-f:.]+\]):\d{1,5}")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*,]+")
 MAIL_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
-# The providers of models, and the settings without which one cannot be used.
+# The model providers, and the settings that each requires.
 PROVIDERS: dict[str, tuple[str, ...]] = {
     "gemini": ("gemini_key",),
     "openai": ("openai_key",),
@@ -45,14 +45,14 @@ NAMED_PAIR = re.compile(r"[^=,\s]+=\d+(\.\d+)?/\d+(\.\d+)?")
 
 
 def default_data_dir() -> Path:
-    """Root's database runs under another account, which could not enter root's home."""
+    """For root not in the home folder: root's database runs under another account, which cannot read it."""
     if os.geteuid() == 0:
         return Path("/var/lib/octavo")
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "octavo"
 
 
 def split_list(value: object) -> object:
-    """A list is written with commas in the environment, and as a list in the file."""
+    """Lists are comma-separated in the environment, and real lists in the file."""
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -62,269 +62,272 @@ Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)]
 
 
 class Settings(BaseSettings):
-    """One field for each setting; the description is its entry in the reference page."""
+    """One field per setting; its description is shown in the reference."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    data_dir: Annotated[Path, Field(description="Folder for everything Octavo keeps on this machine.")] = Field(
+    data_dir: Annotated[Path, Field(description="Folder for all data on this machine.")] = Field(
         default_factory=default_data_dir
     )
     host: Annotated[str, Field(min_length=1, description="Address the web server listens on.")] = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535, description="Port the web server listens on; 0 takes any free one.")] = (
+    port: Annotated[int, Field(ge=0, le=65535, description="Port the web server listens on; 0 chooses a free one.")] = (
         8400
     )
     database_url: Annotated[
         SecretStr | None,
         Field(
             description="`postgresql://…` of a shared PostgreSQL (16 or newer, with pgvector 0.8 or newer). "
-            "Unset: a PostgreSQL that came with the installation, in the data folder."
+            "Unset: the built-in PostgreSQL, in the data folder."
         ),
     ] = None
     database_connections: Annotated[
-        int, Field(ge=2, le=500, description="Most connections that one process opens to the database.")
+        int, Field(ge=2, le=500, description="Maximum number of database connections per process.")
     ] = 10
     postgres_account: Annotated[
         str | None,
         Field(
-            description="Account that the built-in PostgreSQL runs under when Octavo is started by root. "
+            description="System account for the built-in PostgreSQL when Octavo is started by root. "
             "Unset: the first of `octavo`, `postgres`, `nobody` that exists."
         ),
     ] = None
     storage_url: Annotated[
         str | None,
         Field(
-            description="Where documents are kept: `s3://bucket/prefix` or `file:///folder`. "
+            description="Storage for files: `s3://bucket/prefix` or `file:///folder`. "
             "Unset: the folder `objects` in the data folder."
         ),
     ] = None
     s3_endpoint: Annotated[
-        str | None, Field(description="Address of an S3 server other than Amazon's, as `http://host:port`.")
+        str | None, Field(description="URL of an S3-compatible server other than Amazon's, such as `http://host:port`.")
     ] = None
     s3_region: Annotated[str, Field(min_length=1, description="Region of the S3 bucket.")] = "us-east-1"
     s3_access_key: Annotated[
-        SecretStr | None, Field(description="S3 access key. Unset: found as Amazon's own tools find it.")
+        SecretStr | None, Field(description="S3 access key. Unset: the AWS default credential chain.")
     ] = None
-    s3_secret_key: Annotated[SecretStr | None, Field(description="S3 secret key that belongs to it.")] = None
+    s3_secret_key: Annotated[SecretStr | None, Field(description="S3 secret key.")] = None
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Field(description="Least important log lines that are written."),
+        Field(description="Minimum log level."),
     ] = "info"
     log_format: Annotated[
         Literal["auto", "console", "json"],
-        Field(description="Form of log lines; `auto` is `console` on a terminal and `json` elsewhere."),
+        Field(description="Log format; `auto` is `console` on a terminal and `json` elsewhere."),
     ] = "auto"
-    workers: Annotated[int, Field(ge=0, le=64, description="Worker processes that `octavo up` starts.")] = 1
-    worker_slots: Annotated[int, Field(ge=1, le=500, description="Jobs that one worker process runs at once.")] = 10
+    workers: Annotated[int, Field(ge=0, le=64, description="Number of worker processes that `octavo up` starts.")] = 1
+    worker_slots: Annotated[
+        int, Field(ge=1, le=500, description="Number of jobs that one worker process runs in parallel.")
+    ] = 10
     lease_seconds: Annotated[
         float,
-        Field(
-            ge=1, description="How long a job stays with a worker that is not heard of; renewed four times as often."
-        ),
+        Field(ge=1, description="Lease time: how long a silent worker keeps its jobs. Renewed every quarter of it."),
     ] = 60
     faults: Annotated[
-        str, Field(description="For tests: named points at which a worker dies, as `stage.commit.before@1=kill`.")
+        str,
+        Field(description="For tests: named fault points where a worker dies, such as `stage.commit.before@1=kill`."),
     ] = ""
-    upload_bytes: Annotated[int, Field(ge=1, description="Largest file that may be added, in bytes.")] = 200 * MEBIBYTE
+    upload_bytes: Annotated[int, Field(ge=1, description="Maximum size of an added file, in bytes.")] = 200 * MEBIBYTE
     stored_bytes: Annotated[
-        int, Field(ge=0, description="Most bytes of files that one owner may keep, in the trash too; 0 is no limit.")
+        int, Field(ge=0, description="Storage quota per owner in bytes, including the trash; 0 means no limit.")
     ] = 0
-    anonymous_stored_bytes: Annotated[int, Field(ge=0, description="The same for a visitor without an account.")] = (
+    anonymous_stored_bytes: Annotated[int, Field(ge=0, description="The same for visitors without an account.")] = (
         2048 * MEBIBYTE
     )
-    concurrent_uploads: Annotated[int, Field(ge=1, description="Uploads that one owner may have open at once.")] = 500
+    concurrent_uploads: Annotated[int, Field(ge=1, description="Maximum number of open uploads per owner.")] = 500
     anonymous_concurrent_uploads: Annotated[
-        int, Field(ge=1, description="The same for a visitor without an account.")
+        int, Field(ge=1, description="The same for visitors without an account.")
     ] = 150
     trash_days: Annotated[
-        int, Field(ge=0, description="Days after which what is in the trash is deleted for good.")
+        int, Field(ge=0, description="Days after which documents in the trash are deleted permanently.")
     ] = 30
     sandbox_memory_bytes: Annotated[
-        int, Field(ge=64 * MEBIBYTE, description="Most memory that reading one file may take.")
+        int, Field(ge=64 * MEBIBYTE, description="Memory limit for extracting one file, in bytes.")
     ] = 2048 * MEBIBYTE
     sandbox_cpu_seconds: Annotated[
         int,
-        Field(ge=1, description="Processor seconds that reading one file may take."),
+        Field(ge=1, description="CPU time limit for extracting one file, in seconds."),
     ] = 30
     sandbox_at_once: Annotated[
         int | None,
         Field(
             ge=1,
-            description="Files that one process reads at once. Unset: twice as many as there are processors, and no "
-            "more than half of the memory can hold.",
+            description="Number of files that one process extracts in parallel. Unset: twice the number of CPUs, but "
+            "at most what fits into half of the memory.",
         ),
     ] = None
     ocr_language: Annotated[
         str,
         Field(
-            description="Language of scans and pictures, as `de`, `zh` or `ja`: letters that it does not have are left "
-            "out. `auto` reads Latin letters, Chinese and Japanese side by side; other scripts are not read."
+            description="Language of scans and images, such as `de`, `zh` or `ja`. Characters that it does not use are "
+            "dropped. `auto` recognises Latin letters, Chinese and Japanese; other scripts are not supported."
         ),
     ] = ANY_LANGUAGE
     ocr_seconds: Annotated[
-        int, Field(ge=5, le=140, description="Processor seconds that recognising the text of one page may take.")
+        int, Field(ge=5, le=140, description="CPU time limit for recognising the text of one page, in seconds.")
     ] = 120
     ocr_pages: Annotated[
         int,
         Field(
             ge=1,
             le=64,
-            description="Pages whose text one worker process recognises at once; each takes a processor and half a GB "
-            "of memory, long pictures twice as much.",
+            description="Number of pages that one worker process recognises in parallel. Each takes one CPU and half "
+            "a GB of memory, twice as much for tall images.",
         ),
     ] = 2
     fetch_bytes: Annotated[
-        int, Field(ge=1, description="Most bytes that are fetched for one link, after unpacking.")
+        int, Field(ge=1, description="Maximum size of a fetched link after decompression, in bytes.")
     ] = 50 * MEBIBYTE
     fetch_seconds: Annotated[
-        float, Field(gt=0, le=500, description="How long fetching one link may take, with all its redirects.")
+        float, Field(gt=0, le=500, description="Time limit for fetching one link including redirects, in seconds.")
     ] = 60
     fetch_allow: Annotated[
         Texts,
         Field(
-            description="Servers that may be fetched from although they are not on the public internet, as "
-            "`wiki.example.lan:80`, with commas between them."
+            description="Private servers from which links can be fetched, separated by commas, such as "
+            "`wiki.example.lan:80`."
         ),
     ] = ()
     youtube_url: Annotated[
         str,
-        Field(description="Where transcripts are asked for; another one than YouTube's own is for mirrors and tests."),
+        Field(description="Base URL for video transcripts. Change it only for mirrors and tests."),
     ] = "https://www.youtube.com"
-    anonymous: Annotated[bool, Field(description="Whether visitors without an account may keep documents.")] = True
-    sign_up: Annotated[bool, Field(description="Whether anybody may make an account for themselves.")] = True
+    anonymous: Annotated[bool, Field(description="Allow visitors without an account to store documents.")] = True
+    sign_up: Annotated[bool, Field(description="Allow anybody to create an account.")] = True
     hosts: Annotated[
         Texts,
         Field(
-            description="Further names under which the web server answers, with commas between them, as "
-            "`docs.example.org`. Those of this machine itself and OCTAVO_HOST are always answered."
+            description="Additional host names of the web server, separated by commas, such as `docs.example.org`. "
+            "This machine's own names and OCTAVO_HOST are always accepted."
         ),
     ] = ()
     origins: Annotated[
         Texts,
         Field(
-            description="Browser extensions and other sites that may call the API with a key, with commas between "
-            "them, as `chrome-extension://abc`."
+            description="Browser extensions and sites that can call the API with a key (CORS), separated by commas, "
+            "such as `chrome-extension://abc`."
         ),
     ] = ()
     analyse_pages: Annotated[
         int,
         Field(
             ge=0,
-            description="Documents with more pages than this are analysed with all active prompts without being asked "
-            "for, once; 0: none are.",
+            description="Documents with more pages than this are automatically analysed once with all active prompts; "
+            "0 disables this.",
         ),
     ] = 0
     analyse_bytes: Annotated[
-        int, Field(ge=1, description="Largest file that is analysed without being asked for, in bytes.")
+        int, Field(ge=1, description="Maximum size of a file that is analysed automatically, in bytes.")
     ] = 60 * MEBIBYTE
-    conversion_source_days: Annotated[int, Field(ge=0, description="Days that the source of a conversion is kept.")] = 7
-    conversion_result_days: Annotated[int, Field(ge=0, description="Days that the result of a conversion is kept.")] = (
-        30
-    )
+    conversion_source_days: Annotated[
+        int, Field(ge=0, description="Days for which the source of a conversion is kept.")
+    ] = 7
+    conversion_result_days: Annotated[
+        int, Field(ge=0, description="Days for which the result of a conversion is kept.")
+    ] = 30
     conversion_gateway_url: Annotated[
         str | None,
-        Field(description="Service that converts instead of Octavo; it gets the PDF and answers the mapping's XML."),
+        Field(description="URL of a service that converts instead of Octavo: it receives the PDF and returns XML."),
     ] = None
     conversion_gateway_seconds: Annotated[
-        float, Field(gt=0, le=500, description="Seconds that the conversion service has to answer.")
+        float, Field(gt=0, le=500, description="Timeout of the conversion service, in seconds.")
     ] = 60
     conversion_gateway_bytes: Annotated[
-        int, Field(ge=1, description="Largest file that the conversion service takes, in bytes.")
+        int, Field(ge=1, description="Maximum size of a file for the conversion service, in bytes.")
     ] = 20 * MEBIBYTE
     conversion_delete_after_download: Annotated[
         bool,
-        Field(description="Whether the result of a conversion goes with the daily sweep after its first download."),
+        Field(description="Delete the result of a conversion in the daily clean-up after its first download."),
     ] = False
     requests_per_minute: Annotated[
-        int, Field(ge=1, description="Requests of one owner that one web process answers in a minute.")
+        int, Field(ge=1, description="Requests per minute and owner that one web process accepts.")
     ] = 12_000
     requests_per_minute_anonymous: Annotated[
         int,
-        Field(ge=1, description="Requests from one address without an account that one web process answers a minute."),
+        Field(ge=1, description="The same for one address without an account."),
     ] = 6000
     proxies: Annotated[
         Texts,
         Field(
-            description="Addresses of proxies in front of the web server, separated by commas: what they say about who "
-            "asks is believed."
+            description="Trusted proxies in front of the web server, separated by commas. Their forwarded headers are "
+            "used to identify the client."
         ),
     ] = ()
     public_url: Annotated[
         str | None,
-        Field(description="Address under which people reach this installation, for links in mail and chats."),
+        Field(description="Public URL of this installation, for links in mail and chat messages."),
     ] = None
     smtp_url: Annotated[
         SecretStr | None,
         Field(
-            description="Server that mail is handed to: `smtp://user:password@host:port`, `smtp+starttls://…` or "
-            "`smtps://…`. Unset: no mail is sent."
+            description="Mail server: `smtp://user:password@host:port`, `smtp+starttls://…` or `smtps://…`. "
+            "Unset: no mail is sent."
         ),
     ] = None
     delivery_seconds: Annotated[
-        float, Field(gt=0, le=45, description="Seconds that a webhook's receiver or a mail server has to answer.")
+        float, Field(gt=0, le=45, description="Timeout for webhook recipients and the mail server, in seconds.")
     ] = 15
-    mail_from: Annotated[str, Field(description="Address that mail comes from.")] = "octavo@localhost"
+    mail_from: Annotated[str, Field(description="Sender address of mail.")] = "octavo@localhost"
     admin_mail: Annotated[
-        str | None, Field(description="Mail address that hears of everybody's failures and dead letters.")
+        str | None, Field(description="Mail address that is notified of the failed jobs of all owners.")
     ] = None
     admin_slack: Annotated[
-        SecretStr | None, Field(description="Slack-compatible webhook that hears of the same, as `https://…`.")
+        SecretStr | None, Field(description="Slack-compatible webhook for the same notifications, such as `https://…`.")
     ] = None
-    gemini_key: Annotated[SecretStr | None, Field(description="Key for Google's Gemini models.")] = None
-    gemini_url: Annotated[str, Field(description="Where Gemini is asked.")] = (
+    gemini_key: Annotated[SecretStr | None, Field(description="API key for Google Gemini.")] = None
+    gemini_url: Annotated[str, Field(description="Base URL of the Gemini API.")] = (
         "https://generativelanguage.googleapis.com"
     )
-    gemini_model: Annotated[str, Field(min_length=1, description="Gemini model that is asked.")] = "gemini-2.5-flash"
-    openai_key: Annotated[SecretStr | None, Field(description="Key for OpenAI's models.")] = None
-    openai_url: Annotated[str, Field(description="Where OpenAI is asked.")] = "https://api.openai.com/v1"
-    openai_model: Annotated[str, Field(min_length=1, description="OpenAI model that is asked.")] = "gpt-5-mini"
-    anthropic_key: Annotated[SecretStr | None, Field(description="Key for Anthropic's models.")] = None
-    anthropic_url: Annotated[str, Field(description="Where Anthropic is asked.")] = "https://api.anthropic.com"
-    anthropic_model: Annotated[str, Field(min_length=1, description="Anthropic model that is asked.")] = (
-        "claude-haiku-4-5"
-    )
-    compatible_key: Annotated[SecretStr | None, Field(description="Key for the server below, if it wants one.")] = None
+    gemini_model: Annotated[str, Field(min_length=1, description="Gemini model.")] = "gemini-2.5-flash"
+    openai_key: Annotated[SecretStr | None, Field(description="API key for OpenAI.")] = None
+    openai_url: Annotated[str, Field(description="Base URL of the OpenAI API.")] = "https://api.openai.com/v1"
+    openai_model: Annotated[str, Field(min_length=1, description="OpenAI model.")] = "gpt-5-mini"
+    anthropic_key: Annotated[SecretStr | None, Field(description="API key for Anthropic.")] = None
+    anthropic_url: Annotated[str, Field(description="Base URL of the Anthropic API.")] = "https://api.anthropic.com"
+    anthropic_model: Annotated[str, Field(min_length=1, description="Anthropic model.")] = "claude-haiku-4-5"
+    compatible_key: Annotated[
+        SecretStr | None, Field(description="API key for the server below, if it requires one.")
+    ] = None
     compatible_url: Annotated[
         str | None,
         Field(
-            description="A server that speaks OpenAI's language, as Ollama (`http://localhost:11434/v1`) or vLLM do; "
-            "the provider `compatible`."
+            description="Base URL of an OpenAI-compatible server, such as Ollama (`http://localhost:11434/v1`) or "
+            "vLLM, for the provider `compatible`."
         ),
     ] = None
-    compatible_model: Annotated[str | None, Field(description="Model that is asked there.")] = None
+    compatible_model: Annotated[str | None, Field(description="Model on that server.")] = None
     providers: Annotated[
         Texts,
         Field(
-            description="Who describes documents, the first one first, with commas between them: `gemini`, `openai`, "
-            "`anthropic`, `compatible` and `local`, which runs here, needs no key and costs nothing. The next one is "
-            "asked when one cannot answer."
+            description="Model providers in order of preference, separated by commas: `gemini`, `openai`, `anthropic`, "
+            "`compatible` and `local`, which runs offline, needs no key and costs nothing. If one fails, the next one "
+            "is used."
         ),
     ] = ("local",)
     task_models: Annotated[
         Texts,
         Field(
-            description="Other models for single tasks, as `classify_image=openai:gpt-5|gemini:gemini-2.5-pro`, with "
-            "commas between tasks."
+            description="Models for single tasks, separated by commas, such as "
+            "`classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
         ),
     ] = ()
     embedding_model: Annotated[
         str | None,
         Field(
-            description="Model that makes vectors, as `openai:text-embedding-3-small` or `local`. "
-            "Unset: that of the first of OCTAVO_PROVIDERS that has one."
+            description="Embedding model, such as `openai:text-embedding-3-small` or `local`. "
+            "Unset: that of the first provider in OCTAVO_PROVIDERS that has one."
         ),
     ] = None
     prices: Annotated[
         Texts,
         Field(
-            description="US dollars for a million tokens, read and written, of models that Octavo does not know, as "
-            "`gpt-9=1.25/10`, with commas between them."
+            description="Prices of models that Octavo does not know, in US dollars per million input and output "
+            "tokens, separated by commas, such as `gpt-9=1.25/10`."
         ),
     ] = ()
     provider_limits: Annotated[
         Texts,
         Field(
-            description="Most requests and tokens in a minute of all workers together, as `gemini=1000/1000000`, with "
-            "commas between providers. What a provider itself refuses is waited for anyway."
+            description="Maximum requests and tokens per minute for all workers together, separated by commas, such as "
+            "`gemini=1000/1000000`. Rate limits that a provider reports are always respected."
         ),
     ] = ()
     document_budget: Annotated[
@@ -332,35 +335,34 @@ class Settings(BaseSettings):
         Field(
             ge=0,
             le=1e6,
-            description="Most US dollars that models may cost for one document. Meant to be enough for 1,000 "
-            "pages that are described and asked five prompts by the usual model of Gemini. This and the next two hold "
-            "until somebody sets others, with `octavo budgets` or in the browser, without a restart.",
+            description="Budget for models per document, in US dollars. The default should be enough to describe 1,000 "
+            "pages and run five prompts on them with the default Gemini model. This and the next two are defaults: "
+            "`octavo budgets` and the web pages change budgets without a restart.",
         ),
     ] = 3.0
     owner_budget: Annotated[
-        float, Field(ge=0, le=1e6, description="Most US dollars that models may cost for one owner in a month.")
+        float, Field(ge=0, le=1e6, description="Budget for models per owner and month, in US dollars.")
     ] = 20.0
     month_budget: Annotated[
-        float, Field(ge=0, le=1e6, description="Most US dollars that models may cost for all owners in a month.")
+        float, Field(ge=0, le=1e6, description="Budget for models for all owners per month, in US dollars.")
     ] = 100.0
     anonymous_models: Annotated[
-        bool, Field(description="Whether documents of visitors without an account go to others than `local`.")
+        bool, Field(description="Send documents of visitors without an account to providers other than `local`.")
     ] = False
     server: Annotated[
         str | None,
         Field(
-            description="Server that commands about documents use, as `https://docs.example.org`. "
-            "Unset: this machine's."
+            description="Server for commands about documents, such as `https://docs.example.org`. Unset: this machine."
         ),
     ] = None
     key: Annotated[
-        SecretStr | None, Field(description="API key for that server, as `octavo keys add` made it there.")
+        SecretStr | None, Field(description="API key for that server, created there with `octavo keys add`.")
     ] = None
 
     @field_validator("data_dir")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
-        return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - links stay as they were given
+        return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links
 
     @field_validator("database_url")
     @classmethod
@@ -450,7 +452,7 @@ class Settings(BaseSettings):
     @classmethod
     def _has_a_mail_server(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value and info.data.get("smtp_url") is None:
-            raise ValueError("needs a mail server too, in OCTAVO_SMTP_URL")
+            raise ValueError("requires a mail server in OCTAVO_SMTP_URL")
         return value
 
     @field_validator("admin_slack")
@@ -472,10 +474,10 @@ class Settings(BaseSettings):
     def _have_what_they_need(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         for name in value:
             if name not in PROVIDERS:
-                raise ValueError(f"there is no {name}; there are {', '.join(PROVIDERS)}")
+                raise ValueError(f"unknown provider {name}; use {', '.join(PROVIDERS)}")
             for need in PROVIDERS[name]:
                 if not info.data.get(need):
-                    raise ValueError(f"{name} needs {variable_name(need)} too")
+                    raise ValueError(f"{name} requires {variable_name(need)}")
         return value
 
     @field_validator("task_models")
@@ -501,7 +503,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What was passed, then the environment, then the file."""
+        """Precedence: arguments, environment, file."""
         del dotenv_settings, file_secret_settings
         file = Path(os.environ.get(CONFIG_VARIABLE) or "octavo.toml")
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)
@@ -516,19 +518,19 @@ def _is_mail_server(url: str) -> bool:
 
 
 def variable_name(field: str) -> str:
-    """The environment variable of a field of the table."""
+    """The environment variable of a setting."""
     return PREFIX + field.upper()
 
 
 def load_settings() -> Settings:
-    """Read the settings once, at the edge of a process; everything below gets plain values."""
+    """Read the settings once, when a process starts; other code gets plain values."""
     _refuse_unknown_variables()
     _refuse_missing_file()
     try:
         return Settings()
     except ValidationError as error:
         raise BadSetting(_explain(error)) from None
-    except ValueError as error:  # a file that is no TOML
+    except ValueError as error:  # the file is not TOML
         raise BadSetting(f"octavo.toml cannot be read: {error}") from None
 
 
@@ -536,19 +538,19 @@ def _refuse_unknown_variables() -> None:
     known = {variable_name(field) for field in Settings.model_fields} | {CONFIG_VARIABLE}
     for name in sorted(os.environ):
         if name.startswith(PREFIX) and name not in known:
-            raise BadSetting(f"There is no setting {name}. {_advise(name, known)}")
+            raise BadSetting(f"Unknown setting {name}. {_advise(name, known)}")
 
 
 def _advise(name: str, known: set[str]) -> str:
     by_bare_name = {one.removeprefix(PREFIX): one for one in known}
     near = get_close_matches(name.removeprefix(PREFIX), by_bare_name, n=1)
-    return f"Did you mean {by_bare_name[near[0]]}?" if near else "`octavo settings` lists all."
+    return f"Did you mean {by_bare_name[near[0]]}?" if near else "`octavo settings` lists all settings."
 
 
 def _refuse_missing_file() -> None:
     file = os.environ.get(CONFIG_VARIABLE)
     if file and not Path(file).is_file():
-        raise BadSetting(f"{CONFIG_VARIABLE} names {file}, which is not a file.")
+        raise BadSetting(f"{CONFIG_VARIABLE} points to {file}, which is not a file.")
 
 
 def _explain(error: ValidationError) -> str:
@@ -557,7 +559,7 @@ def _explain(error: ValidationError) -> str:
         field = str(problem["loc"][0]) if problem["loc"] else ""
         if problem["type"] == "extra_forbidden":
             advice = _advise(field, set(Settings.model_fields))
-            lines.append(f"There is no setting {field} in octavo.toml. {advice}")
+            lines.append(f"Unknown setting {field} in octavo.toml. {advice}")
         else:
             lines.append(f"{variable_name(field)}: {problem['msg'].removeprefix('Value error, ')}.")
     return " ".join(lines)

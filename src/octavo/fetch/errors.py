@@ -1,4 +1,4 @@
-"""How a fetch can end badly before there is an answer; an answer of any status is none of these."""
+"""Errors of a fetch without a usable response. A response with an error status is not one of these."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from octavo.core.errors import BadInput, ErrorClass, NetworkFailed
 
 
 class BadUrl(BadInput):
-    """This is not a web address that can be fetched."""
+    """Invalid URL."""
 
     code = "BAD_URL"
 
 
 class AddressRefused(BadInput):
-    """This address is not on the public internet, so it is not fetched."""
+    """Private addresses are blocked. Allow it with OCTAVO_FETCH_ALLOW."""
 
     code = "FETCH_REFUSED"
     error_class = ErrorClass.PERMANENT
 
 
 class TooManyRedirects(BadInput):
-    """This address leads from one to the next without an end."""
+    """Too many redirects."""
 
     code = "TOO_MANY_REDIRECTS"
     error_class = ErrorClass.PERMANENT
 
 
 class NameUnknown(NetworkFailed):
-    """There is no site of this name. Look whether the address is written right."""
+    """Host not found. Check the spelling of the address."""
 
     code = "NAME_UNKNOWN"
     error_class = ErrorClass.PERMANENT
 
 
 class CertificateRefused(NetworkFailed):
-    """The site could not prove that it is the one in the address, so nothing was fetched from it."""
+    """The site's TLS certificate is invalid, so nothing was fetched."""
 
     code = "TLS_FAILED"
     error_class = ErrorClass.PERMANENT
 
 
 class AnswerBroken(NetworkFailed):
-    """The site sent an answer that cannot be unpacked."""
+    """The site's response cannot be decompressed."""
 
     code = "ANSWER_BROKEN"
     error_class = ErrorClass.PERMANENT

@@ -1,4 +1,4 @@
-"""Why an upload is refused; each leaves one row that says so, and nothing else."""
+"""Errors of uploads. Each leaves one row with the reason, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from octavo.core.errors import BadInput, ErrorClass, OctavoError, TooLarge
 
 
 class UploadIncomplete(BadInput):
-    """The bytes of this upload have not arrived yet. Send them, then finalize."""
+    """The upload is incomplete. Send the bytes, then finalize it."""
 
     code = "UPLOAD_INCOMPLETE"
     status = 409
 
 
 class UploadClosed(BadInput):
-    """This upload has ended already. Begin a new one."""
+    """This upload has already ended. Start a new one."""
 
     code = "UPLOAD_CLOSED"
     status = 409
 
 
 class NotCanonical(BadInput):
-    """This upload is not the one that its document is made from."""
+    """The document was not created from this upload."""
 
     code = "NOT_CANONICAL"
     error_class = ErrorClass.PERMANENT
@@ -28,32 +28,32 @@ class NotCanonical(BadInput):
 
 
 class HashMismatch(BadInput):
-    """What arrived is not what was announced: its SHA-256 differs. Send it again."""
+    """The SHA-256 of the received bytes differs from the announced one. Send the file again."""
 
     code = "HASH_MISMATCH"
 
 
 class SizeMismatch(BadInput):
-    """What arrived is not what was announced: its size differs. Send it again."""
+    """The size of the received bytes differs from the announced one. Send the file again."""
 
     code = "SIZE_MISMATCH"
 
 
 class Duplicate(BadInput):
-    """You have this file already."""
+    """You already have this file."""
 
     code = "DUPLICATE"
     status = 409
 
 
 class QuotaExceeded(TooLarge):
-    """There is no room left for this. Delete something for good, or ask for more."""
+    """Storage quota exceeded. Delete something permanently, or ask for a larger quota."""
 
     code = "QUOTA_EXCEEDED"
 
 
 class TooManyUploads(OctavoError):
-    """Too many uploads at once. Finish some first."""
+    """Too many open uploads. Finish some first."""
 
     code = "TOO_MANY_UPLOADS"
     error_class = ErrorClass.RATE_LIMIT

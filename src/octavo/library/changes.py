@@ -34,14 +34,14 @@ FILLED_IN = frozenset({"title", "author", "document_date", "tags"})
 
 
 class SourceGone(BadInput):
-    """The original file is no longer kept, so this cannot be done again. Add the file anew."""
+    """The original file is no longer stored, so it cannot be processed again. Add the file again."""
 
     code = "SOURCE_GONE"
     status = 409
 
 
 class StillProcessed(BadInput):
-    """This document is being processed in another way. Wait until that is over, or cancel it."""
+    """This document is being processed. Wait until it is done, or cancel it."""
 
     code = "STILL_PROCESSED"
     status = 409

@@ -18,7 +18,7 @@ EVENTS = load_queries("events")
 
 
 class NameTaken(BadInput):
-    """There is something of this name already."""
+    """This name is already taken."""
 
     code = "NAME_TAKEN"
     status = 409

@@ -24,7 +24,7 @@ FETCHED_KEYS = "derived/"
 
 
 class NotReady(BadInput):
-    """This is not there yet. It comes when the document has been processed."""
+    """Not available until the document has been processed."""
 
     code = "NOT_READY"
     status = 409

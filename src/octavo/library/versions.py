@@ -43,14 +43,14 @@ FIELDS = (
 
 
 class TooLongToCompare(BadInput):
-    """These texts are too long to be compared here. Download both and compare them with a program."""
+    """These texts are too long to compare here. Download both and compare them locally."""
 
     code = "TOO_LONG_TO_COMPARE"
     status = 413
 
 
 class NothingBefore(BadInput):
-    """There is no version and no revision before it to compare it with. Name another document."""
+    """There is no earlier version or revision to compare with. Choose another document."""
 
     code = "NOTHING_BEFORE"
     status = 409

@@ -27,7 +27,7 @@ OBJECTS_AT_ONCE = 200
 
 
 class WrongState(Defect):
-    """What is stored contradicts itself."""
+    """The stored data is inconsistent."""
 
     code = "WRONG_STATE"
 

@@ -1,4 +1,4 @@
-"""What can go wrong with one object, beside the failures of the disk or of the S3 server itself."""
+"""Errors of single objects, in addition to failures of the disk or the S3 server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from octavo.core.errors import BadInput, Defect, ErrorClass, StorageFailed
 
 
 class BadKey(Defect):
-    """Octavo made a storage key that is not allowed. It has been logged; nothing was stored."""
+    """Internal error: invalid storage key. It has been logged; nothing was stored."""
 
     code = "BAD_KEY"
 
@@ -19,7 +19,7 @@ class ObjectMissing(StorageFailed):
 
 
 class LinkRefused(BadInput):
-    """This link is too old or was altered. Open the document again to get a new one."""
+    """This link has expired or was changed. Open the document again to get a new one."""
 
     code = "LINK_REFUSED"
     error_class = ErrorClass.PERMANENT

@@ -128,7 +128,7 @@ async def test_people_are_added_given_a_role_and_removed(house: House) -> None:
     [
         ({"email": "nobody@example.org"}, 404, "Nobody with this address has an account here."),
         ({"email": "nobody"}, 422, "Enter a valid e-mail address."),
-        ({"email": ADA}, 409, "This person is a member already."),
+        ({"email": ADA}, 409, "This person is already a member."),
     ],
     ids=["unknown", "no address", "twice"],
 )
@@ -146,7 +146,7 @@ async def test_the_last_owner_stays(house: House) -> None:
     for path, given in ((f"{ada}/role", {"role": "reader"}), (f"{ada}/remove", {})):
         answer = await browser.post(f"/settings/account/members/{path}", data=given)
         is_page(answer, 409)
-        assert "Somebody has to stay owner." in words(answer)
+        assert "There must be at least one owner." in words(answer)
 
 
 async def test_who_does_not_manage_an_owner_changes_nobody(house: House) -> None:

@@ -55,7 +55,7 @@ async def test_signing_up_says_what_comes_along(house: House) -> None:
     [
         ({"email": "ada", "password": PASSWORD}, 422, "Enter a valid e-mail address.", "email"),
         ({"email": "new@example.org", "password": "short"}, 422, "This password is too short. It needs 10", "password"),
-        (ADA, 409, "There is an account with this address already. Sign in instead.", "email"),
+        (ADA, 409, "An account with this address already exists. Sign in instead.", "email"),
         ({"email": "a@b", "password": "x" * 1500}, 422, "This password is too long.", "password"),
         ({}, 422, "Enter a valid e-mail address.", "email"),
     ],
@@ -81,7 +81,7 @@ async def test_a_wrong_password_is_answered_like_an_unknown_address(house: House
     unknown = await browser.post("/sign-in", data={"email": "bob@example.org", "password": "not this one"})
     for answer in (wrong, unknown):
         is_page(answer, 401)
-        assert "The address or the password is wrong." in words(answer)
+        assert "Wrong email address or password." in words(answer)
     assert wrong.text.replace("ada@", "bob@") == unknown.text
 
 
@@ -144,7 +144,7 @@ async def test_where_signing_up_is_closed_no_page_offers_it(open_house: OpenHous
     browser = await guest(house)
     for answer in (await browser.get("/sign-up"), await browser.post("/sign-up", data=ADA)):
         is_page(answer, 403)
-        assert "New accounts are not made here." in words(answer)
+        assert "Sign-up is disabled." in words(answer)
         assert 'href="/sign-in"' in answer.text
     for path in ("/sign-in", "/settings/account", "/sign-out"):
         assert "/sign-up" not in (await browser.get(path)).text

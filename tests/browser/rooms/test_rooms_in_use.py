@@ -31,7 +31,7 @@ def test_a_visitor_signs_up_and_keeps_everything_then_signs_in_elsewhere(
     elsewhere.get_by_label("E-mail").fill(email)
     elsewhere.get_by_label("Password").fill("not this one")
     elsewhere.keyboard.press("Enter")
-    expect(elsewhere.get_by_text("The address or the password is wrong.")).to_be_visible()
+    expect(elsewhere.get_by_text("Wrong email address or password.")).to_be_visible()
     expect(elsewhere.get_by_label("Password")).to_be_focused()
     elsewhere.get_by_label("Password").fill(PASSWORD)
     elsewhere.keyboard.press("Enter")

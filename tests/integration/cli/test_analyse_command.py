@@ -33,7 +33,7 @@ def test_a_file_is_read_asked_and_answered(console: Console, instance: Instance)
         said = console.run("analyse", document[-8:], "--prompt", ASKED, "--watch")
     assert said.returncode == 0
     assert sentence(7) in said.stdout
-    assert "asked" in said.stderr
+    assert "done" in said.stderr
 
 
 def test_prompts_are_kept_changed_and_deleted(console: Console) -> None:
@@ -43,4 +43,4 @@ def test_prompts_are_kept_changed_and_deleted(console: Console) -> None:
     assert "Who pays whom?" in console.say("prompts", "ls")
     console.say("prompts", "rm", "Payers")
     assert "Payers" not in console.say("prompts", "ls")
-    assert "came with Octavo" in console.refuse("prompts", "rm", "Summary")
+    assert "Built-in prompts" in console.refuse("prompts", "rm", "Summary")

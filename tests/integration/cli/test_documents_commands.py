@@ -173,13 +173,13 @@ def test_what_is_refused_is_told_with_its_code_and_the_rest_is_added(console: Co
     assert result.returncode == 1
     assert result.stdout.splitlines()[-1] == "1 added, 3 refused."
     assert sorted(result.stderr.splitlines()) == [
-        "refused        empty.md: There is nothing in it. (EMPTY)",
-        "refused        large.bin: This is larger than the limit. The limit is 8.6 MB. (TOO_LARGE)",
+        "refused        empty.md: The content is empty. (EMPTY)",
+        "refused        large.bin: Larger than the limit. The limit is 8.6 MB. (TOO_LARGE)",
         "refused        missing.md: File or folder not found. (NO_SUCH_FILE)",
     ]
     found = console.read("add", "good.md", "empty.md", code=1)
     (refused,) = (item for item in found["items"] if item["state"] == "refused")
-    assert refused["error"] == {"code": "EMPTY", "message": "There is nothing in it."}
+    assert refused["error"] == {"code": "EMPTY", "message": "The content is empty."}
     assert (found["existing"], found["refused"]) == (1, 1)
 
 
@@ -293,7 +293,7 @@ def test_a_document_is_shown_by_some_of_its_id(console: Console) -> None:
     assert (facts["Id"], facts["Status"], facts["Stage"]) == (document, "pending", "queued, no worker is running")
     assert "at least 4" in console.refuse("show", document[:3])
     assert "No document's id" in console.refuse("show", "ffffffff")
-    assert "no such thing" in console.refuse("show", str(uuid4()))
+    assert "Not found" in console.refuse("show", str(uuid4()))
     console.add(write("other.md"))
     assert "Type more characters" in console.refuse("show", document[:4])
 
@@ -305,7 +305,7 @@ def test_documents_go_to_the_trash_and_come_back(console: Console) -> None:
     first, second = console.add(write("a.md"))[0], console.add(write("b.md"))[0]
     assert console.say("rm", first[-10:], second, first).endswith("brings them back: 2.\n")
     assert {first, second} <= {one["id"] for one in console.read("ls", "--trashed")["items"]}
-    assert "no such thing" in console.refuse("rm", first)
+    assert "Not found" in console.refuse("rm", first)
     assert "No document's id" in console.refuse("show", first[-10:])
     assert console.read("restore", first[-10:], second) == {"changed": 2}
     assert console.read("show", first)["deleted_at"] is None
@@ -313,7 +313,7 @@ def test_documents_go_to_the_trash_and_come_back(console: Console) -> None:
 
 def test_all_are_changed_or_none(console: Console) -> None:
     (document,) = console.add(write("a.md"))
-    assert "no such thing" in console.refuse("rm", document, str(uuid4()))
+    assert "Not found" in console.refuse("rm", document, str(uuid4()))
     assert console.read("show", document)["deleted_at"] is None
 
 
@@ -322,8 +322,8 @@ def test_deleting_for_good_needs_a_yes(console: Console) -> None:
     assert "--yes" in console.refuse("rm", first, "--purge")
     console.say("rm", second)
     assert console.say("rm", first[-12:], second[-12:], "--purge", "--yes") == "Deleted permanently: 2.\n"
-    assert "no such thing" in console.refuse("show", first)
-    assert "no such thing" in console.refuse("restore", second)
+    assert "Not found" in console.refuse("show", first)
+    assert "Not found" in console.refuse("restore", second)
 
 
 def test_what_is_cancelled_fails_and_a_retry_goes_on(console: Console) -> None:
@@ -527,10 +527,10 @@ def test_text_is_added_with_its_title_and_source(console: Console) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["add"], "nothing to add"),
+        (["add"], "Nothing to add"),
         (["add", "--source", "x", "https://example.org/"], "--source requires --text"),
         (["add", "--title", "x", "https://example.org/", "--text", "y"], "--title works only with a single document"),
-        (["add", "-", "--name", "a.md", "--text", "-"], "Standard input can be read once"),
+        (["add", "-", "--name", "a.md", "--text", "-"], "Standard input can be read only once"),
     ],
     ids=["nothing", "source", "title", "standard input"],
 )

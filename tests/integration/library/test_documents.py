@@ -163,7 +163,7 @@ async def test_downloads_are_counted(desk: Desk, owner: UUID) -> None:
 async def test_text_that_is_not_there_yet_is_said_to_come_unless_nobody_works_on_it(desk: Desk, owner: UUID) -> None:
     document = await add(desk, owner, "text")
     async with desk.database.connection() as connection:
-        with pytest.raises(NotReady, match="not there yet"):
+        with pytest.raises(NotReady, match="Not available until"):
             await find_file(connection, owner, document, "markdown")
         shown = await show_document(connection, owner, document)
         await cancel_jobs(connection, owner, [shown.process_id])

@@ -168,7 +168,7 @@ REFUSED: dict[str, tuple[Answer, str, str]] = {
     "pay": (Answer(402), "PAGE_PAYWALL", "web.archive.org"),
     "forbidden": (page("No.", status=403), "PAGE_FORBIDDEN", "archive.today"),
     "by law": (Answer(451), "PAGE_FORBIDDEN", "web.archive.org"),
-    "gone": (Answer(410), "PAGE_NOT_FOUND", "address"),
+    "gone": (Answer(410), "PAGE_NOT_FOUND", "URL"),
     "odd": (Answer(418), "PAGE_REFUSED", "paste"),
     "a film": (Answer(body=b"x", headers={"Content-Type": "video/mp4"}), "PAGE_NOT_TEXT", "paste"),
     "bytes": (Answer(body=bytes(range(256)) * 20), "PAGE_NOT_TEXT", "paste"),
@@ -179,8 +179,8 @@ REFUSED: dict[str, tuple[Answer, str, str]] = {
         "archive.today",
     ),
     "too large": (page("x" * 60_000), "TOO_LARGE", "add the file"),
-    "a circle": (redirect("/a"), "TOO_MANY_REDIRECTS", "without an end"),
-    "inside": (redirect("http://127.0.0.1:1/"), "FETCH_REFUSED", "public internet"),
+    "a circle": (redirect("/a"), "TOO_MANY_REDIRECTS", "Too many redirects"),
+    "inside": (redirect("http://127.0.0.1:1/"), "FETCH_REFUSED", "Private addresses"),
     "out of the web": (redirect("file:///etc/passwd"), "BAD_URL", "http"),
 }  # fmt: skip
 

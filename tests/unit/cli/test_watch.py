@@ -138,11 +138,11 @@ def test_lines_are_printed_on_change_and_moving_up_is_none(capsys: pytest.Captur
 
 
 def test_the_end_is_told_with_what_went_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    error = JobError("ENCRYPTED", "The file is protected by a password.")
+    error = JobError("ENCRYPTED", "Password-protected.")
     good, bad = make_document("good", "completed"), make_document("bad", "failed", error)
     watch = Watch(ended={good.id: good, bad.id: bad})
     LineView().show(watch)
     said = capsys.readouterr().out
     assert "good: completed" in said
-    assert "bad: failed: The file is protected by a password. (ENCRYPTED)" in said
+    assert "bad: failed: Password-protected. (ENCRYPTED)" in said
     assert summarise(watch) == "1 completed, 1 failed."

@@ -66,13 +66,13 @@ def test_bad_input_is_never_answered_as_our_mistake() -> None:
 
 def test_the_detail_follows_the_title_on_one_line() -> None:
     assert TooLarge("It has 300 MB; 200 MB are allowed.").line == (
-        "This is larger than the limit. It has 300 MB; 200 MB are allowed."
+        "Larger than the limit. It has 300 MB; 200 MB are allowed."
     )
 
 
 def test_of_bad_input_in_general_only_the_detail_is_said() -> None:
     assert BadInput("The file is damaged.").line == "The file is damaged."
-    assert BadInput().line == "What was given cannot be used."
+    assert BadInput().line == "Invalid input."
 
 
 @pytest.mark.parametrize(

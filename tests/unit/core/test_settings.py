@@ -44,7 +44,7 @@ def test_a_relative_data_folder_is_made_absolute(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("OCTAVO_PROT", "1", "There is no setting OCTAVO_PROT. Did you mean OCTAVO_PORT?"),
+        ("OCTAVO_PROT", "1", "Unknown setting OCTAVO_PROT. Did you mean OCTAVO_PORT?"),
         ("OCTAVO_ZZZZZ", "1", "`octavo settings` lists all"),
         ("OCTAVO_PORT", "eighty", "OCTAVO_PORT: "),
         ("OCTAVO_PORT", "70000", "OCTAVO_PORT: "),
@@ -52,7 +52,7 @@ def test_a_relative_data_folder_is_made_absolute(tmp_path: Path, monkeypatch: py
         ("OCTAVO_STORAGE_URL", "ftp://x/y", "OCTAVO_STORAGE_URL: must look like s3://"),
         ("OCTAVO_STORAGE_URL", "s3:///prefix", "OCTAVO_STORAGE_URL: must look like s3://"),
         ("OCTAVO_S3_ENDPOINT", "localhost:9000", "OCTAVO_S3_ENDPOINT: must look like http://"),
-        ("OCTAVO_CONFIG", "/no/such/file", "OCTAVO_CONFIG names /no/such/file"),
+        ("OCTAVO_CONFIG", "/no/such/file", "OCTAVO_CONFIG points to /no/such/file"),
     ],
 )
 def test_a_wrong_setting_is_one_line_that_says_what_to_do(

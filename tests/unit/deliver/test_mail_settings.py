@@ -16,7 +16,7 @@ from octavo.core.settings import load_settings
         ({"SMTP_URL": "smtp://u:hidden@host:99999"}, "must look like smtp://"),
         ({"MAIL_FROM": "Octavo <octavo@example.org>"}, "must look like name@example.org"),
         ({"MAIL_FROM": "a@b\nBcc: c@d"}, "must look like name@example.org"),
-        ({"ADMIN_MAIL": "ops@example.org"}, "needs a mail server too, in OCTAVO_SMTP_URL"),
+        ({"ADMIN_MAIL": "ops@example.org"}, "requires a mail server in OCTAVO_SMTP_URL"),
         ({"ADMIN_SLACK": "hooks.example.org"}, "must look like https://host/path"),
         ({"PUBLIC_URL": "docs.example.org"}, "must look like https://docs.example.org"),
         ({"DELIVERY_SECONDS": "0"}, "greater than 0"),

@@ -105,7 +105,7 @@ async def test_a_wrong_method_is_told_which_are_right(path: str, allowed: str) -
 @pytest.mark.parametrize(
     ("method", "path", "more", "said"),
     [
-        ("GET", "/nowhere", {}, "There is no such thing, or it is not yours."),
+        ("GET", "/nowhere", {}, "Not found, or you do not have access to it."),
         ("PATCH", "/disk", {}, "Method not allowed here."),
         ("POST", "/number/7", {"content": b"{", "headers": AS_JSON}, "body: must be valid JSON."),
         ("POST", "/number/7", {}, "body: is missing."),

@@ -1,4 +1,4 @@
-"""Why a link did not become a document, one class each: what happened, and what somebody can do about it."""
+"""Errors of adding a link: what happened, and what the user can do."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import ClassVar
 from octavo.core.errors import BadInput, ErrorClass, NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
 
 COPIES = Paywalled.advice
-PASTE_TRANSCRIPT = "If you have a transcript of it, paste that; times at the beginnings of lines are understood."
+PASTE_TRANSCRIPT = "If you have a transcript, paste it; times at the beginning of lines are recognised."
 
 
 class LinkFailed(OctavoError):
-    """This link cannot be fetched."""
+    """The link cannot be fetched."""
 
     code = "LINK_FAILED"
     status = 422
@@ -26,121 +26,121 @@ class LinkFailed(OctavoError):
 
 
 class PageForbidden(LinkFailed):
-    """The site does not give this page to programs."""
+    """The site does not allow programs to read this page."""
 
     code = "PAGE_FORBIDDEN"
     advice = COPIES
 
 
 class PageMissing(LinkFailed):
-    """There is no page at this address, or not any more."""
+    """Page not found."""
 
     code = "PAGE_NOT_FOUND"
-    advice = "Look whether the address is whole, or look for a copy in the Internet Archive (web.archive.org)."
+    advice = "Check the URL, or look for a copy in the Internet Archive (web.archive.org)."
 
 
 class SiteBusy(LinkFailed):
-    """The site takes no more requests from here for now. It is tried again by itself."""
+    """The site limits requests from this server. It will be retried automatically."""
 
     code = "PAGE_RATE_LIMIT"
     error_class = ErrorClass.RATE_LIMIT
 
 
 class SiteFailed(LinkFailed):
-    """The site has a problem of its own."""
+    """The site has a problem."""
 
     code = "PAGE_SITE_FAILED"
     error_class = ErrorClass.TRANSIENT
-    advice = "It is tried again by itself a few times; after that, retry when the site works again."
+    advice = "It will be retried automatically a few times; after that, retry when the site works again."
 
 
 class PageRefused(LinkFailed):
-    """The site answered with something other than the page."""
+    """The site did not return the page."""
 
     code = "PAGE_REFUSED"
     advice = COPIES
 
 
 class PageNotText(LinkFailed):
-    """This address leads to something without text, or of a kind that Octavo does not read."""
+    """The URL does not lead to a page with text that Octavo can read."""
 
     code = "PAGE_NOT_TEXT"
     error_class = ErrorClass.UNSUPPORTED
-    advice = "Add the address of the page that describes it, or paste the text."
+    advice = "Add the URL of a page that describes it, or paste the text."
 
 
 class PageEmpty(BadInput):
-    """The site answered with nothing at all. Try again later, or paste the text."""
+    """The site returned an empty page. Try again later, or paste the text."""
 
     code = "EMPTY"
 
 
 class PageTooLarge(TooLarge):
-    """What this address leads to is larger than what is fetched. Download it yourself and add the file."""
+    """The page is larger than the limit for links. Download it and add the file."""
 
 
 class PageTooSlow(TimedOut):
-    """The site took too long to answer. It is tried again by itself; if that does not help, paste the text."""
+    """The site did not respond in time. It will be retried automatically; if that fails, paste the text."""
 
 
 class SiteUnreachable(NetworkFailed):
-    """The site cannot be reached at the moment. It is tried again by itself."""
+    """The site cannot be reached. It will be retried automatically."""
 
 
 # Videos ------------------------------------------------------------------------------------------------------------
 
 
 class TranscriptOff(LinkFailed):
-    """This video has no transcript: its maker switched subtitles off, or there never were any."""
+    """This video has no transcript, or its subtitles are disabled."""
 
     code = "VIDEO_NO_TRANSCRIPT"
     advice = PASTE_TRANSCRIPT
 
 
 class VideoUnavailable(LinkFailed):
-    """This video is private, was removed, or is not shown here."""
+    """This video is private, removed or not available here."""
 
     code = "VIDEO_UNAVAILABLE"
-    advice = "Look whether it plays in a browser where nobody is signed in."
+    advice = "Check whether it plays in a private browser window."
 
 
 class VideoAgeRestricted(LinkFailed):
-    """YouTube shows this video, and its transcript, only to people who are signed in and old enough."""
+    """This video is age-restricted; YouTube requires a sign-in."""
 
     code = "VIDEO_AGE_RESTRICTED"
     advice = PASTE_TRANSCRIPT
 
 
 class VideoLive(LinkFailed):
-    """This video is a live stream that has no transcript yet. Retry when it is over."""
+    """This is a live stream without a transcript. Retry when it has ended."""
 
     code = "VIDEO_LIVE"
 
 
 class VideoTooManyRequests(LinkFailed):
-    """YouTube takes no more requests from here for now. It is tried again by itself."""
+    """YouTube limits requests from this server. It will be retried automatically."""
 
     code = "VIDEO_RATE_LIMIT"
     error_class = ErrorClass.RATE_LIMIT
 
 
 class VideoBlocked(LinkFailed):
-    """YouTube takes this server for a robot and hides the transcript."""
+    """YouTube blocked this server as a robot."""
 
     code = "VIDEO_BLOCKED"
     error_class = ErrorClass.TRANSIENT
-    advice = f"It is tried again by itself a few times. {PASTE_TRANSCRIPT}"
+    advice = f"It will be retried automatically a few times. {PASTE_TRANSCRIPT}"
 
 
 class VideoConsent(LinkFailed):
-    """YouTube asks for a consent that could not be given from here."""
+    """YouTube asks for a consent that cannot be given automatically."""
 
     code = "VIDEO_CONSENT"
     advice = PASTE_TRANSCRIPT
 
 
 class VideoUnreadable(LinkFailed):
-    """YouTube answered in a form that this version of Octavo does not understand."""
+    """YouTube's response has a form that this version of Octavo does not understand."""
 
     code = "VIDEO_UNREADABLE"
-    advice = f"A newer version may. {PASTE_TRANSCRIPT}"
+    advice = f"Try a newer version of Octavo. {PASTE_TRANSCRIPT}"

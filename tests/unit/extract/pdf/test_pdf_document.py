@@ -208,7 +208,7 @@ def test_a_page_that_lies_on_its_side_keeps_its_text(tmp_path: Path, degrees: in
     assert sorted(letters) == sorted("".join(" ".join(PROSE * 3).split()))
 
 
-@pytest.mark.parametrize(("given", "said"), [(None, "Give the password"), ("wrong", "The password is wrong")])
+@pytest.mark.parametrize(("given", "said"), [(None, "Enter the password"), ("wrong", "The password is wrong")])
 def test_a_protected_file_asks_for_its_password(tmp_path: Path, given: str | None, said: str) -> None:
     path = write(tmp_path, Pdf([running_page(1)]), "secret")
     with pytest.raises(Encrypted, match=said):
