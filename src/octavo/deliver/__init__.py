@@ -1,1 +1,1 @@
-"""Events that reach the outside: who wants to know, what they are told, and that they are told at least once."""
+"""Sends events to recipients by webhook, mail or chat, and shows notifications inside the application."""

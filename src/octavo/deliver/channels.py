@@ -1,27 +1,87 @@
-"""All ways out of this version. A new one is a file of its own and a line here.
+"""The interface of a channel, the delivery that it sends, and the registry of channels.
 
-What owners are told inside the application is no channel: the relay writes it in its own transaction, exactly once.
+Notifications inside the application are not a channel: the relay writes them in its own transaction, exactly once.
 """
 
 from __future__ import annotations
 
-from octavo.core.settings import Settings
-from octavo.deliver.contract import Channels
-from octavo.deliver.mail import MailChannel, MailServer
-from octavo.deliver.slack import SlackChannel
-from octavo.deliver.webhook import WebhookChannel
-from octavo.fetch import GuardedClient
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from octavo.core.errors import BadInput
+from octavo.core.types import JSON
+from octavo.deliver.messages import Message
 
 
-def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
-    """Without a client addresses can be checked, and only mail can be sent."""
-    allow = frozenset(settings.fetch_allow)
-    seconds = settings.delivery_seconds
-    smtp = settings.smtp_url.get_secret_value() if settings.smtp_url else None
-    return Channels(
-        [
-            WebhookChannel(client, allow, seconds),
-            MailChannel(MailServer.from_url(smtp) if smtp else None, settings.mail_from, seconds),
-            SlackChannel(client, allow, seconds),
-        ]
-    )
+class UnknownChannel(BadInput):
+    """Unknown channel."""
+
+    code = "UNKNOWN_CHANNEL"
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """An event as programs get it: the fields of the event, never the text or file name of a document."""
+
+    id: int | None
+    at: datetime
+    kind: str
+    process_id: UUID
+    document_id: UUID | None
+    state_after: str | None
+    detail: dict[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """`message` is for people, `event` for programs. `message_id` is the same for every attempt."""
+
+    message_id: str
+    type: str
+    event: EventRecord
+    message: Message
+    subscriber_id: UUID
+    address: str
+    secret: str | None = field(repr=False)
+
+
+class Channel(Protocol):
+    """A way to send. The class of a raised error decides whether the delivery is retried."""
+
+    @property
+    def name(self) -> str: ...
+
+    def check_address(self, address: str) -> str:
+        """Returns the address to store; raises if it is invalid. Sends nothing."""
+        ...
+
+    async def send(self, delivery: Delivery) -> int:
+        """Returns the status code of the receiver."""
+        ...
+
+
+class Channels:
+    """Refuses two channels of one name, and lists the known ones if one is missing."""
+
+    def __init__(self, channels: Iterable[Channel] = ()) -> None:
+        self._channels: dict[str, Channel] = {}
+        for channel in channels:
+            self.add(channel)
+
+    def add(self, channel: Channel) -> None:
+        if channel.name in self._channels:
+            raise ValueError(f"the channel {channel.name} exists already")
+        self._channels[channel.name] = channel
+
+    def __getitem__(self, name: str) -> Channel:
+        try:
+            return self._channels[name]
+        except KeyError:
+            raise UnknownChannel(f"{name} is none of {', '.join(self.names)}.") from None
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._channels)

@@ -1,4 +1,4 @@
-"""How a delivery can fail after there was an answer, or before anything was sent."""
+"""How a delivery can fail, before anything was sent or with the response of the receiver."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from octavo.core.errors import BadInput, ErrorClass, OctavoError, RateLimited
 
 
 class BadAddress(BadInput):
-    """This is not an address that anything can be sent to."""
+    """Invalid address."""
 
     code = "BAD_ADDRESS"
 
 
 class MailNotSet(BadInput):
-    """This installation sends no mail. OCTAVO_SMTP_URL names the server that does."""
+    """Mail is not set up. Set OCTAVO_SMTP_URL to the address of a mail server."""
 
     code = "MAIL_NOT_SET"
     error_class = ErrorClass.PERMANENT
 
 
 class TooManySubscribers(BadInput):
-    """There are as many as one owner may have. Delete one first."""
+    """You have the maximum number of recipients. Delete one first."""
 
     code = "TOO_MANY_WEBHOOKS"
     error_class = ErrorClass.PERMANENT
@@ -27,7 +27,7 @@ class TooManySubscribers(BadInput):
 
 
 class DeliveryFailed(OctavoError):
-    """A delivery did not get through."""
+    """The delivery failed."""
 
     code = "DELIVERY_FAILED"
     status = 502
@@ -41,26 +41,26 @@ class DeliveryFailed(OctavoError):
 
 
 class ReceiverFailed(DeliveryFailed):
-    """The receiver failed. It is tried again by itself."""
+    """The receiver failed. The delivery will be retried automatically."""
 
     code = "RECEIVER_FAILED"
     error_class = ErrorClass.TRANSIENT
 
 
 class ReceiverBusy(DeliveryFailed):
-    """The receiver asked for patience. It is tried again by itself."""
+    """The receiver is busy. The delivery will be retried automatically."""
 
     code = "RECEIVER_BUSY"
     error_class = RateLimited.error_class
 
 
 class ReceiverRefused(DeliveryFailed):
-    """The receiver refused what was sent to it."""
+    """The receiver rejected the delivery."""
 
     code = "RECEIVER_REFUSED"
 
 
 class ReceiverGone(ReceiverRefused):
-    """The receiver says that it is there no more, so nothing is sent to it any longer."""
+    """The receiver no longer exists. Deliveries to it are stopped."""
 
     code = "RECEIVER_GONE"

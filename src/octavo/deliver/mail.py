@@ -1,4 +1,4 @@
-"""Plain mail by SMTP. What a title holds cannot become a header, a second recipient or another mail."""
+"""The mail channel: plain text by SMTP. A title can never inject a header, a recipient or another mail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 
 from octavo.core.errors import NetworkFailed, TimedOut
-from octavo.deliver.contract import Delivery
+from octavo.deliver.channels import Delivery
 from octavo.deliver.errors import BadAddress, MailNotSet, ReceiverFailed, ReceiverRefused
 from octavo.deliver.messages import Message
 
@@ -26,12 +26,12 @@ DEFAULT_PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
 _LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
 _DOMAIN = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*"
 _MAIL_ADDRESS = re.compile(rf"{_LOCAL}@{_DOMAIN}")
-_LATER = 500  # SMTP's own border between "not now" and "never"
+_PERMANENT = 500  # SMTP codes below this are temporary failures
 
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """Where mail is handed in: plain, with STARTTLS, or under TLS from the beginning."""
+    """The server that accepts mail: without TLS (smtp), with STARTTLS (smtp+starttls) or with TLS (smtps)."""
 
     host: str
     port: int
@@ -63,7 +63,7 @@ class MailChannel:
         if self.server is None:
             raise MailNotSet
         mail = make_mail(delivery, self.sender, datetime.now(UTC))
-        with _understood():
+        with _translated_errors():
             await aiosmtplib.send(
                 mail,
                 sender=self.sender,
@@ -86,7 +86,7 @@ def check_mail_address(address: str) -> str:
 
 
 def make_mail(delivery: Delivery, sender: str, now: datetime) -> EmailMessage:
-    """The same id for every try, so that a mailbox can drop repeats."""
+    """The Message-ID is the same for every attempt, so that a mailbox can drop repeats."""
     mail = EmailMessage(policy=SMTP)
     domain = sender.rpartition("@")[2]
     mail["From"] = _as_header(sender, "Octavo")
@@ -95,11 +95,11 @@ def make_mail(delivery: Delivery, sender: str, now: datetime) -> EmailMessage:
     mail["Date"] = format_datetime(now)
     mail["Message-ID"] = f"<{delivery.message_id}.{delivery.subscriber_id}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(make_text(delivery.message))
+    mail.set_content(mail_text(delivery.message))
     return mail
 
 
-def make_text(message: Message) -> str:
+def mail_text(message: Message) -> str:
     return f"{message.sentence}\n\n{message.link}\n" if message.link else f"{message.sentence}\n"
 
 
@@ -109,20 +109,20 @@ def _as_header(address: str, name: str = "") -> Address:
 
 
 @contextmanager
-def _understood() -> Generator[None]:
-    """The library's errors as ours; what a server says may hold an address and is not repeated."""
+def _translated_errors() -> Generator[None]:
+    """Our errors for those of the library. The text of the server is dropped: it may contain an address."""
     try:
         yield
     except aiosmtplib.SMTPTimeoutError:
         raise TimedOut from None
     except aiosmtplib.SMTPRecipientsRefused as error:
-        raise _judged(max(one.code for one in error.recipients)) from None
+        raise _error_for(max(one.code for one in error.recipients)) from None
     except aiosmtplib.SMTPResponseException as error:
-        raise _judged(error.code) from None
+        raise _error_for(error.code) from None
     except (aiosmtplib.SMTPException, OSError):
-        raise NetworkFailed("The mail server could not be reached, or broke off.") from None
+        raise NetworkFailed("The mail server could not be reached, or closed the connection.") from None
 
 
-def _judged(code: int) -> ReceiverFailed | ReceiverRefused:
-    kind = ReceiverRefused if code >= _LATER else ReceiverFailed
-    return kind(f"The mail server answered {code}.", answer=code)
+def _error_for(code: int) -> ReceiverFailed | ReceiverRefused:
+    kind = ReceiverRefused if code >= _PERMANENT else ReceiverFailed
+    return kind(f"The mail server returned {code}.", answer=code)

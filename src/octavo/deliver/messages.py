@@ -1,4 +1,4 @@
-"""What events are called outside, and how they are told to people. Pure."""
+"""The public types of events, and the messages that people get about them. Pure."""
 
 from __future__ import annotations
 
@@ -65,26 +65,26 @@ TEST = "webhook.test"
 
 TITLE_CHARACTERS = 120
 _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
-# Models only tell more about a text that is there.
+# An error of a model leaves a readable document without its description.
 _MODELS, _UNDESCRIBED = "AI_", "undescribed"
 _SENTENCES: Mapping[str, str] = {
-    _UNDESCRIBED: "{thing} can be read, but could not be described{code}.",
+    _UNDESCRIBED: "{thing} can be read, but its description failed{code}.",
     "document.completed": "{thing} is ready.",
     "document.failed": "{thing} could not be processed{code}.",
-    "document.rejected": "A file was refused{code}.",
-    "job.completed": "A job is done.",
+    "document.rejected": "A file was rejected{code}.",
+    "job.completed": "A job is complete.",
     "job.failed": "A job failed{code}.",
-    "job.dead_letter": "{thing} was tried several times and given up{code}.",
+    "job.dead_letter": "{thing} failed for good after several attempts{code}.",
     "analysis.completed": "The analysis of {thing} is complete.",
     "analysis.failed": "The analysis of {thing} failed{code}.",
-    "analysis.abandoned": "Nothing has happened for two days to the analysis of {thing}{code}.",
-    TEST: "This is a test: deliveries to this address work.",
+    "analysis.abandoned": "The analysis of {thing} was abandoned after two days without progress{code}.",
+    TEST: "This is a test. Deliveries to this address work.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`title` is short enough for a subject, `sentence` says all; `link` is where to look, if that is known."""
+    """`title` is short enough for a subject; `sentence` is complete. `link` is None if the public URL is not known."""
 
     title: str
     sentence: str
@@ -99,7 +99,7 @@ def describe(
     document_id: UUID | None = None,
     public_url: str | None = None,
 ) -> Message:
-    """An event for a person. Without a title the document is only called a document."""
+    """The message for an event. A document without a title is called “A document”."""
     named = plain(title) if title else ""
     thing = f"“{named}”" if named else "A document" if document_id else "A job"
     if error_code and error_code.startswith(_MODELS) and document_id and not event_type.startswith("analysis."):
@@ -117,6 +117,6 @@ def link_to(document_id: UUID | None, public_url: str | None) -> str | None:
 
 
 def plain(text: str) -> str:
-    """One line without characters that lead, break or turn around what stands beside them."""
+    """One line without control characters, which could break or reverse the text around them."""
     line = " ".join(_NOT_SHOWN.sub(" ", text).split())
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"

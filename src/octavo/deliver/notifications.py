@@ -1,4 +1,4 @@
-"""What an owner is told inside the application: read, and for errors resolved, by whom and when."""
+"""Notifications inside the application. They are marked as read, and errors also as resolved, by a person at a time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from uuid import UUID
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import make_cursor, read_cursor
-from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.messages import EventType, describe
 
 QUERIES = load_queries("deliveries")
+KEPT_DAYS = 90
 
 
 class NotAnError(BadInput):
-    """Only errors are resolved."""
+    """Only errors can be resolved."""
 
     code = "NOT_AN_ERROR"
     status = 409
@@ -24,7 +25,7 @@ class NotAnError(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """`title` is the document's, as it was then; `sentence` says what happened to it."""
+    """`title` is the title of the document at that time."""
 
     id: UUID
     type: EventType
@@ -43,7 +44,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class NotificationPage:
-    """`unread` counts all of them, whatever this page shows."""
+    """`unread` counts all unread notifications, not only those on this page."""
 
     items: list[Notification]
     next_cursor: str | None
@@ -74,7 +75,7 @@ async def show_notification(connection: Connection, owner_id: UUID, notification
 
 
 async def mark_read(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
-    """When it was read first stays."""
+    """Keeps the time of the first reading."""
     await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": notification})
     return await show_notification(connection, owner_id, notification)
 
@@ -84,12 +85,18 @@ async def mark_all_read(connection: Connection, owner_id: UUID) -> int:
 
 
 async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, notification: UUID) -> Notification:
-    """Who resolved an error first stays; without an account there is only the time."""
+    """Keeps who resolved it first. Without an account only the time is stored."""
     await connection.execute(QUERIES.resolve, {"owner": owner_id, "id": notification, "user": user_id})
     found = await show_notification(connection, owner_id, notification)
     if found.level != "error":
         raise NotAnError
     return found
+
+
+async def forget_notifications(database: Database) -> int:
+    """Delete old news, and old errors that were read and resolved. The events themselves are kept."""
+    async with database.connection() as connection:
+        return (await connection.execute(QUERIES.forget_notifications, {"days": KEPT_DAYS})).rowcount
 
 
 async def _read(connection: Connection, owner_id: UUID, **wanted: Any) -> list[Row]:  # noqa: ANN401

@@ -1,7 +1,7 @@
-"""Moves events on: into the lines of subscribers and before the eyes of owners, each exactly once.
+"""The relay: turns events into deliveries to subscribers and notifications of owners, each exactly once.
 
-Every worker runs one; a row lock lets one of them through at a time. It looks more often for a moment after there was
-something to do, because the end of a delivery lets the next of its line go.
+Every worker runs it; a row lock admits one at a time. After there was work it runs more often for a moment, because the
+end of a delivery starts the next one of its queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BUSY_SECONDS = 0.1
 
 
 async def relay(database: Database) -> float:
-    """One step; answers after how many seconds the next one is due."""
+    """One step. Returns the seconds until the next one."""
     done = await relay_once(database)
     if done >= BATCH:
         return 0.0

@@ -1,4 +1,4 @@
-"""Who wants to know: an owner's webhooks, mail addresses and chats, and those of the administrator."""
+"""Recipients of events: webhooks, mail addresses and chats of an owner, and those of the administrator."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from octavo.choreography import Cause, job_after
 from octavo.core.errors import NotAllowed, NotFound
 from octavo.core.ids import new_id
 from octavo.core.pagination import Page, make_cursor, read_cursor
-from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.deliver.contract import Channels
+from octavo.database import Connection, Database, Row, fetch_rows, load_queries
+from octavo.deliver.channels import Channels
 from octavo.deliver.errors import TooManySubscribers
+from octavo.deliver.http_channels import new_secret
 from octavo.deliver.messages import ERRORS, EventType
-from octavo.deliver.signing import new_secret
 from octavo.jobs.queue import enqueue
 from octavo.owners import Caller
 
 QUERIES = load_queries("deliveries")
-KIND = "deliver"
 MOST_SUBSCRIBERS = 20
+KEPT_DAYS = 90
 SHOWN_CHARACTERS = 4
 
 ChannelName = Literal["webhook", "mail", "slack"]
@@ -31,7 +31,7 @@ ChannelName = Literal["webhook", "mail", "slack"]
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """`waiting` counts what is still to be sent; a chat's address is a secret and shown only in part."""
+    """`waiting` counts the deliveries still to be made. The address of a chat is a secret and is shown only in part."""
 
     id: UUID
     channel: ChannelName
@@ -45,14 +45,14 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class NewSubscriber(Subscriber):
-    """The only time that a webhook's secret is shown."""
+    """The secret of a webhook is shown only here, when it is created."""
 
     secret: str | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
-    """`answer` is the number that the receiver answered with, if it did."""
+class DeliveryAttempt:
+    """`answer` is the status code of the receiver, if there was one."""
 
     id: UUID
     at: datetime
@@ -106,7 +106,7 @@ async def edit_subscriber(
     events: Sequence[EventType] | None = None,
     active: bool | None = None,
 ) -> Subscriber:
-    """What is not given stays; one that is stopped loses what was still to be sent."""
+    """Change the given fields. Stopping a subscriber drops its waiting deliveries."""
     _refuse_visitors(caller)
     found = await _find(connection, caller.owner_id, subscriber)
     checked = channels[found["channel"]].check_address(address) if address is not None else None
@@ -121,7 +121,7 @@ async def edit_subscriber(
 
 
 async def delete_subscriber(connection: Connection, caller: Caller, subscriber: UUID) -> None:
-    """With what was still to be sent to it, and with the log of what was."""
+    """Delete it with its waiting deliveries and its log."""
     _refuse_visitors(caller)
     values = {"owner": caller.owner_id, "id": subscriber}
     if (await connection.execute(QUERIES.delete_subscriber, values)).rowcount == 0:
@@ -129,7 +129,7 @@ async def delete_subscriber(connection: Connection, caller: Caller, subscriber: 
 
 
 async def send_test(connection: Connection, caller: Caller, subscriber: UUID) -> UUID:
-    """Put a test in line, whether it is active or not; answers the job."""
+    """Enqueue a test delivery, even if the subscriber is stopped. Returns the job."""
     _refuse_visitors(caller)
     await _find(connection, caller.owner_id, subscriber)
     job = job_after(Cause.TEST_DELIVERY_REQUESTED, caller.owner_id, {"subscriber": str(subscriber), "test": True})
@@ -137,23 +137,29 @@ async def send_test(connection: Connection, caller: Caller, subscriber: UUID) ->
     return made.id
 
 
-async def list_tries(
+async def list_attempts(
     connection: Connection, owner_id: UUID, subscriber: UUID, *, cursor: str | None, limit: int
-) -> Page[Try]:
+) -> Page[DeliveryAttempt]:
     """Newest first."""
     await _find(connection, owner_id, subscriber)
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     values = {"owner": owner_id, "subscriber": subscriber, "before_at": before_at, "before_id": before_id}
     rows = await fetch_rows(connection, QUERIES.tries, values | {"most": limit + 1})
-    tries = [Try(**row) for row in rows[:limit]]
-    return Page(tries, make_cursor(tries[-1].at, tries[-1].id) if len(rows) > limit else None)
+    attempts = [DeliveryAttempt(**row) for row in rows[:limit]]
+    return Page(attempts, make_cursor(attempts[-1].at, attempts[-1].id) if len(rows) > limit else None)
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Let the addresses of the settings hear of everybody's failures, and no others."""
+    """Subscribe the addresses of the settings to the failures of all owners, and remove all others."""
     given = {channel: address for channel, address in addresses.items() if address}
     values = {"owner": owner_id, "channels": list(given), "addresses": list(given.values()), "events": list(ERRORS)}
     await connection.execute(QUERIES.keep_administrators, values)
+
+
+async def forget_attempts(database: Database) -> int:
+    """Delete the log of old deliveries."""
+    async with database.connection() as connection:
+        return (await connection.execute(QUERIES.forget_tries, {"days": KEPT_DAYS})).rowcount
 
 
 async def _find(connection: Connection, owner_id: UUID, subscriber: UUID) -> Row:
@@ -169,7 +175,7 @@ def _as_view(row: Row) -> Subscriber:
 
 
 def conceal(address: str) -> str:
-    """Enough to recognise it by; whoever knows all of it can write into the chat."""
+    """Enough to recognise it. Anybody who knows the whole address can write into the chat."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}/…{address[-SHOWN_CHARACTERS:]}"
 
@@ -180,4 +186,4 @@ def _distinct(events: Sequence[EventType]) -> list[EventType]:
 
 def _refuse_visitors(caller: Caller) -> None:
     if caller.is_anonymous or not caller.may_write:
-        raise NotAllowed("Only members who may write let events be sent elsewhere.")
+        raise NotAllowed("Only members with write access can manage recipients.")

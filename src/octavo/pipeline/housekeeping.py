@@ -7,7 +7,8 @@ from functools import partial
 from octavo.convert.conversions import expire_conversions
 from octavo.core.types import JSON
 from octavo.database import load_queries
-from octavo.deliver.forgetting import forget_notifications, forget_tries
+from octavo.deliver.notifications import forget_notifications
+from octavo.deliver.subscribers import forget_attempts
 from octavo.intake.sweep import sweep_abandoned
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.run import Run
@@ -50,7 +51,7 @@ async def keep_house(run: Run[Tools]) -> JSON:
         return await sweep_objects(tools.database, tools.bucket, UNFINISHED_SECONDS)
 
     async def forget_deliveries() -> JSON:
-        return await forget_tries(tools.database)
+        return await forget_attempts(tools.database)
 
     async def forget_old_news() -> JSON:
         return await forget_notifications(tools.database)

@@ -7,15 +7,16 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.core.errors import ErrorClass, NotFound
-from octavo.deliver.forgetting import forget_notifications, forget_tries
 from octavo.deliver.notifications import (
     NotAnError,
     Notification,
+    forget_notifications,
     list_notifications,
     mark_all_read,
     mark_read,
     resolve,
 )
+from octavo.deliver.subscribers import forget_attempts
 from octavo.jobs.run import ClaimedJob
 from tests.support.deliveries import PostOffice
 from tests.support.engine import Engine
@@ -157,4 +158,4 @@ async def test_what_is_old_is_forgotten_and_unsolved_errors_are_not(
             " (gen_random_uuid(), %s, gen_random_uuid(), 1, 'x', 'delivered', 0, now() - make_interval(days => %s))",
             *(subscriber, days),
         )
-    assert await forget_tries(desk.database) == 1
+    assert await forget_attempts(desk.database) == 1

@@ -8,9 +8,9 @@ import pytest
 
 from octavo.core.errors import RETRY_RULES
 from octavo.core.http import read_retry_after
-from octavo.deliver.contract import Channels, UnknownChannel
+from octavo.deliver.channels import Channels, UnknownChannel
 from octavo.deliver.errors import DeliveryFailed, ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
-from octavo.deliver.http import judge
+from octavo.deliver.http_channels import raise_for_status
 from octavo.deliver.mail import MailChannel
 from octavo.deliver.subscribers import conceal
 
@@ -19,7 +19,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_every_kind_of_success_is_success(status: int) -> None:
-    judge(status, {}, NOW)
+    raise_for_status(status, {}, NOW)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_every_kind_of_success_is_success(status: int) -> None:
 )
 def test_everything_else_says_whether_to_try_again(status: int, error: type[DeliveryFailed], again: bool) -> None:
     with pytest.raises(error) as raised:
-        judge(status, {"retry-after": "7"}, NOW)
+        raise_for_status(status, {"retry-after": "7"}, NOW)
     assert type(raised.value) is error
     assert raised.value.answer == status
     assert (RETRY_RULES[raised.value.error_class] is not None) is again
@@ -71,7 +71,7 @@ def test_a_receiver_may_ask_for_patience_but_not_for_long(value: str | None, sec
 
 def test_channels_refuse_doubles_and_list_what_they_know() -> None:
     channels = Channels([MailChannel(None, "octavo@localhost", 1)])
-    with pytest.raises(ValueError, match="mail already"):
+    with pytest.raises(ValueError, match="mail exists"):
         channels.add(MailChannel(None, "octavo@localhost", 1))
     with pytest.raises(UnknownChannel, match="pigeon is none of mail"):
         channels["pigeon"]

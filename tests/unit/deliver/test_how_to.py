@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+from octavo.deliver.http_channels import new_secret, signed_headers
 from octavo.deliver.messages import DEFAULT_EVENTS
-from octavo.deliver.signing import new_secret, signed_headers
 
 PAGE = (Path(__file__).parents[3] / "docs/how-to/webhooks.md").read_text()
 Check = Callable[[str, dict[str, str], bytes], bool]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.deliver.contract import Delivery, Told
+from octavo.deliver.channels import Delivery, EventRecord
 from octavo.deliver.errors import BadAddress, MailNotSet
 from octavo.deliver.mail import MailChannel, MailServer, check_mail_address, make_mail
 from octavo.deliver.messages import describe
@@ -25,7 +25,7 @@ HEADERS = {
 
 
 def about(title: str, address: str = "ada@example.org") -> Delivery:
-    told = Told(7, NOW, "complete", DOCUMENT, DOCUMENT, "complete", {})
+    told = EventRecord(7, NOW, "complete", DOCUMENT, DOCUMENT, "complete", {})
     message = describe("document.completed", title=title, document_id=DOCUMENT, public_url="https://docs.example.org")
     return Delivery("evt_7", "document.completed", told, message, DOCUMENT, address, None)
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from octavo.deliver.http_channels import chat_text
 from octavo.deliver.messages import (
     DEFAULT_EVENTS,
     ERRORS,
@@ -16,7 +17,6 @@ from octavo.deliver.messages import (
     describe,
     plain,
 )
-from octavo.deliver.slack import make_text
 
 DOCUMENT = UUID("00000000-0000-7000-8000-000000000001")
 
@@ -28,9 +28,9 @@ DOCUMENT = UUID("00000000-0000-7000-8000-000000000001")
         ("document.completed", {"document_id": DOCUMENT}, "A document is ready."),
         ("document.failed", {"title": "Scan", "error_code": "NOT_PDF"}, "“Scan” could not be processed (NOT_PDF)."),
         ("job.failed", {"error_code": "TIMEOUT"}, "A job failed (TIMEOUT)."),
-        ("job.dead_letter", {}, "A job was tried several times and given up."),
+        ("job.dead_letter", {}, "A job failed for good after several attempts."),
         ("document.downloaded", {"title": "Scan"}, "“Scan”: downloaded."),
-        (TEST, {}, "This is a test: deliveries to this address work."),
+        (TEST, {}, "This is a test. Deliveries to this address work."),
     ],
 )
 def test_an_event_is_told_in_a_sentence(event_type: str, more: dict[str, object], sentence: str) -> None:
@@ -79,7 +79,7 @@ def test_braces_in_a_title_are_only_braces() -> None:
 
 def test_a_title_calls_nobody_in_a_chat() -> None:
     message = describe("document.completed", title="<!channel> <https://evil.example|here> & more")
-    assert make_text(message) == "“&lt;!channel&gt; &lt;https://evil.example|here&gt; &amp; more” is ready."
+    assert chat_text(message) == "“&lt;!channel&gt; &lt;https://evil.example|here&gt; &amp; more” is ready."
 
 
 def test_what_is_told_by_itself_is_among_what_can_be_asked_for() -> None:

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.core.pagination import Page
 from octavo.deliver import notifications, subscribers
-from octavo.deliver.channels import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
 from octavo.deliver.notifications import Notification, NotificationPage
-from octavo.deliver.subscribers import ChannelName, NewSubscriber, Subscriber, Try
+from octavo.deliver.sender import known_channels
+from octavo.deliver.subscribers import ChannelName, DeliveryAttempt, NewSubscriber, Subscriber
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.web.context.callers import KnownCaller, ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
@@ -157,7 +157,7 @@ async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID)
 @webhooks_router.get("/{webhook}/deliveries", responses=problems(401, 404, 422))
 async def list_deliveries(
     services: ServicesOf, caller: KnownCaller, webhook: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
-) -> Page[Try]:
+) -> Page[DeliveryAttempt]:
     """Delivery attempts of the last months, newest first."""
     async with services.database.connection() as connection:
-        return await subscribers.list_tries(connection, caller.owner_id, webhook, cursor=cursor, limit=limit)
+        return await subscribers.list_attempts(connection, caller.owner_id, webhook, cursor=cursor, limit=limit)

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.core.errors import BadInput, NotAllowed
 from octavo.deliver import subscribers
-from octavo.deliver.channels import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
+from octavo.deliver.sender import known_channels
 from octavo.web.context.callers import KnownCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.notifications.api import WebhookRequest
@@ -104,7 +104,7 @@ async def show_webhook(
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         hook = await subscribers.show_subscriber(connection, owner, webhook)
-        page = await subscribers.list_tries(connection, owner, webhook, cursor=cursor, limit=ROWS)
+        page = await subscribers.list_attempts(connection, owner, webhook, cursor=cursor, limit=ROWS)
     more = f"/settings/webhooks/{webhook}?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
     values: dict[str, Any] = {"hook": hook, "tries": page.items, "more": more, "channels": CHANNELS, "events": EVENTS}
     return show(request, "webhooks", frame, said=said, **values)

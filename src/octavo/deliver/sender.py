@@ -1,4 +1,4 @@
-"""One try to deliver one event, and what is written about it."""
+"""Sends one delivery through its channel and records the attempt."""
 
 from __future__ import annotations
 
@@ -13,18 +13,36 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.ids import new_id
+from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.deliver.contract import Channels, Delivery, Told
+from octavo.deliver.channels import Channels, Delivery, EventRecord
 from octavo.deliver.errors import ReceiverGone
+from octavo.deliver.http_channels import SlackChannel, WebhookChannel
+from octavo.deliver.mail import MailChannel, MailServer
 from octavo.deliver.messages import TEST, describe
+from octavo.fetch import GuardedClient
 from octavo.jobs.run import ClaimedJob
 
 QUERIES = load_queries("deliveries")
 
 
+def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
+    """All channels of this version. Without a client, addresses can be checked and only mail can be sent."""
+    allow = frozenset(settings.fetch_allow)
+    seconds = settings.delivery_seconds
+    smtp = settings.smtp_url.get_secret_value() if settings.smtp_url else None
+    return Channels(
+        [
+            WebhookChannel(client, allow, seconds),
+            MailChannel(MailServer.from_url(smtp) if smtp else None, settings.mail_from, seconds),
+            SlackChannel(client, allow, seconds),
+        ]
+    )
+
+
 class DeliverInput(BaseModel):
-    """A test has no event."""
+    """A test delivery has no event."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,82 +57,82 @@ def read_input(given: dict[str, JSON]) -> DeliverInput:
     try:
         wanted = DeliverInput.model_validate(given)
     except ValidationError:
-        raise BadInput("A delivery names a subscriber and an event.") from None
+        raise BadInput("A delivery needs a subscriber and an event.") from None
     if not wanted.test and (wanted.event is None or wanted.process is None):
-        raise BadInput("A delivery names a subscriber and an event.")
+        raise BadInput("A delivery needs a subscriber and an event.")
     return wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """What a try needs: where to look, how to send, and where links lead."""
+    """`public_url` is the base of links to documents."""
 
     database: Database
     channels: Channels
     public_url: str | None
 
     async def prepare(self, job: ClaimedJob, wanted: DeliverInput) -> tuple[str, Delivery] | None:
-        """The channel and what goes through it; nothing when nobody wants it any more."""
+        """The channel and the delivery; None if the subscriber or event is gone, or the subscriber was stopped."""
         values = {"subscriber": wanted.subscriber, "event": wanted.event, "process": wanted.process}
         async with self.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.delivery, values)
         if not rows or not (wanted.test or (rows[0]["active"] and rows[0]["event_id"] is not None)):
             return None
         row = rows[0]
-        told = _test(job) if wanted.test else _told(row)
+        event = _test_event(job) if wanted.test else _event(row)
         message = describe(
             wanted.type,
             title=row["title"],
-            error_code=_error_code(told.detail),
-            document_id=told.document_id,
+            error_code=_error_code(event.detail),
+            document_id=event.document_id,
             public_url=self.public_url,
         )
-        message_id = f"test_{job.id}" if wanted.test else f"evt_{told.id}"
-        delivery = Delivery(message_id, wanted.type, told, message, row["id"], row["address"], row["secret"])
+        message_id = f"test_{job.id}" if wanted.test else f"evt_{event.id}"
+        delivery = Delivery(message_id, wanted.type, event, message, row["id"], row["address"], row["secret"])
         return row["channel"], delivery
 
     async def send(self, channel: str, delivery: Delivery, job: ClaimedJob) -> JSON:
-        """Once; a failure is written down and goes on to the engine, which decides about another try."""
+        """Send once. A failure is recorded and raised again; the engine decides about a retry."""
         started = time.monotonic()
         try:
             answer = await self.channels[channel].send(delivery)
         except OctavoError as error:
             async with self.database.transaction() as connection:
-                await self._note_failure(connection, delivery, job, error, time.monotonic() - started)
+                await self._record_failure(connection, delivery, job, error, time.monotonic() - started)
             raise
         return {"answer": answer, "seconds": round(time.monotonic() - started, 3)}
 
-    async def _note_failure(
+    async def _record_failure(
         self, connection: Connection, delivery: Delivery, job: ClaimedJob, error: OctavoError, seconds: float
     ) -> None:
         answer = getattr(error, "answer", None)
         made = {"answer": answer, "seconds": round(seconds, 3), "error_code": error.code, "status": "failed"}
-        await write_try(connection, delivery, job, made)
+        await write_attempt(connection, delivery, job, made)
         if isinstance(error, ReceiverGone):
             await connection.execute(QUERIES.stop_subscriber, {"id": delivery.subscriber_id, "because": error.code})
             await connection.execute(QUERIES.drop_waiting, {"id": delivery.subscriber_id})
 
 
-async def note_success(connection: Connection, delivery: Delivery, job: ClaimedJob, made: JSON) -> None:
-    """In the transaction that makes this delivery done."""
+async def record_success(connection: Connection, delivery: Delivery, job: ClaimedJob, made: JSON) -> None:
+    """In the transaction that completes the job of the delivery."""
     if not isinstance(made, dict):
-        raise TypeError("a delivery answers what it was answered")
-    await write_try(connection, delivery, job, {**made, "error_code": None, "status": "delivered"})
+        raise TypeError("sending returns the status of the receiver")
+    await write_attempt(connection, delivery, job, {**made, "error_code": None, "status": "delivered"})
 
 
-async def write_try(connection: Connection, delivery: Delivery, job: ClaimedJob, made: Mapping[str, Any]) -> None:
+async def write_attempt(connection: Connection, delivery: Delivery, job: ClaimedJob, made: Mapping[str, Any]) -> None:
     values: dict[str, Any] = {"id": new_id(), "subscriber": delivery.subscriber_id, "job": job.id}
-    values |= {"attempt": job.attempt, "event": delivery.told.id, "process": delivery.told.process_id}
+    values |= {"attempt": job.attempt, "event": delivery.event.id, "process": delivery.event.process_id}
     await connection.execute(QUERIES.insert_try, values | {"type": delivery.type} | dict(made))
 
 
-def _test(job: ClaimedJob) -> Told:
-    return Told(None, datetime.now(UTC), "test", job.id, None, None, {})
+def _test_event(job: ClaimedJob) -> EventRecord:
+    return EventRecord(None, datetime.now(UTC), "test", job.id, None, None, {})
 
 
-def _told(row: Row) -> Told:
+def _event(row: Row) -> EventRecord:
     fields = {name: row[name] for name in ("at", "kind", "process_id", "document_id", "state_after", "detail")}
-    return Told(id=row["event_id"], **fields)
+    return EventRecord(id=row["event_id"], **fields)
 
 
 def _error_code(detail: Mapping[str, JSON]) -> str | None:
