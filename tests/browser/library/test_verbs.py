@@ -183,14 +183,14 @@ def test_deleting_for_good_asks_first(place: Place, open_browser: OpenBrowser, s
         member.ask("DELETE", f"/documents/{member.add(f'{name}.txt', f'Words of {name}.')}")
     page = member.open("/trash")
 
-    page.get_by_role("row", name="one.txt").get_by_role("button", name="Delete for good").click()
+    page.get_by_role("row", name="one.txt").get_by_role("button", name="Delete permanently").click()
     expect(page.get_by_text("one.txt").last).to_be_visible()
-    page.get_by_role("button", name="Delete for good").last.click()
+    page.get_by_role("button", name="Delete permanently").last.click()
     expect(page.get_by_role("row", name="one.txt")).to_have_count(0)
     expect(page.get_by_role("row", name="two.txt")).to_be_visible()
 
     page.get_by_role("button", name="Empty trash").click()
-    page.get_by_role("button", name=re.compile("Empty trash|Delete for good")).last.click()
+    page.get_by_role("button", name=re.compile("Empty trash|Delete permanently")).last.click()
     expect(page.get_by_role("heading", name="The trash is empty")).to_be_visible()
 
 

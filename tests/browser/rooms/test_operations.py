@@ -116,6 +116,6 @@ def test_a_job_is_looked_at_and_tried_again(place: Place, admin: Visitor, letter
 
 def test_counts_lead_to_their_jobs(admin: Visitor, letters: list[UUID]) -> None:
     page = admin.open("/operations")
-    page.get_by_role("link", name="Gave up 2").click()
+    page.get_by_role("link", name="Failed for good 2").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Jobs")
     expect(page.locator("tbody tr")).to_have_count(2)
