@@ -1,6 +1,6 @@
-"""Turns files into Markdown with pages, blocks and outline. Pure, except where it runs in the sandbox.
+"""Turns files into Markdown with pages, blocks and an outline.
 
-`extract` is for programs that have a file and want its text, without an installation of Octavo.
+`extract` is for programs that need the text of a file without running a whole Octavo.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def extract(path: str | PathLike[str], *, password: str | None = None) -> Extracted:
-    """The text of a file, read in a sandbox that is made for it; from asynchronous code use `open_reader`.
+    """Read the text of a file in a sandbox that is started for it. Asynchronous code should use `open_reader`.
 
-    Raises an error of `octavo.core.errors` for what cannot be read, and `OSError` where there is no file.
+    Raises an error of `octavo.core.errors` if the file cannot be read, and `OSError` if it does not exist.
     """
-    # Imported late: children of the sandbox import this package and need nothing of it.
+    # Imported late: children of the sandbox import this package and need none of these.
     import asyncio
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tells documents that are zip archives apart by the names inside, as far as the first bytes show them."""
+"""Detects the type of zip-based documents from the file names in their first bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from octavo.extract.extracted import SourceType
 
 _SIGNATURE = b"PK\x03\x04"
-_HEADER = struct.Struct("<4s2xH10xIIHH")  # signature, flags, packed size, size, length of name, length of extra
+_HEADER = struct.Struct("<4s2xH10xIIHH")  # signature, flags, packed size, size, name length, extra length
 _SIZES_COME_LATER = 0x08
 _SIZES_ARE_ELSEWHERE = 0xFFFFFFFF
 
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 
 
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """Labels only choose between documents of one family, where the archive shows too little of itself."""
+    """Name and media type only decide between related formats, if the first bytes show too little."""
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
     declared = _declared(head, mimetype) if mimetype else None
@@ -65,14 +65,14 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 
 def locked_type(head: bytes, suffix: str, media_type: str) -> SourceType | None:
-    """Of a document that an office program encrypted, which makes a container of another kind of it."""
+    """The type of an encrypted office document, which is an OLE container instead of a zip archive."""
     if not head.startswith(_CONTAINER) or _LOCKED not in head:
         return None
     return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
-    """It must not be packed, but is where somebody packed a document again."""
+    """The entry should not be compressed, but it is if somebody zipped the document again."""
     try:
         unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
     except zlib.error:
@@ -103,7 +103,7 @@ def list_entries(head: bytes) -> Iterator[Entry]:
 
 
 def _content(head: bytes, entry: Entry) -> bytes:
-    """Of a file that is stored as it is. Its size may come after it, and then the next header ends it."""
+    """The content of an uncompressed entry. If its size is unknown, it ends at the next header."""
     if entry.packed_bytes:
         return head[entry.start : entry.start + entry.packed_bytes].strip()
     return head[entry.start : head.find(b"PK", entry.start)].strip()

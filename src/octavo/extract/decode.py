@@ -1,4 +1,4 @@
-"""Bytes of unknown encoding to text that can be stored. Whatever the bytes are, text comes out."""
+"""Decodes bytes of unknown encoding to text that can be stored. Any bytes give a text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import unicodedata
 import chardet
 from chardet import EncodingEra
 
-# The marks of UTF-32 begin like those of UTF-16, so they come first.
+# UTF-32 byte order marks begin like those of UTF-16, so they are checked first.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -17,41 +17,40 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Encodings of DOS and the old Macintosh are left out: short Western texts are taken for them more often than
-# they are met.
+# Without DOS and old Macintosh encodings: short Western texts are mistaken for them more often than they occur.
 _ERAS = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
 _SAMPLE_BYTES = 128 * 1024
 _LEAD_BYTES = 1024
-# Below it the guess rests on one or two characters, which are quotation marks or accents more often than Korean.
+# With fewer, the guess depends on one or two characters: more often quotation marks or accents than Korean.
 _LEAST_CONFIDENCE = 0.02
 _FALLBACK = "cp1252"
 _HEAD_BYTES = 4096
 _WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
-_NEVER_IN_TEXT = frozenset({"Cc", "Cn"})  # control characters, and what Unicode has not assigned
+_NEVER_IN_TEXT = frozenset({"Cc", "Cn"})  # control characters and unassigned code points
 _LAYOUT = re.compile("[\t\n\r\f]")
 
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _ESCAPED_EAST_ASIAN = re.compile(rb"\x1b\$[@ABC()]|\x1b\([JI]")
 
 _NEWLINES = re.compile("\r\n?|[\x0b\x85]")
-# A character that was struck over, a colour for a terminal, and what has no business in text.
+# Overstruck characters, terminal colours, and control characters.
 _ERASED = re.compile("[^\n]\x08|\x1b\\[[0-9;?]*[@-~]|[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _SUSPECT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 
 
 def decode(data: bytes) -> str:
-    """The text of a file: newlines are "\\n", and of the control characters only tab, newline and form feed stay."""
+    """The text of a file. Newlines become "\\n"; of the control characters only tab, newline and form feed are kept."""
     return clean(data.decode(encoding_of(data), errors="replace"))
 
 
 def clean(text: str) -> str:
-    """What the database refuses or a reader never sees is gone; also for text that was no bytes of ours."""
+    """Remove characters that the database refuses or a reader never sees."""
     text = _NEWLINES.sub("\n", text)
     return _ERASED.sub("", text) if _SUSPECT.search(text) else text
 
 
 def encoding_of(data: bytes) -> str:
-    """The name of a codec that Python has."""
+    """The name of a Python codec for these bytes."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding
@@ -59,17 +58,17 @@ def encoding_of(data: bytes) -> str:
 
 
 def _wide_encoding(data: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a mark, by the spaces, newlines and digits that all languages share."""
+    """UTF-16 or UTF-32 without a byte order mark, detected by the spaces, newlines and digits of all languages."""
     head = data[:_HEAD_BYTES]
     if b"\0" not in head or len(data) % 2:
         return None
     share, encoding = max((_ascii_share(head, encoding), encoding) for encoding in _WIDE)
-    # A stray zero makes no wide text of a narrow one; where the bytes are no UTF-8 a few newlines are proof enough.
+    # A stray zero byte is not enough in valid UTF-8; if the bytes are not UTF-8, a few newlines are proof.
     return encoding if share > (0.3 if _is_utf8(head) else 0.005) else None
 
 
 def _ascii_share(head: bytes, encoding: str) -> float:
-    """How much of the text is ASCII; nothing if it cannot be text at all."""
+    """The share of ASCII in the text; 0 if the bytes cannot be text."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head)
     except UnicodeDecodeError:
@@ -88,13 +87,13 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _escaped_encoding(data: bytes) -> str | None:
-    """ISO-2022, which is seven bits wide and would pass as ASCII."""
+    """ISO-2022, which uses seven bits and would pass as ASCII."""
     found = _ESCAPED_EAST_ASIAN.search(data)
     return _detected(data[found.start() :][:_SAMPLE_BYTES]) if found else None
 
 
 def _utf8(data: bytes) -> str | None:
-    """UTF-8, also with a few broken places: no other encoding is right by chance for nine tenths of a text."""
+    """UTF-8, even with some errors: other encodings are not valid UTF-8 by chance for nine tenths of a text."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -106,7 +105,7 @@ def _utf8(data: bytes) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """From where the text stops being ASCII, because the head alone may say nothing."""
+    """A sample around the first byte that is not ASCII, because the head may be ASCII only."""
     found = _NOT_ASCII.search(data)
     start = max(found.start() - _LEAD_BYTES, 0) if found else 0
     return data[start : start + _SAMPLE_BYTES]

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes. Its name and declared type are labels: they only choose between kinds of text."""
+"""Detects the type of a file from its first bytes. Name and media type only decide between kinds of text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from octavo.extract.text_kinds import text_kind
 
 HEAD_BYTES = 64 * 1024
 
-# Readers take a header anywhere in the first kilobyte, or none. A text about PDFs must not pass for one.
+# PDF readers accept a header anywhere in the first kilobyte. A text about PDFs must not count as one.
 _PDF_AT_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?%PDF-")
 _PDF_OBJECT = re.compile(rb"\d+\s+\d+\s+obj\b")
 _PDF_LEAD_BYTES = 1024
@@ -39,13 +39,13 @@ _IMAGES = frozenset(
 # High Efficiency Image Format: more brands than `filetype` knows.
 _HEIF = re.compile(rb".{4}ftyp(?:hei[cxms]|hev[cxms]|mif[12]|msf1|avi[fs])", re.DOTALL)
 
-# What text may hold besides tab and newlines: form feed, escape, backspace, and the end mark of CP/M.
+# Control characters allowed in text besides tab and newlines: form feed, escape, backspace, and the CP/M end mark.
 _CONTROL = re.compile("[\x00-\x07\x0e-\x19\x1c-\x1f\x7f]")
 _MOST_CONTROL = 0.01
 
 
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
-    """`head` is the file's first `HEAD_BYTES`, or all of it."""
+    """`head` is the first `HEAD_BYTES` of the file, or the whole file."""
     suffix, media_type = _suffix(filename), _media_type(content_type)
     if head.startswith(b"PK\x03\x04"):
         return zipped_type(head, suffix, media_type)
@@ -62,7 +62,7 @@ def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceTyp
 
 
 def readable_text(head: bytes) -> str | None:
-    """The text, or None if these bytes are something else. Where the head was cut, half a character is left out."""
+    """The text, or None if the bytes are not text. A character cut off at the end of the head is dropped."""
     text = head.decode(encoding_of(head), errors="ignore")
     strange = sum(1 for _ in _CONTROL.finditer(text))
     return None if "\0" in text or strange > _MOST_CONTROL * len(text) else text

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SourceType(StrEnum):
-    """What a file is, by its content; the last three are what only the way it came in can tell."""
+    """The type of a file, from its content; the last three depend on how the document was added."""
 
     PDF = "pdf"
     EPUB = "epub"
@@ -49,7 +49,7 @@ READABLE = frozenset[str](set(SourceType) - {SourceType.OTHER})
 
 
 class Quality(StrEnum):
-    """How much of the text is there. `PARTIAL`: some pages have none; `STORED_ONLY`: nobody tried to read it."""
+    """How complete the text is. `PARTIAL`: some pages have none; `STORED_ONLY`: reading was not attempted."""
 
     FULL = "full"
     PARTIAL = "partial"
@@ -59,7 +59,7 @@ class Quality(StrEnum):
 
 
 class BlockKind(StrEnum):
-    """What a block of text is. `HTML`: markup inside Markdown, comments included; `RULE`: a line across the page."""
+    """The kind of a block. `HTML`: markup inside Markdown, including comments; `RULE`: a horizontal line."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -74,7 +74,7 @@ class BlockKind(StrEnum):
 
 
 class Box(NamedTuple):
-    """A place on a page, in points from its upper left corner."""
+    """An area of a page, in points from its upper left corner."""
 
     left: float
     top: float
@@ -83,8 +83,8 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundQuote:
-    """The size of the page in points, and the boxes; none where the words are not on it as text."""
+class QuoteOnPage:
+    """The size of the page in points, and the boxes of the quote; no boxes if the page has no such text."""
 
     width: float
     height: float
@@ -105,7 +105,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`markdown[start:end]` is the block with its marks; `text` is what it says. Only headings have a level."""
+    """`markdown[start:end]` is the block with its markup, `text` its plain text. Only headings have a level."""
 
     kind: BlockKind
     start: int
@@ -118,7 +118,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """One line of the table of contents. `start` is where in the Markdown it begins, if that is known."""
+    """One entry of the table of contents. `start` is its offset in the Markdown, if known."""
 
     level: int
     title: str
@@ -128,7 +128,7 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What begins at `start` in the Markdown was said so many seconds after a recording began."""
+    """The time in a recording, in seconds, of the text that begins at `start` in the Markdown."""
 
     start: int
     seconds: float
@@ -136,7 +136,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What the file says of itself. `date` is a year, a month or a day as ISO 8601 writes them."""
+    """Metadata from the file. `date` is a year, month or day in ISO 8601."""
 
     title: str | None = None
     author: str | None = None
@@ -147,7 +147,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A document as text. Offsets count characters of `markdown`; pages and blocks stand in reading order."""
+    """A document as text. Offsets count characters of `markdown`; pages and blocks are in reading order."""
 
     source_type: SourceType
     markdown: str
@@ -166,7 +166,7 @@ class Extracted:
         boxes = (block.box for block in self.blocks if block.box)
         sizes = ((page.width or 0.0, page.height or 0.0) for page in self.pages)
         if not all(isfinite(sum(numbers)) for numbers in chain(boxes, sizes)):
-            raise ValueError("a measure is not a number")
+            raise ValueError("a page size or box is not a number")
 
     @property
     def pages_with_text(self) -> int:
@@ -175,25 +175,25 @@ class Extracted:
 
 
 def _check_ranges(what: str, ranges: Sequence[Page | Block], length: int) -> None:
-    """Order matters to everybody who searches by offset, so a processor that mixes it up is told at once."""
+    """Searching by offset needs this order, so a processor that breaks it fails immediately."""
     before = 0
     for one in ranges:
         if not before <= one.start <= one.end <= length:
-            raise ValueError(f"{what} at {one.start}:{one.end} is out of order or outside of the text")
+            raise ValueError(f"{what} at {one.start}:{one.end} is out of order or outside the text")
         before = one.start
 
 
 def _check_moments(moments: Sequence[Moment], length: int) -> None:
     before = Moment(-1, 0.0)
     for one in moments:
-        # Comparisons with what is not a number are false.
+        # Comparisons with NaN are false.
         if not (before.start < one.start < length and before.seconds <= one.seconds < inf):
-            raise ValueError(f"moment at {one.start} is out of order or outside of the text")
+            raise ValueError(f"moment at {one.start} is out of order or outside the text")
         before = one
 
 
 def to_document(extracted: Extracted) -> dict[str, JSON]:
-    """As JSON has it, with the names that `octavo extract --json` prints."""
+    """The document as JSON values, with the field names of `octavo extract --json`."""
     return {
         "source_type": extracted.source_type,
         "markdown": extracted.markdown,
@@ -208,7 +208,7 @@ def to_document(extracted: Extracted) -> dict[str, JSON]:
 
 
 def _fields(record: Page | Block | OutlineEntry | Metadata | Moment) -> JSON:
-    """`dataclasses.asdict` copies whatever it meets, which takes ten times as long for a book."""
+    """Faster than `dataclasses.asdict`, which copies every value and takes ten times as long for a book."""
     return {name: getattr(record, name) for name in record.__slots__}
 
 
@@ -219,29 +219,29 @@ def to_json(extracted: Extracted) -> bytes:
 
 
 def from_json(document: bytes) -> Extracted:
-    """Checks everything: a child that a hostile file has taken over can write what it likes."""
-    # Imported late: the child, which only writes, is spared it.
+    """Validates everything, because a child taken over by a hostile file can write anything."""
+    # Imported late: children only write documents and do not need it.
     from pydantic import ValidationError
 
     try:
         _refuse_nul(document)
         return _adapter().validate_json(document, strict=True)
     except ValidationError as error:
-        # Without the input, which is somebody's text and would go to the log.
+        # Without the input, so that no text of the document gets into the log.
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise Defect(f"{_NOT_EXTRACTED} {first['loc']}: {first['msg']}") from None
     except ValueError as error:
         raise Defect(f"{_NOT_EXTRACTED} {error}") from None
 
 
-_NOT_EXTRACTED = "What came out of the sandbox is not what a processor returns."
-# U+0000, which PostgreSQL does not store, as JSON writes it: behind an odd number of backslashes.
+_NOT_EXTRACTED = "The output of the sandbox is not what a processor returns."
+# U+0000 in JSON, which PostgreSQL cannot store: after an odd number of backslashes.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def _refuse_nul(document: bytes) -> None:
     if _NUL.search(document):
-        raise ValueError("a text holds U+0000")
+        raise ValueError("the text contains U+0000")
 
 
 @cache
@@ -255,12 +255,12 @@ _WORD = re.compile(r"\w+")
 
 
 def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
-    """Level and title of each entry that no heading of the text stands for, in order."""
+    """Level and title of each outline entry that has no matching heading in the text, by page, in order."""
     headings = {block.start: block.text for block in extracted.blocks if block.kind is BlockKind.HEADING}
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in extracted.outline:
         heading = headings.get(entry.start, "") if entry.start is not None else ""
-        # An entry without a heading begins where its page does, and another one's heading may stand there.
+        # An entry without a heading begins where its page does, where another entry may have its heading.
         if entry.page is not None and not _words(entry.title) & _words(heading):
             found[entry.page].append((entry.level, entry.title))
     return dict(found)

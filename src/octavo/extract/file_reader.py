@@ -32,7 +32,7 @@ PRELOAD = ("octavo.extract.file_reader", "octavo.extract.formats")
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """What it takes to read files of any kind. Text in pictures is recognised in the same sandbox, if in no other."""
+    """Reads files of any kind. Without `recognition`, OCR runs in the same sandbox."""
 
     sandbox: Sandbox
     recognition: Recognition | None = None
@@ -45,9 +45,9 @@ class FileReader:
         password: str | None = None,
         on_progress: OnProgress | None = None,
     ) -> Extracted:
-        """The text of the file at `path`; `filename` is its label where the path is none.
+        """Read the text of the file at `path`; `filename` is its original name, if the path has another.
 
-        Raises what `Sandbox.run` raises: errors of `octavo.core.errors` for what cannot be read.
+        Raises what `Sandbox.run` raises: errors of `octavo.core.errors` if the file cannot be read.
         """
         sandbox, limits = self.sandbox, self.sandbox.limits
         label = path.name if filename is None else filename
@@ -64,9 +64,9 @@ class FileReader:
 async def open_reader(
     limits: Limits | None = None, language: str = ANY_LANGUAGE, page_seconds: int = SECONDS
 ) -> AsyncGenerator[FileReader]:
-    """For somebody who waits. `language` and `page_seconds` are about text in pictures, which has a sandbox of its own.
+    """A reader for interactive use. `language` and `page_seconds` are for OCR, which has a separate sandbox.
 
-    Both start with the first file that needs them.
+    Each sandbox starts with the first file that needs it.
     """
     from octavo.sandbox import Sandbox
 

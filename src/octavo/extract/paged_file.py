@@ -1,6 +1,6 @@
-"""A file of pages that is read step by step, each in a sandbox of its own: memory is bounded, a killed job can go on.
+"""A file that is read page by page, each step in a new child: memory is bounded, and a killed job can resume.
 
-Batches stay bytes here: one JSON list of pages on a line. They can be kept anywhere, and put together in any number.
+A batch is kept as bytes: a line with a JSON list of pages. Batches can be stored, and assembled in any number.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _SECONDS_A_PAGE = 1
 OnProgress = Callable[[Progress], None]
 
 
-class Made(NamedTuple):
-    """What a function in the sandbox left behind."""
+class StepResult(NamedTuple):
+    """The output and the return value of a sandboxed function."""
 
     output: bytes
     value: JSON
 
 
-class Assembled(NamedTuple):
-    """`unread` are the numbers of pages that show something and have no text, and that nobody has looked at yet."""
+class AssembledFile(NamedTuple):
+    """`unread` are the numbers of pages that have images but no text, and have not been through OCR yet."""
 
     extracted: Extracted
     unread: list[int]
@@ -41,7 +41,7 @@ class Assembled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagesInSandbox:
-    """One file and what it takes to read it. Text is recognised in the same sandbox, unless another one is given."""
+    """One file and how to read it. Without `recognition`, OCR runs in the same sandbox."""
 
     source_type: ClassVar[SourceType]
 
@@ -52,14 +52,14 @@ class PagesInSandbox:
     recognition: Recognition | None = None
 
     async def recognise(self, number: int) -> bytes:
-        """A page that only shows its text, as a batch; nothing if it cannot be recognised."""
+        """Run OCR on one page. Returns a batch, or nothing if the page cannot be recognised."""
         recognition = self.recognition or Recognition(self.sandbox)
         return await recognition.page(self.source_type, self.path, number, self.password)
 
     async def recognise_all(
         self, facts: PdfFacts, batches: Iterable[bytes], on_progress: OnProgress | None = None
     ) -> Extracted:
-        """The document, with the text of all pages that only show it."""
+        """Assemble the document, with OCR for all pages that have no text in the file."""
         read = list(batches)
         extracted, unread = await self.assemble(facts, read)
         if not unread:
@@ -70,7 +70,7 @@ class PagesInSandbox:
                 on_progress(Progress(done, len(unread), "scanned pages"))
         return (await self.assemble(facts, read)).extracted
 
-    async def assemble(self, facts: PdfFacts, batches: Iterable[bytes]) -> Assembled:
+    async def assemble(self, facts: PdfFacts, batches: Iterable[bytes]) -> AssembledFile:
         with tempfile.TemporaryFile() as document:
             document.write(facts_to_json(facts) + b"\n")
             document.writelines(batches)
@@ -78,10 +78,10 @@ class PagesInSandbox:
             call = assemble_document.call(source_type=self.source_type)
             made = await self.run(call, facts.page_count, document.fileno())
         extracted = await asyncio.to_thread(from_json, made.output)
-        said = {one for one in made.value if isinstance(one, int)} if isinstance(made.value, list) else set[int]()
-        return Assembled(extracted, [page.number for page in extracted.pages if page.number in said])
+        reported = {one for one in made.value if isinstance(one, int)} if isinstance(made.value, list) else set[int]()
+        return AssembledFile(extracted, [page.number for page in extracted.pages if page.number in reported])
 
-    async def run(self, call: Call, pages: int, input_file: int | None = None) -> Made:
+    async def run(self, call: Call, pages: int, input_file: int | None = None) -> StepResult:
         """Run a sandboxed function on this file, or on another input; the time limit grows with the pages."""
         seconds = pages * _SECONDS_A_PAGE
         limits = replace(
@@ -96,7 +96,7 @@ class PagesInSandbox:
                 output_file=output,
                 limits=limits,
             )
-            return Made(output.read(), outcome.value)
+            return StepResult(output.read(), outcome.value)
 
 
 @sandboxed

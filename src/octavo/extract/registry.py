@@ -1,4 +1,4 @@
-"""Which processor reads which type of source. A processor is one small file that says so itself."""
+"""The registry of processors: which one reads which type of file. Each processor declares its own types."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from octavo.extract.extracted import Extracted, SourceType
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What is known of a file besides its bytes. The name is a label that somebody gave it, and the type another.
+    """What is known about a file besides its bytes. Its name and content type are not trusted.
 
-    `url` is where a page came from, `password` what opens the file.
+    `url` is where a web page came from, `password` opens the file.
     """
 
     source_type: SourceType
@@ -28,7 +28,7 @@ class Hints:
 class Processor:
     """`extract` reads the file and nothing else: no database, no network, no clock.
 
-    It raises the errors of `octavo.core.errors` for documents that cannot be read, `Empty` among them.
+    It raises errors of `octavo.core.errors` for documents that cannot be read, including `Empty`.
     """
 
     source_types: tuple[SourceType, ...]
@@ -55,7 +55,7 @@ class Processors:
     def add(self, processor: Processor) -> None:
         for source_type in processor.source_types:
             if source_type in self._processors:
-                raise ValueError(f"there is a processor for {source_type} already")
+                raise ValueError(f"there is already a processor for {source_type}")
             self._processors[source_type] = processor
 
     @property

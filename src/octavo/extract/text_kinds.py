@@ -1,4 +1,4 @@
-"""Which kind of text a text is. Signs that only one kind has count first, then its labels, then its structure."""
+"""Detects the kind of a text: first by signs that only one kind has, then by its name and type, then by structure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BY_MEDIA_TYPE = {
     "text/markdown": SourceType.MARKDOWN,
     "text/tab-separated-values": SourceType.CSV,
 }
-# Text files of other programs have no Markdown in them, whatever their comments look like.
+# Text files of other programs are not Markdown, even if their comments look like it.
 _MAYBE_MARKDOWN = frozenset({"", ".txt", ".text"})
 
 _PROLOGUE = re.compile(r"(?:\s+|\ufeff|<\?xml[^>]{0,200}\?>|<!--.{0,4000}?-->)*", re.DOTALL)
@@ -36,7 +36,7 @@ _SVG_ROOT = re.compile(r"<!doctype\s+svg\b|<svg[\s>]", re.IGNORECASE)
 
 _MAIL_HEAD = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{1,40}:[^\n]*\n(?:[ \t][^\n]*\n)*)+")
 _MAIL_FIELD = re.compile(r"^([A-Za-z-]+):", re.MULTILINE)
-# Memos have "From:" and "Subject:" too; these are written by programs only.
+# Memos have "From:" and "Subject:" too; only programs write these.
 _MAIL_BY_PROGRAM = frozenset({"message-id", "mime-version", "received", "return-path", "delivered-to"})
 _MAIL_BY_PERSON = frozenset({"from", "to", "subject", "date"})
 
@@ -45,7 +45,7 @@ _LEAST_ROWS = 3
 _COMPARED_ROWS = 20
 
 _MARKDOWN_SIGNS = (
-    re.compile(r"^#{1,6} \S[^\n]*\n(?:\n|$)", re.MULTILINE),  # a heading with an empty line after it
+    re.compile(r"^#{1,6} \S[^\n]*\n(?:\n|$)", re.MULTILINE),  # a heading followed by an empty line
     re.compile(r"^(?:```|~~~)[\w+-]*$", re.MULTILINE),
     re.compile(r"\[[^\]\n]{1,200}\]\([^)\s]{1,500}\)"),
     re.compile(r"^\|?(?:[ \t]*:?-{3,}:?[ \t]*\|)+", re.MULTILINE),
@@ -70,7 +70,7 @@ def _unmistakable(text: str) -> SourceType | None:
 
 
 def _confirmed(text: str, label: SourceType | None) -> SourceType | None:
-    """The label, unless the text cannot be that."""
+    """The declared type, unless the text contradicts it."""
     if label is SourceType.HTML and not _HTML_TAG.search(text):
         return None
     if label is SourceType.EML and not _mail_fields(text) & _MAIL_BY_PERSON:
@@ -88,13 +88,13 @@ def _structural(text: str, suffix: str) -> SourceType | None:
 
 
 def _mail_fields(text: str) -> set[str]:
-    """The names at the head of a mail; none unless the text begins with one of them and a value."""
+    """The header names of an email; empty unless the text begins with a header."""
     head = _MAIL_HEAD.match(text)
     return {name.lower() for name in _MAIL_FIELD.findall(head.group())} if head else set()
 
 
 def _is_table(text: str) -> bool:
-    """Whether the rows agree about their number of cells. Quoted separators spoil it, and then a label is needed."""
+    """Whether all rows have the same number of cells. Quoted separators break this; then the file name must tell."""
     rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
     counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]
     return len(rows) >= _LEAST_ROWS and any(len(count) == 1 and 0 not in count for count in counts)

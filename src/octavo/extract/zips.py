@@ -1,6 +1,6 @@
-"""Reads archives of unknown origin without believing what they say of themselves: bytes are counted while they inflate.
+"""Reads untrusted zip archives without trusting their headers: bytes are counted while they are inflated.
 
-Nothing is ever written to disk. Names inside are labels, so no name can lead anywhere.
+Nothing is written to disk, and names in the archive are never used as paths.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from octavo.core.errors import BadInput, Encrypted, NotSupported, TooLarge
 
 MEBIBYTE = 1 << 20
 MOST_TOTAL = 512 * MEBIBYTE
-# A tree of XML takes ten times the memory of its text.
+# An XML tree takes ten times the memory of its text.
 MOST_MEMBER = 64 * MEBIBYTE
 MOST_MEMBERS = 50_000
-# Text of programs shrinks to a thirtieth, a hundredth at best; what shrinks further says the same again and again.
+# Text written by programs compresses to a thirtieth, at best a hundredth; a higher ratio means pure repetition.
 MOST_RATIO = 250
 RATIO_COUNTS_FROM = 16 * MEBIBYTE
 
@@ -30,16 +30,16 @@ _STEP = 256 * 1024
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _IS_ENCRYPTED = 0x01
 _END = b"PK\x05\x06"
-_END_RECORD = struct.Struct("<4s4x2xHI")  # signature, number of members, bytes of their list
+_END_RECORD = struct.Struct("<4s4x2xHI")  # signature, number of members, size of the directory
 _END_SEARCHED = 66_000
-_BYTES_IN_LIST = 1024  # of one member, its longest sensible name included
+_BYTES_IN_LIST = 1024  # of one member, including its longest reasonable name
 _OLE = b"\xd0\xcf\x11\xe0"
 _OLE_PASSWORD = "EncryptedPackage".encode("utf-16-le")
 DAMAGED = "The file is damaged: "
 
 
 class Archive:
-    """The members of a zip file by their names. All that is read of them may be `MOST_TOTAL` bytes."""
+    """The members of a zip file by name. At most `MOST_TOTAL` bytes can be read from all of them together."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
@@ -68,20 +68,20 @@ class Archive:
     def read(self, name: str) -> bytes:
         content = self.find(name)
         if content is None:
-            raise BadInput(f"{DAMAGED}a part that it needs is missing.")
+            raise BadInput(f"{DAMAGED}a required part is missing.")
         return content
 
     def find(self, name: str, most: int = MOST_MEMBER) -> bytes | None:
-        """The bytes of a member, or None if there is no such one."""
+        """The bytes of a member, or None if it does not exist."""
         known = self._name(name)
         return b"".join(self._inflate(self._members[known], most)) if known is not None else None
 
     def steps(self, name: str, most: int = MOST_TOTAL) -> Iterator[bytes]:
-        """The bytes of a member that there is, piece by piece."""
+        """The bytes of an existing member, in blocks."""
         yield from self._inflate(self._members[self._name(name) or ""], most)
 
     def _name(self, name: str) -> str | None:
-        """Programs that pack are careless with capitals and slashes."""
+        """Finds the member even if case or slashes differ, because some programs write them carelessly."""
         name = _plain(name)
         return name if name in self._members else self._folded.get(name.casefold())
 
@@ -89,7 +89,7 @@ class Archive:
         if info.flag_bits & _IS_ENCRYPTED:
             raise Encrypted
         if info.compress_type not in _METHODS:
-            raise NotSupported("It is packed in a way that documents are not.")
+            raise NotSupported("It uses a compression method that documents do not use.")
         most = min(most, max(RATIO_COUNTS_FROM, info.compress_size * MOST_RATIO))
         try:
             with self._zip.open(info) as member:
@@ -97,14 +97,14 @@ class Archive:
                     most -= len(piece)
                     self._left -= len(piece)
                     if min(most, self._left) < 0:
-                        raise TooLarge("What is packed in the file is much larger than the file itself.")
+                        raise TooLarge("The content of the file is much larger than the file itself.")
                     yield piece
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
             raise BadInput(f"{DAMAGED}a part of it cannot be unpacked.") from error
         except OSError as error:
-            if error.errno != errno.EINVAL:  # a place before the beginning of the file
+            if error.errno != errno.EINVAL:  # an offset before the start of the file
                 raise
-            raise BadInput(f"{DAMAGED}a part of it lies outside of it.") from error
+            raise BadInput(f"{DAMAGED}a part of it is outside the file.") from error
 
 
 def _open(file: BinaryIO) -> zipfile.ZipFile:
@@ -112,19 +112,19 @@ def _open(file: BinaryIO) -> zipfile.ZipFile:
     try:
         opened = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, struct.error, ValueError, OverflowError, NotImplementedError) as error:
-        raise BadInput(f"{DAMAGED}the list of its parts cannot be read. It may have been cut off.") from error
+        raise BadInput(f"{DAMAGED}its directory cannot be read. The file may be incomplete.") from error
     if len(opened.infolist()) > MOST_MEMBERS:
-        raise TooLarge("Too many parts are packed in the file.")
+        raise TooLarge("The file contains too many parts.")
     return opened
 
 
 def _refuse_others(file: BinaryIO) -> None:
-    """Before a list of millions is read, and before Word's own way to encrypt is called damage."""
+    """Check before opening: for a directory of millions of entries, and for encrypted or old Office files."""
     if file.read(len(_OLE)) == _OLE:
         file.seek(0)
         if _OLE_PASSWORD in file.read(64 * MEBIBYTE):
-            raise Encrypted("For this type of file that is not possible yet: save it without a password.")
-        raise NotSupported("It was written by an office program of before 2007. Save it in a newer format.")
+            raise Encrypted("Passwords are not supported for this type of file yet. Save it without a password.")
+        raise NotSupported("It has an office format from before 2007. Save it in a newer format.")
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_SEARCHED))
     tail = file.read()
@@ -132,7 +132,7 @@ def _refuse_others(file: BinaryIO) -> None:
     if 0 <= found <= len(tail) - _END_RECORD.size:
         _, _, list_bytes = _END_RECORD.unpack_from(tail, found)
         if list_bytes > MOST_MEMBERS * _BYTES_IN_LIST:
-            raise TooLarge("Too many parts are packed in the file.")
+            raise TooLarge("The file contains too many parts.")
     file.seek(0)
 
 
@@ -141,13 +141,13 @@ def _plain(name: str) -> str:
 
 
 def _is_file(info: zipfile.ZipInfo) -> bool:
-    """Neither a folder nor a link to somewhere else."""
+    """Whether it is a file: not a folder and not a symbolic link."""
     return info.filename[-1:] not in {"", "/"} and not stat.S_ISLNK(info.external_attr >> 16)
 
 
 @contextmanager
 def deep_is_damaged() -> Generator[None]:
-    """Nobody nests as deeply as a walk over a document can follow."""
+    """Report a document as damaged if it is nested deeper than recursion can follow."""
     try:
         yield
     except RecursionError:

@@ -19,7 +19,7 @@ def refuse(_path: Path, _hints: Hints) -> Extracted:
 def test_two_for_one_type_are_refused() -> None:
     processors = Processors()
     processors.add(Processor((SourceType.PDF,), refuse))
-    with pytest.raises(ValueError, match="a processor for pdf already"):
+    with pytest.raises(ValueError, match="already a processor for pdf"):
         processors.add(Processor((SourceType.EPUB, SourceType.PDF), refuse))
 
 

@@ -33,7 +33,7 @@ def test_members_are_read_by_name_however_carelessly_it_was_written(tmp_path: Pa
         assert opened.read("word/document.xml") == b"text"
         assert "WORD/DOCUMENT.XML" in opened
         assert opened.find("other.xml") is None
-        with pytest.raises(BadInput, match="a part that it needs is missing"):
+        with pytest.raises(BadInput, match="a required part is missing"):
             opened.read("other.xml")
 
 
@@ -76,14 +76,14 @@ def test_a_size_that_is_a_lie_helps_nobody(tmp_path: Path) -> None:
 
 def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zips, "MOST_MEMBERS", 5)
-    with pytest.raises(TooLarge, match="Too many parts"):
+    with pytest.raises(TooLarge, match="too many parts"):
         Archive(kept(tmp_path, archive({str(n): b"" for n in range(6)})))
 
 
 def test_a_list_of_millions_is_refused_before_it_is_read(tmp_path: Path) -> None:
     data = bytearray(archive({"a": b"b"}))
     struct.pack_into("<I", data, data.rfind(b"PK\x05\x06") + 12, 0xF0000000)
-    with pytest.raises(TooLarge, match="Too many parts"):
+    with pytest.raises(TooLarge, match="too many parts"):
         Archive(kept(tmp_path, bytes(data)))
 
 

@@ -1,1 +1,1 @@
-"""Makes more of extracted text. Pure modules, and one `steps.py` that reads and writes."""
+"""Cuts extracted documents into chunks. Pure, except `from_document`, which runs it in the sandbox."""

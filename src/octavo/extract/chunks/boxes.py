@@ -1,4 +1,4 @@
-"""Where on its pages a piece of text stands: the boxes of the blocks that it is made of."""
+"""Where a chunk is on its pages: the boxes of its blocks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 _MOST_MORE = 1.3
-_MOST_BETWEEN = 18.0  # points: a line of text and the room above it
+_MOST_BETWEEN = 18.0  # points: a line of text and the space above it
 
 
 class BoxedLike(Protocol):
-    """What is read of a block. `octavo.extract.extracted.Block` is one."""
+    """The fields of a block that are needed; `octavo.extract.extracted.Block` has them."""
 
     @property
     def start(self) -> int: ...
@@ -24,7 +24,7 @@ class BoxedLike(Protocol):
 
 
 class PageBox(NamedTuple):
-    """A place on a page, in points from its upper left corner."""
+    """An area of a page, in points from its upper left corner."""
 
     page: int
     left: float
@@ -37,26 +37,26 @@ class PageBox(NamedTuple):
         return (self.right - self.left) * (self.bottom - self.top)
 
     def around(self, other: PageBox) -> PageBox:
-        """The smallest box that has both."""
+        """The smallest box around both."""
         left, top = min(self.left, other.left), min(self.top, other.top)
         return PageBox(self.page, left, top, max(self.right, other.right), max(self.bottom, other.bottom))
 
 
 class BoxFinder:
-    """The blocks of one document that have a place, in the order of the text."""
+    """The blocks of a document that have a box, in text order."""
 
     def __init__(self, blocks: Iterable[BoxedLike]) -> None:
         self._blocks = sorted(_placed(blocks), key=lambda placed: placed[0])
         self._starts = [start for start, _, _ in self._blocks]
 
     def boxes_in(self, start: int, end: int) -> tuple[PageBox, ...]:
-        """Of all blocks that these characters touch, as few as show where they are; a cut block has its whole box."""
+        """The boxes of all blocks that overlap this range, joined where possible; a cut block keeps its whole box."""
         first, last = max(bisect_right(self._starts, start) - 1, 0), bisect_left(self._starts, end)
         return tuple(_join(box for _, until, box in self._blocks[first:last] if until > start))
 
 
 def _join(boxes: Iterable[PageBox]) -> list[PageBox]:
-    """Boxes that stand together become one, unless that would take in much that belongs to neither."""
+    """Join adjacent boxes, unless the result would cover much that belongs to neither."""
     joined: list[PageBox] = []
     for box in boxes:
         whole = box

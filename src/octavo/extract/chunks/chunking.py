@@ -1,6 +1,6 @@
 """Cuts a document into chunks of 200 to 500 words, along its headings, with exact offsets.
 
-Every word of the text is in exactly one chunk; only white space lies between chunks.
+Every word of the text is in exactly one chunk; there is only white space between chunks.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _LONGEST_INDENT = 200
 
 
 class BlockOnPage(BlockLike, BoxedLike, Protocol):
-    """A block with its words and its place."""
+    """A block with its words and its box."""
 
 
 class PageLike(Protocol):
-    """What is read of a page. `octavo.extract.extracted.Page` is one."""
+    """The fields of a page that are needed; `octavo.extract.extracted.Page` has them."""
 
     @property
     def number(self) -> int: ...
@@ -34,7 +34,7 @@ class PageLike(Protocol):
 
 
 class MomentLike(Protocol):
-    """What is read of a moment. `octavo.extract.extracted.Moment` is one."""
+    """The fields of a moment that are needed; `octavo.extract.extracted.Moment` has them."""
 
     @property
     def start(self) -> int: ...
@@ -44,7 +44,7 @@ class MomentLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`content` is `markdown[start:end]`; pages, seconds and boxes are missing where the document has none."""
+    """`content` is `markdown[start:end]`; pages, seconds and boxes are missing if the document has none."""
 
     index: int
     start: int
@@ -64,7 +64,7 @@ def chunk(
     pages: Iterable[PageLike] = (),
     moments: Iterable[MomentLike] = (),
 ) -> list[Chunk]:
-    """The chunks in reading order. Blocks tell headings, tables and code; text without blocks is cut as well."""
+    """The chunks in reading order. Blocks mark headings, tables and code; text without blocks is cut as well."""
     measure = Measure(markdown)
     in_order = sorted(blocks, key=lambda block: block.start)
     sections = list(read_sections(measure, in_order))
@@ -96,7 +96,7 @@ def chunk(
 
 
 def _range(text: str, start: int, end: int) -> tuple[int, int]:
-    """Without white space at the ends, but with the indent of the first line, which means something in code."""
+    """The range without white space at its ends, but with the indent of the first line, which matters in code."""
     before = text[max(start - _LONGEST_INDENT, 0) : start]
     indent = before[before.rfind("\n") + 1 :] if "\n" in before or len(before) == start else ""
     return start - len(indent) * indent.isspace(), start + len(text[start:end].rstrip())
@@ -109,7 +109,7 @@ class _PageFinder:
         self._starts: Sequence[int] = [page.start for page in with_text]
 
     def number_at(self, position: int) -> int | None:
-        """The page that the character is on; what lies between two pages is on the first of them."""
+        """The page of the character; a character between two pages belongs to the first."""
         if not self._numbers:
             return None
         return self._numbers[max(bisect_right(self._starts, position) - 1, 0)]
@@ -122,6 +122,6 @@ class _MomentFinder:
         self._seconds = [moment.seconds for moment in in_order]
 
     def seconds_at(self, position: int) -> float | None:
-        """Of the last moment at or before the character."""
+        """The time of the last moment at or before the character."""
         place = bisect_right(self._starts, position)
         return self._seconds[place - 1] if place else None

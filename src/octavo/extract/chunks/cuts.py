@@ -1,4 +1,4 @@
-"""Where a section too long for one chunk is cut: between blocks, else where a reader pauses, else at a space."""
+"""Cuts a section that is too long for one chunk: between blocks, or after a sentence or line, or at a space."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import NamedTuple
 from octavo.extract.chunks.measure import IDEOGRAPH, Measure
 from octavo.extract.chunks.sections import LONGEST, SHORTEST, BlockLike, Section
 
-# What a section that must be divided is divided into, more or less.
+# The approximate size of the chunks that a long section is cut into.
 _USUAL = 400
 
 _WHOLE = frozenset({"table", "code"})
 _IN_LINES = _WHOLE | {"list"}
 _LINE = re.compile(r"\n\s*")
-# The end of a line, or of a sentence with whatever closes it.
+# The end of a line, or of a sentence including closing quotes and brackets.
 _CLOSING = "\"'\u201d\u2019\u00bb)\\]*_"
 _CLOSING_WIDE = "\u300d\u300f\u201d\u2019\uff09"
 _PAUSE = re.compile(rf"\n\s*|[.!?\u2026][{_CLOSING}]*\s+(?=[^a-z\s])|[\u3002\uff01\uff1f\uff61][{_CLOSING_WIDE}]*\s*")
 
 
 class Window(NamedTuple):
-    """The units at which a chunk may end, and the one at which it had best end."""
+    """The range of units in which a chunk can end, and the best one."""
 
     low: int
     high: int
@@ -32,7 +32,7 @@ class Window(NamedTuple):
 
 
 class Cutter:
-    """Knows the blocks of a text, to cut along them."""
+    """Cuts a text along its blocks."""
 
     def __init__(self, measure: Measure, blocks: Sequence[BlockLike]) -> None:
         self._measure = measure
@@ -40,7 +40,7 @@ class Cutter:
         self._starts = [measure.unit_at(block.start) for block in blocks]
 
     def cut(self, section: Section) -> Iterator[tuple[int, int]]:
-        """The section in pieces, from unit to unit: each between `SHORTEST` and `LONGEST`, if blocks allow it."""
+        """Cut the section into ranges of units, each between `SHORTEST` and `LONGEST` if the blocks allow it."""
         start = section.start
         while section.end - start > LONGEST:
             end = self._best_end(start, section.end)
@@ -60,7 +60,7 @@ class Cutter:
 
     def _between_blocks(self, window: Window) -> int | None:
         places = range(bisect_left(self._starts, window.low), bisect_right(self._starts, window.high))
-        # A heading belongs to what follows it.
+        # A heading belongs to the text after it.
         units = [self._starts[place] for place in places if place and self._blocks[place - 1].kind != "heading"]
         return self._nearest(units, window)
 
@@ -76,7 +76,7 @@ class Cutter:
         return None
 
     def _at_word(self, window: Window) -> int | None:
-        """The nearest space; without any, the nearest place between two ideographs, or between any two characters."""
+        """The nearest space; otherwise the nearest position between two ideographs, or between any two characters."""
         text, start = self._measure.text, self._measure.start
         tests: tuple[Callable[[int], bool], ...] = (
             self._measure.begins_word,
@@ -88,13 +88,13 @@ class Cutter:
         return next((unit for unit in found if unit), None)
 
     def _nearest(self, units: Iterable[int], window: Window) -> int | None:
-        """The candidate nearest to the target. Of two equally near ones the first is as good."""
+        """The candidate nearest to the target; the first of two equally near ones."""
         allowed = (unit for unit in units if window.low <= unit <= window.high)
         by_distance = sorted(allowed, key=lambda unit: abs(unit - window.target))
         return next((unit for unit in by_distance if not self._splits_whole(unit)), None)
 
     def _splits_whole(self, unit: int) -> bool:
-        """Whether a cut here goes through a table or a listing that fits into one chunk."""
+        """Whether a cut here splits a table or code listing that fits into one chunk."""
         start, end, kind = self._block_at(unit)
         return kind in _WHOLE and start < unit < end and end - start <= LONGEST
 
@@ -105,8 +105,8 @@ class Cutter:
         return self._starts[place], self._measure.unit_at(self._blocks[place].end), self._blocks[place].kind
 
     def _around_whole(self, start: int, window: Window) -> int:
-        """Everything up to the end of the table if that fits; else what comes before the table, however little."""
+        """Cut after the table if that fits, otherwise before it, even if only little text is before it."""
         whole_start, whole_end, _ = self._block_at(window.low)
         if whole_end - start <= LONGEST:
             return whole_end
-        return whole_start if whole_start > start else window.target  # blocks may overlap, whatever they should do
+        return whole_start if whole_start > start else window.target  # blocks may overlap, although they should not

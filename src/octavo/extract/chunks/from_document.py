@@ -40,7 +40,7 @@ def _fill(file: BinaryIO, content: bytes) -> None:
 
 
 def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
-    """Checks what came out: a child that a hostile file has taken over can write what it likes."""
+    """Validate the chunks, because a child taken over by a hostile file can write anything."""
     # Imported late: the warm parent imports this module too, and each fork is faster the less it has loaded.
     from pydantic import ValidationError
 
@@ -106,7 +106,7 @@ def cut_document(task: Task) -> None:
     document = json.load(task.input)
     blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
     pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]
-    # Documents that were extracted by an earlier version have none.
+    # Documents extracted by an earlier version have none.
     moments = [Moment(*(moment[name] for name in Moment.__slots__)) for moment in document.get("moments", ())]
     rows = [
         [one.start, one.end, one.page_from, one.page_to, one.heading_path, one.word_count, one.seconds, one.boxes]

@@ -1,4 +1,4 @@
-"""How long text is, in words, and where words begin; one pass over the text, whatever it holds."""
+"""Counts the words of a text and finds where they begin, in one pass."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from octavo.core.languages import FEW_CHARACTERS, ONE_CHARACTER, count_words
 
 __all__ = ["IDEOGRAPH", "Measure", "count_words"]
 
-_SIGNS = "\u3001-\u303f\uff01-\uff65"  # of scripts without spaces; a chunk may end behind each
-# What fills a chunk: marks count too, and what has no spaces counts by its length, so that no chunk is endless.
+_SIGNS = "\u3001-\u303f\uff01-\uff65"  # of scripts without spaces; a chunk can end after each
+# What fills a chunk: punctuation counts too, and text without spaces counts by its length, so that chunks are bounded.
 _UNIT = re.compile(
     f"[{ONE_CHARACTER}{_SIGNS}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\s{ONE_CHARACTER}{FEW_CHARACTERS}{_SIGNS}]{{1,30}}"
 )
@@ -20,7 +20,7 @@ IDEOGRAPH = re.compile(f"[{ONE_CHARACTER}{FEW_CHARACTERS}]")
 
 
 class Measure:
-    """A text with its units counted. A unit is a word, or a part of what is too long to be one."""
+    """A text with its units. A unit is a word, or a part of a run of characters that is too long to be a word."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -30,11 +30,11 @@ class Measure:
         return len(self._starts)
 
     def start(self, unit: int) -> int:
-        """Where the unit begins; behind the last one, where the text ends."""
+        """The offset of the unit; after the last unit, the end of the text."""
         return self._starts[unit] if unit < len(self._starts) else len(self.text)
 
     def unit_at(self, position: int) -> int:
-        """The first unit that begins at `position` or behind it."""
+        """The first unit that begins at or after `position`."""
         return bisect_left(self._starts, position)
 
     def begins_word(self, unit: int) -> bool:

@@ -1,4 +1,4 @@
-"""Divides a document along its headings into sections that are worth a chunk."""
+"""Divides a document along its headings into sections that are large enough for a chunk."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from octavo.extract.chunks.measure import Measure
 
 SHORTEST = 200
 LONGEST = 500
-# Less than this is not left alone, even if it has to go on beyond a main heading.
+# A shorter section is not left alone, even if it has to be joined across a main heading.
 FRAGMENT = 50
 _MAIN_LEVEL = 2
 _MOST_TITLE = 200
 
 
 class BlockLike(Protocol):
-    """What is read of a block. `octavo.extract.extracted.Block` is one."""
+    """The fields of a block that are needed; `octavo.extract.extracted.Block` has them."""
 
     @property
     def kind(self) -> str: ...
@@ -33,7 +33,7 @@ class BlockLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """From one heading to the next, in units. Level 0 is what comes before the first heading."""
+    """The text from one heading to the next, in units. Level 0 is the text before the first heading."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ class Section:
 
 
 def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Section]:
-    """Headings that follow each other without any text between them open one section together."""
+    """Consecutive headings without text between them begin one section together."""
     path: list[tuple[int, str]] = []
     start, level, headings_end = 0, 0, 0
     for block in blocks:
@@ -65,7 +65,7 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Short sections go together with the next one, as long as both have the same parent."""
+    """Join a short section with the next one, if both have the same parent."""
     current: Section | None = None
     for place, section in enumerate(sections):
         following = sections[place + 1] if place + 1 < len(sections) else None
@@ -89,5 +89,5 @@ def _belongs(current: Section, section: Section, following: Section | None) -> b
 
 
 def _is_remnant(section: Section, following: Section | None) -> bool:
-    """Too little to stand alone, and not the introduction of what comes below it."""
+    """Whether the section is too short for a chunk, and not the introduction of its subsections."""
     return section.size < FRAGMENT and (following is None or following.level <= section.level)

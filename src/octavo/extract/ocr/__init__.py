@@ -1,1 +1,1 @@
-"""Text from pictures: recognised lines, put in the order in which people read them. Pure but for the engine itself."""
+"""OCR: recognises lines in images and puts them in reading order. Pure except for the engine."""

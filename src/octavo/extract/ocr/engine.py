@@ -1,4 +1,4 @@
-"""The engine that recognises text, offline: its models come with the package."""
+"""The OCR engine. It runs offline: its models are part of the package."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from octavo.extract.ocr.lines import Line
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# More pixels than that cost memory and find nothing more in print of the usual size; few are made more.
+# More pixels need memory and find nothing more in print of normal size; small images are enlarged.
 MOST_PIXELS = 6_000_000
 SMALL_SIDE = 1000
 MOST_ENLARGED = 3.0
-# Lines are looked for in a smaller picture than the one they are read from, which saves half of the time. What is
-# longer than a page is not made as narrow.
+# Lines are detected in a smaller image than the one they are read from, which saves half of the time. Images longer
+# than a page are reduced less.
 SEARCH_SIDE = 1280
 PAGE_SHAPE = 1.6
 SEARCH_PIXELS = 4_000_000
@@ -29,7 +29,7 @@ LEAST_SCORE = 0.5
 
 
 def recognise(picture: Image, language: str = ANY_LANGUAGE) -> list[Line]:
-    """Lines as they come, in pixels of the picture."""
+    """The lines in the order of the engine, in pixels of the image."""
     import numpy as np
 
     engine = load_engine()
@@ -38,7 +38,7 @@ def recognise(picture: Image, language: str = ANY_LANGUAGE) -> list[Line]:
         picture = picture.resize((round(picture.width * scale), round(picture.height * scale)), reducing_gap=2.0)
     engine.text_det.limit_side_len = search_side(*picture.size)
     engine.text_rec.postprocess_op = _decoder(language)
-    answer = engine(np.asarray(picture.convert("RGB"))[:, :, ::-1])  # it was taught on blue, green, red
+    answer = engine(np.asarray(picture.convert("RGB"))[:, :, ::-1])  # it was trained on blue, green, red
     if answer.boxes is None or answer.txts is None:
         return []
     return [
@@ -50,11 +50,11 @@ def recognise(picture: Image, language: str = ANY_LANGUAGE) -> list[Line]:
 
 @cache
 def load_engine() -> Any:  # noqa: ANN401 - it has no types
-    """With its models, which it would otherwise load with the first picture, in every child anew.
+    """Load the engine with its models; otherwise every child would load them for its first image.
 
-    It has one thread: more of them spin while they wait for each other, and pages can be read side by side.
+    It uses one thread: several would spin while waiting for each other, and pages can be read in parallel.
     """
-    # Else its runtime tells its makers of every start, and keeps a thread for that.
+    # Otherwise the runtime sends telemetry on every start, and keeps a thread for it.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import cv2
     from rapidocr import RapidOCR  # pyright: ignore[reportMissingTypeStubs]
@@ -65,11 +65,11 @@ def load_engine() -> Any:  # noqa: ANN401 - it has no types
             "Global.log_level": "error",
             "Global.max_side_len": 1 << 20,  # sizes are chosen here
             "Global.text_score": LEAST_SCORE,
-            "Global.use_cls": False,  # whether a line is upside down: takes a third more time
+            "Global.use_cls": False,  # detects upside-down lines, but takes a third more time
             "Det.limit_type": "max",
-            "Rec.rec_batch_num": 1,  # as fast as many at once, and takes less memory
+            "Rec.rec_batch_num": 1,  # as fast as larger batches, with less memory
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
-            "EngineConfig.onnxruntime.enable_cpu_mem_arena": True,  # takes less memory, as long as it is for one page
+            "EngineConfig.onnxruntime.enable_cpu_mem_arena": True,  # needs less memory for a single page
         }
     )
     engine._load_det_model()  # noqa: SLF001
@@ -78,14 +78,14 @@ def load_engine() -> Any:  # noqa: ANN401 - it has no types
 
 
 def reading_scale(width: int, height: int) -> float:
-    """How much larger or smaller a picture is made before it is read."""
+    """The factor by which an image is scaled before it is read."""
     if width * height > MOST_PIXELS:
         return (MOST_PIXELS / (width * height)) ** 0.5
     return min(MOST_ENLARGED, max(1.0, SMALL_SIDE / max(width, height)))
 
 
 def search_side(width: int, height: int) -> int:
-    """The longer side of the picture that lines are looked for in."""
+    """The longer side of the image in which lines are detected."""
     long, short = max(width, height), min(width, height)
     side = SEARCH_SIDE * max(1.0, long / short / PAGE_SHAPE)
     return round(min(side, (SEARCH_PIXELS * long / short) ** 0.5))
@@ -93,11 +93,11 @@ def search_side(width: int, height: int) -> int:
 
 @cache
 def _decoder(language: str) -> Callable[..., Any]:
-    """Says which letters are meant; those that the language does not have are never considered."""
+    """Decodes the output of the model; letters that the language does not have are never considered."""
     whole = _whole_decoder()
     if language == ANY_LANGUAGE:
         return whole
-    # The first is no letter: it stands for the space between two of them.
+    # The first is not a letter but the blank between two of them.
     kept = [index for index, letter in enumerate(whole.character) if index == 0 or has_letter(language, letter)]
     part = copy(whole)
     part.character = [whole.character[index] for index in kept]
@@ -126,7 +126,7 @@ _KANA = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff65-\uff9f]")
 
 
 def has_letter(language: str, letter: str) -> bool:
-    """Whether a text in this language may hold it. Digits and signs are in all of them."""
+    """Whether texts in this language can contain the letter. Digits and punctuation are in all languages."""
     if language == ANY_LANGUAGE:
         return True
     if language in IN_LATIN_LETTERS:

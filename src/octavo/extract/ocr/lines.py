@@ -1,4 +1,4 @@
-"""What an engine recognises: lines of text with their place."""
+"""A recognised line of text with its box."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from octavo.extract.extracted import Box
 
 _SOME_LETTERS = 2
 _UPRIGHT = 1.5
-# How high a box is around letters of size 1: small ones, what others have above and below them, and a margin.
+# The height of a box around letters of size 1: the x-height, ascenders and descenders, and a margin.
 _SMALL, _ABOVE, _BELOW, _MARGIN = 0.48, 0.25, 0.21, 0.32
 _REACHES_BELOW = re.compile(r"[gjpqyQ,;()\[\]{}|/@]")
 _STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
@@ -17,7 +17,7 @@ _STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`box` is in the units of the page that it is on; `score` is how sure the engine is, from 0 to 1."""
+    """`box` is in units of the page; `score` is the confidence of the engine, from 0 to 1."""
 
     text: str
     box: Box
@@ -33,7 +33,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The size of its letters. A box is lower around those that do not reach as far up or down as others."""
+        """The size of the letters. A box without ascenders or descenders is lower."""
         extent = _SMALL + _MARGIN
         extent += 0 if _STAYS_SMALL.fullmatch(self.text) else _ABOVE
         extent += _BELOW if self._reaches_below else 0
@@ -41,7 +41,7 @@ class Line:
 
     @property
     def base(self) -> float:
-        """What its letters stand on, wherever the box ends."""
+        """The baseline of the letters, regardless of where the box ends."""
         return self.box.bottom - self.size * (_MARGIN / 2 + (_BELOW if self._reaches_below else 0))
 
     @property
@@ -50,7 +50,7 @@ class Line:
 
     @property
     def is_upright(self) -> bool:
-        """Whether it runs up or down the page."""
+        """Whether the line is vertical."""
         return len(self.text) >= _SOME_LETTERS and self.height > _UPRIGHT * self.width
 
     @property
@@ -59,7 +59,7 @@ class Line:
 
 
 def around(lines: list[Line]) -> Box:
-    """The smallest box that holds all of these."""
+    """The smallest box around all of these."""
     return Box(
         min(line.box.left for line in lines),
         min(line.box.top for line in lines),

@@ -1,8 +1,8 @@
-"""The order in which people read the lines of a page: down each column, and across what goes over several.
+"""Puts the lines of a page in reading order: column by column, with full-width lines in between.
 
-Engines answer lines from top to bottom, which mixes columns. A page is therefore cut into bands by the lines that cross
-a gutter, and a band into columns by the gutters that no line of it crosses. Rows of a table look like columns too:
-where the lines of neighbours stand side by side all the way down, they are read across.
+Engines return lines from top to bottom, which mixes columns. So the page is cut into bands by lines that cross a
+gutter, and each band into columns by the gutters that none of its lines crosses. Tables look like columns too: if the
+lines of neighbouring columns are side by side all the way down, they are read row by row.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from statistics import median
 
 from octavo.extract.ocr.lines import Line
 
-# A gutter is at least this many line heights wide, and a column at least so many lines long.
+# The smallest width of a gutter in line heights, and the smallest length of a column in lines.
 GUTTER_HEIGHTS = 0.8
 COLUMN_LINES = 3
-# A line that covers this much of its band's width goes over all columns.
+# A line that covers this share of the width of its band spans all columns.
 SPANNING = 0.6
-# Neighbours whose lines stand side by side more often than this, with few words in each, are cells of a table; unless
-# they are longer than a number or a name, and most of them fill their column, as running text does.
+# Neighbouring columns whose lines are side by side more often than this, with few words in each, are cells of a table;
+# unless they are longer than a number or a name and most of them fill their column, as running text does.
 SIDE_BY_SIDE = 0.7
 CELL_CHARACTERS = 25
 SURE_CELL_CHARACTERS = 12
@@ -28,9 +28,9 @@ FILLED = 0.8
 
 
 def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
-    """Columns in the order in which they are read, each from top to bottom; a page without columns is one.
+    """Columns in reading order, each from top to bottom; a page without columns is one column.
 
-    What runs up or down the edge of a page comes last.
+    Vertical lines at the edge of a page come last.
     """
     level = [line for line in lines if not line.is_upright]
     upright = [[line] for line in sorted(lines, key=_from_top) if line.is_upright]
@@ -41,7 +41,7 @@ def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
     goes_on = False
     for band in _bands(sorted(level, key=_from_top), height):
         found = _columns(band, height)
-        if goes_on and len(found) == 1:  # one column was cut by mistake: its short lines are no narrow ones
+        if goes_on and len(found) == 1:  # one column was cut by mistake: its lines are short, not narrow
             columns[-1] += found[0]
         else:
             columns += found
@@ -54,7 +54,7 @@ def _from_top(line: Line) -> tuple[float, float]:
 
 
 def _bands(lines: list[Line], height: float) -> list[list[Line]]:
-    """Cut where a line goes over the gutter that the others leave free."""
+    """Cut where a line crosses the gutter of the others."""
     left, right = min(line.box.left for line in lines), max(line.box.right for line in lines)
     narrow = [line for line in lines if line.width < SPANNING * (right - left)]
     gutters = _gutters(narrow, height)
@@ -85,7 +85,7 @@ def _columns(band: list[Line], height: float) -> list[list[Line]]:
 
 
 def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
-    """Stretches of the width that no line touches, between lines on both sides."""
+    """Horizontal ranges that no line touches, with lines on both sides."""
     if not lines:
         return []
     covered: list[list[float]] = []
@@ -98,7 +98,7 @@ def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
 
 
 def _is_table(parts: list[list[Line]], height: float) -> bool:
-    """Whether neighbours are cells of the same rows rather than columns of text."""
+    """Whether neighbouring columns are the cells of a table rather than columns of text."""
     usual = median(len(line.text) for part in parts for line in part)
     if usual > CELL_CHARACTERS or (usual > SURE_CELL_CHARACTERS and all(map(_is_filled, parts))):
         return False
@@ -120,7 +120,7 @@ def _has_near(middles: list[float], middle: float, distance: float) -> bool:
 
 
 def _across(band: list[Line], height: float) -> list[Line]:
-    """Row by row: lines whose middles are close stand in one row, from left to right."""
+    """Row by row: lines with close middles form a row, from left to right."""
     rows: list[list[Line]] = []
     for line in sorted(band, key=_from_top):
         if rows and line.middle - rows[-1][0].middle < height / 2:

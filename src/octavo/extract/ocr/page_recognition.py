@@ -9,17 +9,17 @@ from PIL import Image, ImageChops, ImageFilter
 from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.blocks import blocks_of
-from octavo.extract.ocr.turning import Upright, recognise_upright
+from octavo.extract.ocr.rotation import UprightSheet, recognise_upright
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 
-# One letter alone is a ring, a pole, or a cup seen from above.
+# A single letter is usually a shape in a picture, such as a ring or a pole.
 LEAST_LETTERS = 2
 
 
 def recognise_page(
     picture: Image.Image, number: int, label: str, *, scale: float = 1.0, language: str = ANY_LANGUAGE
 ) -> PageText:
-    """`scale` is how many pixels of the picture make one unit of the page. A blank page is not looked at further."""
+    """`scale` is how many pixels of the image make one unit of the page. A blank page is not recognised."""
     width, height = (side / scale for side in picture.size)
     if not has_ink(picture):
         return PageText(number, label, width, height, recognised=True)
@@ -29,23 +29,26 @@ def recognise_page(
     return PageText(number, label, width, height, blocks, pictures=not blocks, recognised=True)
 
 
-def _placed(block: PageBlock, upright: Upright, scale: float) -> PageBlock:
-    """In units of the page, where it is seen."""
+def _placed(block: PageBlock, upright: UprightSheet, scale: float) -> PageBlock:
+    """The block with its box in units of the displayed page."""
     if block.box is None:
         return block
-    return replace(block, box=Box(*(round(side / scale, 1) for side in upright.as_it_lay(block.box))))
+    return replace(block, box=Box(*(round(side / scale, 1) for side in upright.before_rotation(block.box))))
 
 
 _SIDE = 500
-_MARGIN = 0.03  # where scanners leave the edge of the paper
+_MARGIN = 0.03  # scanners often show the edge of the paper
 _GROUND = 8
-# Grey levels between a stroke and the paper around it, and how many such points a number at the foot of a page has.
+# The contrast between a stroke and the paper in grey levels, and the number of such points in a page number.
 _CONTRAST = 24
 _LEAST_POINTS = 12
 
 
 def has_ink(picture: Image.Image) -> bool:
-    """Also faint print counts; the grain and the shadows of an empty sheet do not."""
+    """Whether anything is on the page, which is much faster to check than OCR.
+
+    Faint print counts; the grain and shadows of an empty sheet do not.
+    """
     small = picture.convert("L")
     small.thumbnail((_SIDE, _SIDE), reducing_gap=2.0)
     width, height = small.size

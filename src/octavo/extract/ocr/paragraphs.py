@@ -1,4 +1,4 @@
-"""Lines in reading order, joined into paragraphs; words that were cut at the end of a line are whole again."""
+"""Joins lines in reading order into paragraphs, and rejoins words hyphenated at the end of a line."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from statistics import median
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.lines import Line, around
 
-# A paragraph ends where the gap to the next line is this much larger than usual, or that line is set this much larger.
+# A paragraph ends where the gap to the next line, or the size of that line, is this much larger than usual.
 GAP = 1.22
 LARGER = 1.35
-# What is usual can only be found where there are some lines, and is never more than so many times their height.
+# The usual gap needs at least this many lines, and is at most this many times their height.
 MOST_PITCH = 1.7
-# Boxes of a few letters are too small or too large, so nothing is concluded from them.
+# Boxes of only a few letters are inexact, so they are ignored.
 ENOUGH_LETTERS = 8
 # A line that ends this far before the edge of its column is the last of its paragraph.
 SHORT = 0.75
-# Pieces of one row that are this many heights apart are cells of a table, or what a leader connects.
+# Parts of a row that are this many heights apart are cells of a table, or connected by leaders.
 APART = 1.5
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]$")
 _ITEM = re.compile(r"(?:[\u2022\u25cf\u25aa\u25e6\u2013\u2014*\u00b7-]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s")
@@ -29,9 +29,9 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """`text` has line ends only where they are meant; `size` is that of its letters, `lines` how many it has.
+    """`text` has only intended line breaks; `size` is the size of its letters, `lines` the number of lines.
 
-    `runs`: it is text that runs on from left to right, not cells side by side and not what runs up the edge of a page.
+    `runs`: it is horizontal running text, not the cells of a table and not vertical text.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Lines that stand side by side, from left to right; mostly there is one."""
+    """Lines side by side, from left to right; usually there is only one."""
 
     lines: list[Line]
 
@@ -109,7 +109,7 @@ def _cut(rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _pitch(rows: Sequence[Row]) -> float:
-    """The usual distance from one row to the next."""
+    """The usual distance between rows."""
     most = MOST_PITCH * median(row.height for row in rows)
     steps = [row.base - before.base for before, row in pairwise(rows) if row.base > before.base]
     return min(median(steps), most) if steps else most

@@ -1,4 +1,4 @@
-"""Recognition as others ask for it: a page at a time, in the sandbox, and no more pages at once than memory bears."""
+"""OCR for other packages: one page per call, in the sandbox, with a limit on parallel pages to bound memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from octavo.sandbox import ENDED, Task, sandboxed
 if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
-# For a warm parent whose children recognise text and do nothing else: it has the models, which take a second to load.
+# For a warm parent whose children only run OCR: it holds the models, which take a second to load.
 PRELOAD = (
     "octavo.extract.ocr.warm",
     "octavo.extract.ocr.recognition",
@@ -26,13 +26,13 @@ PRELOAD = (
     "octavo.extract.pictures.sheets",
 )
 SECONDS = 120
-_PATIENCE = 4  # seconds that pass for each of computing, on a machine with more to do
+_WALL_PER_CPU_SECOND = 4  # on a busy machine
 
 
 class Recognition:
-    """How text is recognised: where, in which language, how long a page may compute, and how many pages at once.
+    """How OCR runs: the sandbox, the language, the CPU seconds per page, and the number of parallel pages.
 
-    Pages that wait for their turn get it in the order in which they came.
+    Waiting pages are served in order.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class Recognition:
         self.parallel = parallel
         self._sandbox = sandbox
         self._language = language
-        self._limits = replace(sandbox.limits, cpu_seconds=seconds, wall_seconds=float(_PATIENCE * seconds))
+        self._limits = replace(sandbox.limits, cpu_seconds=seconds, wall_seconds=float(_WALL_PER_CPU_SECOND * seconds))
         self._slots = asyncio.Semaphore(parallel)
 
     async def page(self, source_type: SourceType, path: Path, number: int, password: str | None = None) -> bytes:
-        """The page as a batch; nothing if it cannot be recognised, whatever the reason."""
+        """Recognise one page. Returns a batch, or nothing if the page cannot be recognised for any reason."""
         call = recognise_page_of_file.call(
             source_type=source_type, number=number, language=self._language, password=password
         )
@@ -69,12 +69,12 @@ def _log_failure(page: int, error: OctavoError) -> None:
 @sandboxed
 def recognise_page_of_file(task: Task, *, source_type: str, number: int, language: str, password: str | None) -> None:
     """One page per child, so that its memory is freed and a page that goes wrong does not affect the others."""
-    from octavo.extract.pdf.page_text import read_drawn
+    from octavo.extract.pdf.page_text import recognise_pdf_page
     from octavo.extract.pictures.sheets import read_sheet
 
     path = Path(task.input_path)
     if source_type == SourceType.IMAGE:
         page = read_sheet(path, number, language)
     else:
-        page = read_drawn(path, number, password, language)
+        page = recognise_pdf_page(path, number, password, language)
     task.output.write(batch_to_json(Batch((page,))) + b"\n")

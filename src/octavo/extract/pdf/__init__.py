@@ -1,1 +1,1 @@
-"""PDFs to text. `reader` has all of it; it is for the sandbox, so that nothing else loads what parses files."""
+"""PDFs to text. `pdf_file` is what other packages use; it runs the rest in the sandbox."""

@@ -1,4 +1,4 @@
-"""Makes one document of the pages: without what is repeated on them, with headings in order, every offset exact."""
+"""Assembles pages into one document: without running headers, with consistent heading levels and exact offsets."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 
 
 def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
-    """All pages, each once. One that comes again, recognised from its picture, is taken if it has more to say."""
+    """All pages, each once. If a page was also recognised by OCR, the version with more text is used."""
     brought: dict[int, PageText] = {}
     for page in (page for batch in batches for page in batch.pages):
         before = brought.get(page.number)
-        brought[page.number] = _richer(before, page) if before else page
+        brought[page.number] = _with_more_text(before, page) if before else page
     return [
         brought.get(number) or PageText(number, str(number), None, None, failed="The page was not read.")
         for number in range(1, facts.page_count + 1)
     ]
 
 
-def _richer(read: PageText, recognised: PageText) -> PageText:
-    """Letters that the file holds are exact, so those of a picture count only where there are many more."""
+def _with_more_text(read: PageText, recognised: PageText) -> PageText:
+    """Text from the file is exact, so text from OCR is used only if there is much more of it."""
     own, seen = (sum(len(block.text) for block in page.blocks) for page in (read, recognised))
     return recognised if seen > _MANY_MORE * own or not own else replace(read, pictures=False)
 
 
 class _Document:
-    """The text so far. Pages are kept apart by an empty line, and so are the blocks on them."""
+    """The text so far. Pages and blocks are separated by empty lines."""
 
     def __init__(self, levels: Mapping[Place, int]) -> None:
         self._levels = levels
@@ -126,7 +126,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) -> Iterator[OutlineEntry]:
-    """The file's own; an entry whose heading was not found begins where its page does."""
+    """The bookmarks of the file. An entry without a matching heading begins where its page does."""
     for number, bookmark in enumerate(facts.bookmarks):
         start = document.starts.get(places[number]) if number in places else None
         if start is None and bookmark.page and bookmark.page <= len(document.pages):
@@ -135,7 +135,7 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """A blank page lacks nothing; one that only shows pictures, or could not be read, does."""
+    """A blank page is complete; a page of images only, or one that could not be read, is not."""
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY
     if any(page.pictures or page.failed for page in pages):
@@ -158,7 +158,7 @@ def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -
 
 
 def _first_title(blocks: Sequence[Block]) -> str | None:
-    """The highest heading of the first page that has one."""
+    """The highest heading on the first page that has headings."""
     headings = [block for block in blocks if block.kind is BlockKind.HEADING and block.text]
     first = [block for block in headings if block.page == headings[0].page]
     return min(first, key=lambda block: block.level or 1).text if first else None

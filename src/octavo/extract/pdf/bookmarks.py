@@ -1,4 +1,4 @@
-"""Finds the blocks that bookmarks mean: the same page, and nearly the same words."""
+"""Finds the block that each bookmark points to: on the same page, with nearly the same words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.extract.pdf.page_batches import Bookmark, PageBlock, PageText
 from octavo.extract.pdf.running_headers import Place
 
 _ALIKE = 0.85
-# A number before the title, or a part of a title that goes on in the next block.
+# A number before the title, or a title that continues in the next block.
 _MORE_CHARACTERS = 12
 _PART = 0.6
 _MOST_CHARACTERS = 300
@@ -23,7 +23,7 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 class Match(NamedTuple):
-    """A bookmark, by its position, and the block that it means."""
+    """The position of a bookmark, and the place of its block."""
 
     bookmark: int
     place: Place
@@ -32,7 +32,7 @@ class Match(NamedTuple):
 def match_bookmarks(
     pages: Sequence[PageText], bookmarks: Sequence[Bookmark], skipped: Collection[Place]
 ) -> Iterator[Match]:
-    """Every block is meant by one bookmark at most, and the first of two that are alike is meant first."""
+    """Each block matches at most one bookmark. Of two similar blocks, the first is matched first."""
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     for number, bookmark in enumerate(bookmarks):
         if bookmark.page and bookmark.page <= len(pages):
@@ -56,7 +56,7 @@ def _words(text: str) -> str:
 
 
 def _score(title: str, words: str, block: PageBlock) -> float:
-    """0 where they are not alike; headings and large letters come before text that says the same."""
+    """0 if they differ; headings and large letters score higher than body text with the same words."""
     alike = _likeness(title, words)
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 

@@ -1,4 +1,4 @@
-"""A PDF as PDFium opens it. The library has no types, so what is used of it is given them here."""
+"""A typed wrapper around PDFium, which has no types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_PAGES = 50_000
 _DEEPEST_BOOKMARK = 12
 _DEEPEST_OBJECT = 4
-# Fewer strokes than that are lines and frames; more may be letters that were drawn.
+# Fewer strokes are lines and frames; more may be letters drawn as shapes.
 _MANY_OBJECTS = 100
 _SLACK = 1.5
 _MOST_OF_IT = 0.6
@@ -32,14 +32,14 @@ _raw: Any = pypdfium2_raw
 
 
 class PageError(Exception):
-    """PDFium cannot do it with these pages."""
+    """PDFium failed on these pages."""
 
 
 @contextmanager
 def open_document(path: Path, password: str | None = None) -> Generator[Document]:
-    """Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for what is damaged beyond opening.
+    """Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open.
 
-    A file that only asks for its owner's password, when it is changed or printed, opens without one.
+    A file with only an owner password, for changing or printing it, opens without a password.
     """
     password = password or None
     try:
@@ -49,7 +49,7 @@ def open_document(path: Path, password: str | None = None) -> Generator[Document
     try:
         opened = Document(document)
         if opened.page_count > MOST_PAGES:
-            raise TooLarge(f"A PDF may have {MOST_PAGES} pages.")
+            raise TooLarge(f"A PDF can have at most {MOST_PAGES:,} pages.")
         yield opened
     finally:
         document.close()
@@ -59,14 +59,14 @@ def _named(error: Any, path: Path, password: str | None) -> Exception:  # noqa: 
     if error.err_code == _raw.FPDF_ERR_PASSWORD:
         return Encrypted("The password is wrong." if password else None)
     if error.err_code == _raw.FPDF_ERR_SECURITY:
-        return Encrypted("The way in which it is protected is not known.")
+        return Encrypted("Its protection method is not supported.")
     if _opens(path, password):
         return Empty("The PDF has no pages.")
     return BadInput("The file is damaged: it cannot be opened as a PDF.")
 
 
 def _opens(path: Path, password: str | None) -> bool:
-    """PDFium's last error may be an older one, and the library refuses files without pages like damaged ones."""
+    """Checks again, because the error code may be stale, and the library treats files without pages as damaged."""
     document = _raw.FPDF_LoadDocument(bytes(path) + b"\0", password and password.encode() + b"\0")
     if document:
         _raw.FPDF_CloseDocument(document)
@@ -93,7 +93,7 @@ class Document:
 
     @property
     def information(self) -> dict[str, str]:
-        """Title, Author and so on, as far as they are there."""
+        """Title, Author and so on; only those present."""
         return self._document.get_metadata_dict(skip_empty=True)
 
     @property
@@ -107,11 +107,11 @@ class Document:
         return buffer.raw.decode("utf-16-le", errors="replace").rstrip("\0")
 
     def label(self, number: int) -> str:
-        """What the page is called in print; empty if it has no name of its own."""
+        """The printed page label; empty if there is none."""
         return self._document.get_page_label(number - 1)
 
     def bookmarks(self) -> Iterator[tuple[int, str, int | None]]:
-        """Level, title and page of each, and each once, whatever it says is next to it."""
+        """Level, title and page of each bookmark; each once, even if they are linked in a circle."""
         return self._bookmarks(None, 1, set())
 
     def _bookmarks(self, parent: Any, level: int, seen: set[int]) -> Iterator[tuple[int, str, int | None]]:  # noqa: ANN401
@@ -127,7 +127,7 @@ class Document:
             pointer = _raw.FPDFBookmark_GetNextSibling(self._document, pointer)
 
     def copy(self, first: int, last: int) -> bytes:
-        """A PDF of these pages alone: without bookmarks, password and everything else that is not on them."""
+        """A PDF of these pages only, without bookmarks, password and everything else that is not on them."""
         made = _pdfium.PdfDocument.new()
         try:
             made.import_pages(self._document, list(range(first - 1, last)))
@@ -140,7 +140,7 @@ class Document:
             made.close()
 
     def attachments(self, ending: str, most_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """Files inside the file whose names end so, and what they hold; larger ones and empty ones are left out."""
+        """Names and contents of attached files with this ending, except empty ones and ones above the size limit."""
         for index in range(self._document.count_attachments()):
             attachment = self._document.get_attachment(index)
             name, size = attachment.get_name(), ctypes.c_ulong()
@@ -150,7 +150,7 @@ class Document:
                 yield name, bytes(attachment.get_data())
 
     def save_unlocked(self, output: BinaryIO) -> None:
-        """The whole document, as it is without a password."""
+        """Write the whole document without its password."""
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
     @contextmanager
@@ -184,7 +184,7 @@ class OpenPage:
             return text_page.get_text_bounded()
 
     def texts_in(self, boxes: list[Box]) -> list[str]:
-        """The text in each of these places. Not for pages that are turned."""
+        """The text in each of these boxes. Not for rotated pages."""
         left, _, _, top = self._page.get_cropbox()
         with self._text_page() as text_page:
             return [
@@ -198,7 +198,7 @@ class OpenPage:
             ]
 
     def letters(self) -> Iterator[tuple[str, Box] | None]:
-        """Each with its place as the page is seen, in the order of the file; None where a word ends."""
+        """Each letter with its box on the displayed page, in the order of the file; None where a word ends."""
         left, bottom, right, top = self._page.get_cropbox()
         turn, box = self._page.get_rotation(), _raw.FS_RECTF()
         with self._text_page() as text_page:
@@ -219,14 +219,14 @@ class OpenPage:
                 yield letter, Box(*sides)
 
     def shows_pictures(self) -> bool:
-        """Whether something is shown that may hold text: a picture, or very many strokes."""
+        """Whether the page has anything that may contain text: an image, or very many strokes."""
         for count, shown in enumerate(self._page.get_objects(max_depth=_DEEPEST_OBJECT)):
             if shown.type == _raw.FPDF_PAGEOBJ_IMAGE or count >= _MANY_OBJECTS:
                 return True
         return False
 
     def shows_one_picture(self) -> bool:
-        """Whether one picture covers most of the page."""
+        """Whether one image covers most of the page."""
         width, height = self.size
         for shown in self._page.get_objects(filter=[_raw.FPDF_PAGEOBJ_IMAGE], max_depth=_DEEPEST_OBJECT):
             left, bottom, right, top = shown.get_bounds()
@@ -235,7 +235,7 @@ class OpenPage:
         return False
 
     def drawn(self, scale: float) -> Image:
-        """The page as it is seen, with `scale` pixels for each point."""
+        """The page as an image, with `scale` pixels per point."""
         bitmap = self._page.render(scale=scale)
         try:
             return bitmap.to_pil().convert("RGB")
@@ -251,22 +251,22 @@ class OpenPage:
             text_page.close()
 
 
-# A page may say that it is as large as a house.
+# A page can declare any size.
 MOST_PIXELS = 20_000_000
 MOST_SIDE = 8000
 
 
 def render(document: Document, number: int, scale: float) -> Image:
-    """A page as it is seen, on white; `scale` is pixels for each point, less where the picture would be too large.
+    """Draw a page on white, with `scale` pixels per point, or fewer if the image would be too large.
 
-    Raises `PageError` for a page that cannot be drawn.
+    Raises `PageError` if the page cannot be drawn.
     """
     with document.page(number) as page:
         return page.drawn(fitting_scale(*page.size, scale))
 
 
 def fitting_scale(width: float, height: float, scale: float) -> float:
-    """The largest scale up to this at which a page of so many points is a picture of bearable size."""
+    """The largest scale, up to `scale`, at which a page of this size stays within the image limits."""
     by_side = MOST_SIDE / max(width, height, 1.0)
     by_area = (MOST_PIXELS / max(width * height, 1.0)) ** 0.5
     return min(scale, by_side, by_area)

@@ -1,4 +1,4 @@
-"""What a PDF says of itself: its table of contents, title, author, date and language."""
+"""Reads the facts of a PDF: page count, bookmarks, title, author, date and language."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXTRA = {"Subject": "subject", "Keywords": "keywords", "Creator": "creator", "P
 
 
 def open_pdf(path: Path, password: str | None = None) -> PdfFacts:
-    """Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for what is damaged beyond opening."""
+    """Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open."""
     with open_document(path, password) as document:
         return PdfFacts(
             page_count=document.page_count,
@@ -41,15 +41,15 @@ def _bookmarks(document: Document) -> tuple[Bookmark, ...]:
 
 
 def _metadata(document: Document) -> Metadata:
-    said = {name: line for name, value in document.information.items() if (line := _line(value))}
-    title = said.get("Title", "")
+    information = {name: line for name, value in document.information.items() if (line := _line(value))}
+    title = information.get("Title", "")
     language = document.language
     return Metadata(
-        title=None if _is_no_title(title) else title,
-        author=said.get("Author"),
-        date=_date(said.get("CreationDate", "")) or _date(said.get("ModDate", "")),
+        title=None if _is_not_a_title(title) else title,
+        author=information.get("Author"),
+        date=_date(information.get("CreationDate", "")) or _date(information.get("ModDate", "")),
         language=language if _LANGUAGE.fullmatch(language) else None,
-        extra={ours: said[theirs] for theirs, ours in _EXTRA.items() if theirs in said},
+        extra={ours: information[theirs] for theirs, ours in _EXTRA.items() if theirs in information},
     )
 
 
@@ -57,7 +57,7 @@ def _line(value: str) -> str:
     return shorten(clean_letters(value))
 
 
-def _is_no_title(title: str) -> bool:
+def _is_not_a_title(title: str) -> bool:
     """Programs write the name of the file where a title should be."""
     return not title or title.lower() in _NO_TITLE or _FILE_NAME.fullmatch(title) is not None
 

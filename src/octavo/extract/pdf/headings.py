@@ -1,4 +1,4 @@
-"""Which blocks are headings, and of which level: by the bookmarks where there are any, and else by their letters."""
+"""Decides which blocks are headings, and their levels: from bookmarks if there are any, otherwise from the fonts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.extract.pdf.running_headers import Place
 MOST_LEVEL = 6
 _MOST_CHARACTERS = 150
 _MOST_LINES = 3
-_LARGER = 1.08  # than the document's letters
+_LARGER = 1.08  # than the body text
 _MUCH_LARGER = 1.2
 _SMALLER = 0.92
 _SAME_SIZE = 0.035
@@ -33,7 +33,7 @@ _SENTENCE_END = re.compile(r"[.;,:]\W*\Z")
 
 
 class Style(NamedTuple):
-    """How a heading looks."""
+    """The look of a heading."""
 
     size: float
     bold: bool
@@ -43,7 +43,7 @@ Headings = Mapping[Place, PageBlock]
 
 
 def body_size(pages: Iterable[PageText]) -> float:
-    """The size of most of the document's letters; 0 if no size is known."""
+    """The size of most letters in the document; 0 if no size is known."""
     letters: Counter[float] = Counter()
     for page in pages:
         for block in page.blocks:
@@ -55,9 +55,9 @@ def body_size(pages: Iterable[PageText]) -> float:
 def heading_levels(
     pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
 ) -> dict[Place, int]:
-    """The levels of all headings; what is not among them is none, whatever it was taken for.
+    """The levels of all headings; all other blocks are not headings, even if the layout marked them so.
 
-    `marked` are those that bookmarks mean, with their levels.
+    `marked` are the blocks that bookmarks point to, with their levels.
     """
     likely = {
         place: block
@@ -76,7 +76,7 @@ def heading_levels(
 
 
 def is_likely(block: PageBlock, body: float) -> bool:
-    """Whether it looks like a heading among letters of that size."""
+    """Whether the block looks like a heading in a document with body text of this size."""
     text = block.text
     if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or len(_LETTERS.findall(text)) < _LEAST_LETTERS:
         return False
@@ -101,7 +101,7 @@ def _style(block: PageBlock) -> Style:
 
 
 def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Style, int]:
-    """A style has the level that most bookmarks give it; others are below the next larger one that has."""
+    """A style gets the level that most of its bookmarks have; others come below the next larger style with a level."""
     votes: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for place, level in marked.items():
         if place in likely:
@@ -116,7 +116,7 @@ def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Sty
 
 
 def _levels_by_rank(likely: Headings) -> dict[Style, int]:
-    """Larger before smaller, bold before plain. What only titles of the whole have does not push the rest down."""
+    """Larger styles come before smaller, bold before regular. A style of main titles only does not shift the rest."""
     places: defaultdict[Style, list[Place]] = defaultdict(list)
     for place, block in likely.items():
         places[_style(block)].append(place)
@@ -133,9 +133,9 @@ def _levels_by_rank(likely: Headings) -> dict[Style, int]:
 
 
 def _levels_by_number(likely: Headings) -> dict[Style, int]:
-    """What is numbered "2.1" is of the second level, and styles without numbers are below the next larger with.
+    """A heading numbered "2.1" has the second level; unnumbered styles come below the next larger numbered one.
 
-    Nothing, if no style is numbered often enough to be trusted.
+    Empty if no style is numbered often enough to trust.
     """
     depths: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for block in likely.values():
@@ -157,7 +157,7 @@ def _depth(text: str) -> int:
 
 
 def _without_contents(likely: Headings) -> dict[Place, PageBlock]:
-    """The lines of a printed table of contents look like headings, but end with the numbers of pages."""
+    """Drop the lines of a printed table of contents: they look like headings, but end with page numbers."""
     entries = Counter(place.page for place, block in likely.items() if _CONTENTS_LINE.search(block.text))
     return {
         place: block

@@ -1,7 +1,7 @@
-"""The pages of a PDF as liteparse sees them, in blocks of our own.
+"""The layout of PDF pages, read by liteparse and converted to our own blocks.
 
-Of its answer only the blocks and the sizes of letters are used. Which headings are above which, and what is repeated on
-every page, it would decide for each batch anew; that is done later, for the whole document.
+Only blocks and letter sizes are used. liteparse would decide heading levels and running headers for each batch
+separately; we do that later, for the whole document.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from liteparse import _liteparse as liteparse
 from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.letters import clean_letters, one_line
-from octavo.extract.pdf.lines import Look, Run, indented, look_at, meant_lines, runs_in
+from octavo.extract.pdf.lines import BlockStyle, Run, indented, intended_lines, runs_in, style_of
 from octavo.extract.pdf.page_batches import PageBlock
 
 _native: Any = liteparse  # has no types
@@ -26,8 +26,8 @@ _HEIGHT_OF_LETTERS = 1.2  # as a multiple of their size
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
-    """A page as it was laid out."""
+class PageLayout:
+    """The layout of one page."""
 
     number: int
     width: float | None = None
@@ -35,15 +35,15 @@ class Laid:
     blocks: tuple[PageBlock, ...] = ()
 
 
-def lay_out(file: bytes) -> Iterator[Laid]:
-    """The pages that can be read, in order. Raises `LayoutError` if the file as a whole cannot."""
+def lay_out(file: bytes) -> Iterator[PageLayout]:
+    """The readable pages, in order. Raises `LayoutError` if the whole file cannot be read."""
     for page in _parse(file).pages:
-        yield Laid(page.page_num, page.width, page.height, tuple(_blocks(page)))
+        yield PageLayout(page.page_num, page.width, page.height, tuple(_blocks(page)))
 
 
 def _parse(file: bytes) -> Any:  # noqa: ANN401
-    # The class of the library's own wrapper is passed by: it copies every word into an object, which takes as long
-    # as reading the page did.
+    # This bypasses the library's own wrapper class, which copies every word into an object and takes as long as
+    # reading the page.
     try:
         parser = _native.LiteParse(
             ocr_enabled=False,
@@ -58,7 +58,7 @@ def _parse(file: bytes) -> Any:  # noqa: ANN401
         )
         return parser.parse_bytes(file)
     except BaseException as error:
-        # Panics of Rust are no `Exception`; what else is none is not the library's.
+        # A Rust panic is not an `Exception`; other errors that are not one do not come from the library.
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise LayoutError from error
         raise
@@ -84,47 +84,47 @@ def _run(item: Any) -> Run:  # noqa: ANN401
     name = (item.font_name or "").lower()
     bold = any(word in name for word in _BOLD_NAMES)
     left, top, height, size = item.x, item.y, item.height, item.font_size or 0.0
-    # Some programs write everything in size 1 and enlarge the page. To ask the library for the true size takes a fifth
-    # of the time; the height of the letters is near enough.
+    # Some programs write everything in size 1 and scale the page. Getting the true size from the library takes a
+    # fifth of the time; the height of the letters is close enough.
     size = round(size, 1) if size >= _LEAST_SIZE else round(height / _HEIGHT_OF_LETTERS * 2) / 2
     return Run(left, top, left + item.width, top + height, size, bold, item.text)
 
 
 def _block(block: Any, runs: Sequence[Run]) -> PageBlock | None:  # noqa: ANN401
     box = _box(block)
-    look = look_at(runs_in(box, runs))
+    style = style_of(runs_in(box, runs))
     match block.kind:
         case "heading":
             kind, text = BlockKind.HEADING, markup.inline(one_line(block.text))
         case "paragraph":
-            kind, text = BlockKind.PARAGRAPH, _paragraph(block.text, look, runs)
+            kind, text = BlockKind.PARAGRAPH, _paragraph(block.text, style, runs)
         case "table":
             rows = [*([block.header] if block.header else ()), *block.rows]
             kind, text = BlockKind.TABLE, markup.table([[one_line(cell.text) for cell in row] for row in rows])
         case "code" | "grid_fallback":
             lines = [clean_letters(line).replace("\n", " ").rstrip() for line in block.lines]
-            lines = indented(lines, look) if block.kind == "code" else lines
+            lines = indented(lines, style) if block.kind == "code" else lines
             kind, text = BlockKind.CODE, markup.code(lines, block.lang or "")
-        case _:  # rules and pictures say nothing
+        case _:  # rules and images have no text
             return None
-    return PageBlock(kind, text, box, look.size, look.bold, max(len(look.lines), 1))
+    return PageBlock(kind, text, box, style.size, style.bold, max(len(style.lines), 1))
 
 
-def _paragraph(text: str, look: Look, runs: Sequence[Run]) -> str:
+def _paragraph(text: str, style: BlockStyle, runs: Sequence[Run]) -> str:
     text = markup.inline(one_line(text))
-    lines = meant_lines(text, look, runs)
+    lines = intended_lines(text, style, runs)
     return "\n".join(markup.plain(one_line(line)) for line in lines) if lines else text
 
 
 def _lists(items: Sequence[Any], runs: Sequence[Run]) -> Iterator[PageBlock]:
-    """Items that follow each other, as one list for each kind of mark."""
+    """Join consecutive items into one list per kind of bullet."""
     made = [markup.Item(item.marker or "", one_line(item.text or ""), item.level or 0) for item in items]
     start = 0
     for end in markup.list_ends(made):
         box = _around([box for item in items[start:end] if (box := _box(item))])
-        look = look_at(runs_in(box, runs))
+        style = style_of(runs_in(box, runs))
         text = markup.item_lines(made[start:end])
-        yield PageBlock(BlockKind.LIST, text, box, look.size, lines=max(len(look.lines), 1))
+        yield PageBlock(BlockKind.LIST, text, box, style.size, lines=max(len(style.lines), 1))
         start = end
 
 

@@ -1,4 +1,4 @@
-"""Letters as PDFs store them to letters as people write them."""
+"""Converts characters as PDFs store them to characters as people write them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 
 from octavo.extract.decode import clean
 
-# Two letters in one sign, a hyphen that only a line's end shows, and bullets of the fonts that office programs use.
+# Ligatures, soft hyphens, special spaces, and bullets from the symbol fonts of office programs.
 _LIGATURES = {
     "\ufb00": "ff",
     "\ufb01": "fi",
@@ -28,7 +28,7 @@ _LIGATURES = {
     "\uf0fc": "✓",
 }
 _STRANGE = re.compile("[\ufb00-\ufb06\u00ad\u00a0\u2002\u2003\u2009\u200b\uf0b7\uf0a7\uf0d8\uf0fc]")
-# PDFium's sign for a hyphen at the end of a line, alone or with the line's end.
+# PDFium's character for a hyphen at the end of a line, with or without the line break.
 _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe\u00ad][ \t]*(?:\r?\n[ \t]*|[ \t]+)?(?=\\w)")
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])-[ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
 _NOT_CHARACTERS = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
@@ -39,7 +39,7 @@ _MANY = 0.3
 
 
 def clean_letters(text: str) -> str:
-    """What the database refuses or a reader never sees is gone; line ends stay."""
+    """Remove characters that the database refuses or a reader never sees; line breaks are kept."""
     if text.isascii() and text.isprintable():
         return text
     text = clean(_BROKEN_WORD.sub("", text))
@@ -50,7 +50,7 @@ def clean_letters(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Lines of one paragraph together; a word that a hyphen divides at the end of a line is whole again."""
+    """Join the lines of a paragraph, and rejoin words hyphenated at the end of a line."""
     text = clean_letters(text)
     if "\n" in text:
         text = _HYPHENATED.sub("", text)
@@ -58,7 +58,7 @@ def one_line(text: str) -> str:
 
 
 def is_meaningless(text: str) -> bool:
-    """Whether many of its letters have no meaning, because the file does not say which letters its signs stand for."""
+    """Whether the text is mostly garbage, because the fonts do not map their glyphs to characters."""
     if text.isascii():
         return False
     return len(_NO_LETTERS.findall(text)) > _MANY * len(text)
@@ -73,7 +73,7 @@ def has_right_to_left(text: str) -> bool:
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether most of its letters are of such a script."""
+    """Whether most letters belong to a right-to-left script."""
     if not has_right_to_left(text):
         return False
     return 2 * len(_RIGHT_TO_LEFT.findall(text)) > count_letters(text)

@@ -1,4 +1,4 @@
-"""The lines of a block, from where its words stand: how large they are, and which line ends were meant."""
+"""The lines of a block, from the positions of its words: their size, and which line breaks are intended."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import NamedTuple
 from octavo.extract.extracted import Box
 
 _SLACK = 1.5
-_SAME_LEFT = 12.0  # points; lines of one column begin that near to each other
-_CENTRED = 4.0  # points; twice how far the middles of centred lines may be apart
+_SAME_LEFT = 12.0  # points; the left edges of lines in one column differ by at most this
+_CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
 _NOT_LETTERS = re.compile(r"[\W_]+")
 _BROKEN_WORD = re.compile("[^\\W\\d_][-\xad\x02\ufffe]\\Z")
 _WIDTH_OF_LETTER = 0.5  # of its size, on average
-_GAP = 0.12  # of the size; words closer than that are one
+_GAP = 0.12  # of the size; parts closer than this are one word
 _MOST_INDENT = 40
 
 
 class Run(NamedTuple):
-    """Some words on one line in one font."""
+    """Words on one line in one font."""
 
     left: float
     top: float
@@ -31,8 +31,8 @@ class Run(NamedTuple):
     text: str
 
 
-class Look(NamedTuple):
-    """The size of most letters of a block, whether they are bold, and its lines."""
+class BlockStyle(NamedTuple):
+    """The size of most letters in a block, whether they are bold, and the lines."""
 
     size: float = 0.0
     bold: bool = False
@@ -46,9 +46,9 @@ def runs_in(box: Box | None, runs: Sequence[Run]) -> list[Run]:
     return [run for run in runs if run[1] >= top and run[3] <= bottom and run[0] >= left and run[2] <= right]
 
 
-def look_at(runs: Sequence[Run]) -> Look:
+def style_of(runs: Sequence[Run]) -> BlockStyle:
     if not runs:
-        return Look()
+        return BlockStyle()
     sizes: dict[float, int] = {}
     bold = letters = 0
     for run in runs:
@@ -56,11 +56,11 @@ def look_at(runs: Sequence[Run]) -> Look:
         sizes[run.size] = sizes.get(run.size, 0) + length
         bold += length if run.bold else 0
         letters += length
-    return Look(max(sizes, key=lambda size: (sizes[size], size)), 2 * bold > letters, _lines(runs))
+    return BlockStyle(max(sizes, key=lambda size: (sizes[size], size)), 2 * bold > letters, _lines(runs))
 
 
 def _lines(runs: Sequence[Run]) -> tuple[tuple[Run, ...], ...]:
-    """From top to bottom, and each from left to right."""
+    """The lines from top to bottom, each from left to right."""
     lines: list[list[Run]] = []
     reach = float("-inf")
     for run in sorted(runs, key=lambda run: run.top):
@@ -71,25 +71,25 @@ def _lines(runs: Sequence[Run]) -> tuple[tuple[Run, ...], ...]:
     return tuple(tuple(sorted(line)) for line in lines)
 
 
-def meant_lines(text: str, look: Look, page: Sequence[Run]) -> list[str] | None:
-    """The lines, if most of them end before they are full: in addresses, forms and verse. None for prose.
+def intended_lines(text: str, style: BlockStyle, page: Sequence[Run]) -> list[str] | None:
+    """The lines, if most of them end early, as in addresses, forms and verse. None for prose.
 
-    A line is full if the first word of the next would not have fitted.
+    A line is full if the first word of the next line would not have fitted.
     """
-    lines = look.lines
-    if len(lines) < 2:  # noqa: PLR2004 - one line has no end inside
+    lines = style.lines
+    if len(lines) < 2:  # noqa: PLR2004 - a single line has no break
         return None
     if not _is_centred(lines) and not _ends_early(lines, page):
         return None
     texts = [_text(line) for line in lines]
     if any(_BROKEN_WORD.search(text) for text in texts):
         return None
-    # Where the words are not the same ones, somebody else has put them in order better.
+    # If the words differ, liteparse has ordered them better.
     return texts if _letters("".join(texts)) == _letters(text) else None
 
 
 def _is_centred(lines: Sequence[Sequence[Run]]) -> bool:
-    """Not so where all lines are as wide: that is how prose looks between two edges."""
+    """Lines of equal width are not centred: they are justified prose."""
     middles = [line[0].left + line[-1].right for line in lines]
     rights = [line[-1].right for line in lines]
     return max(middles) - min(middles) < _CENTRED and max(rights) - min(rights) > _SAME_LEFT
@@ -119,12 +119,12 @@ def _letters(text: str) -> str:
     return _NOT_LETTERS.sub("", text)
 
 
-def indented(lines: Sequence[str], look: Look) -> list[str]:
-    """Lines of code with the indents that they have on the page, where each is found there."""
-    if len(lines) != len(look.lines):
+def indented(lines: Sequence[str], style: BlockStyle) -> list[str]:
+    """Lines of code with their indentation on the page, if each line is found there."""
+    if len(lines) != len(style.lines):
         return list(lines)
-    left = min(line[0].left for line in look.lines)
-    return [_indent(line, left) + text.lstrip() for text, line in zip(lines, look.lines, strict=True)]
+    left = min(line[0].left for line in style.lines)
+    return [_indent(line, left) + text.lstrip() for text, line in zip(lines, style.lines, strict=True)]
 
 
 def _indent(line: Sequence[Run], left: float) -> str:

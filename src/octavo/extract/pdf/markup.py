@@ -1,4 +1,4 @@
-"""Pieces of a page as Markdown that shows what the page shows."""
+"""Converts text, lists and tables of a page to Markdown."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from octavo.extract.markdown.escape import escape_inside, escape_start, fence
 
-# liteparse writes emphasis with stars and puts backslashes before stars, underscores and backslashes of the text.
+# liteparse writes emphasis with asterisks, and escapes asterisks, underscores and backslashes in the text.
 _ESCAPED_OR_STARS = re.compile(r"\\([\\*_])|(\*{1,3})")
-# Stand for stars while everything else is escaped; no text has them, because they are no characters.
+# Placeholders for asterisks while the rest is escaped; they are noncharacters, so no text contains them.
 _STARS = {"*": "\ufdd1", "**": "\ufdd2", "***": "\ufdd3"}
 _STAND_IN = re.compile("[\ufdd1-\ufdd3]")
 _BACK = {stand_in: stars for stars, stand_in in _STARS.items()}
@@ -21,7 +21,7 @@ _MOST_DEPTH = 5
 
 
 class Item(NamedTuple):
-    """An item of a list; `mark` is as it stands on the page, `text` as liteparse writes it."""
+    """A list item; `mark` is the bullet or number on the page, `text` the Markdown of liteparse."""
 
     mark: str
     text: str
@@ -33,14 +33,14 @@ class Item(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What follows the mark in Markdown, which knows only bullets and numbers."""
+        """The text after the mark. Markdown supports only bullets and numbers, so other marks become part of it."""
         text = inline(self.text)
         is_mark = self.is_numbered or _BULLETS.fullmatch(self.mark)
         return escape_start(text) if is_mark else escape_start(f"{plain(self.mark)} {text}")
 
 
 def inline(text: str) -> str:
-    """One line of liteparse's Markdown as one line of ours."""
+    """Convert one line of liteparse's Markdown to ours."""
     if "\\" not in text and "*" not in text:
         return plain(text)
     text = _ESCAPED_OR_STARS.sub(lambda found: found[1] or _STARS[found[2]], text)
@@ -48,12 +48,12 @@ def inline(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """One line of text as one line of Markdown. Most lines have nothing to escape, and finding that out is quick."""
+    """Convert one line of text to Markdown. Most lines need no escaping, and checking that is fast."""
     return escape_inside(text) if _MAY_MEAN.search(text) else text
 
 
 def list_ends(items: Sequence[Item]) -> Iterator[int]:
-    """Where each list ends: outermost items of another kind begin another list."""
+    """Where each list ends: a top-level item of another kind begins a new list."""
     numbered = items[0].is_numbered
     for index, item in enumerate(items):
         if item.depth == 0 and item.is_numbered != numbered and index:
@@ -66,7 +66,7 @@ def item_lines(items: Sequence[Item]) -> str:
     lines: list[str] = []
     depth = -1
     for item in items:
-        # An item can only be one step deeper than the one before, and the first not at all.
+        # An item can be at most one level deeper than the previous one; the first has the top level.
         depth = min(item.depth, depth + 1, _MOST_DEPTH)
         number = _NUMBER.fullmatch(item.mark)
         mark = f"{number[1]}." if number else "-"
@@ -75,7 +75,7 @@ def item_lines(items: Sequence[Item]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """The first row is the head: Markdown has no table without."""
+    """The first row becomes the header, because a Markdown table needs one."""
     width = max(map(len, rows), default=0)
     if not any(any(row) for row in rows):
         return ""

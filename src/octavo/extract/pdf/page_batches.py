@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """An entry of the file's own table of contents; the outermost have level 1. `page` is a number, not a label."""
+    """An entry of the table of contents in the file; the top level is 1. `page` is a number, not a label."""
 
     level: int
     title: str
@@ -28,7 +28,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class PdfFacts:
-    """What the file says of itself."""
+    """Facts about the whole file."""
 
     page_count: int
     bookmarks: tuple[Bookmark, ...] = ()
@@ -39,11 +39,11 @@ class PdfFacts:
 
 @dataclass(frozen=True, slots=True)
 class PageBlock:
-    """A piece of a page in reading order.
+    """A block of a page, in reading order.
 
-    `text` is Markdown: of headings and paragraphs without marks, so that one can become the other, and with line ends
-    only where they were meant; of all else the block as it will stand. `size` is the height of its letters in points,
-    0 if unknown; `lines` how many it has.
+    `text` is Markdown. Headings and paragraphs have no markup, so that one can become the other, and only intended
+    line breaks; all other blocks are final. `size` is the height of the letters in points, 0 if unknown; `lines` is
+    the number of lines.
     """
 
     kind: BlockKind
@@ -56,10 +56,10 @@ class PageBlock:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """`pictures`: something is drawn on it that may hold text; only looked at where there is none, or next to none.
+    """`pictures`: the page has images that may contain text; only checked if it has little or no text.
 
-    `plain`: the text is without layout, so that headings, tables and places are missing. `recognised`: it is
-    what can be seen on a picture of the page. `failed`: why there is nothing, if the page could not be read.
+    `plain`: the text has no layout, so headings, tables and boxes are missing. `recognised`: the text comes from OCR.
+    `failed`: why there is no text, if the page could not be read.
     """
 
     number: int
@@ -75,19 +75,19 @@ class PageText:
 
     @property
     def is_unread(self) -> bool:
-        """Whether there may be text on it that nobody has looked for yet."""
+        """Whether the page may contain text and has not been through OCR yet."""
         return self.pictures and not self.recognised
 
     def __post_init__(self) -> None:
         numbers = [self.width or 0.0, self.height or 0.0]
         numbers += [number for block in self.blocks for number in (*(block.box or ()), block.size)]
         if not all(map(isfinite, numbers)):
-            raise ValueError("a measure is not a number")
+            raise ValueError("a page size or box is not a number")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The pages from one number to another, all of them."""
+    """A range of consecutive pages."""
 
     pages: tuple[PageText, ...]
 
@@ -134,17 +134,17 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-# What a child of the sandbox wrote is checked by hand: there is a process for each step, and importing pydantic takes
-# longer than reading ten pages.
+# Output of the sandbox is validated without pydantic: each step is a new process, and importing pydantic takes longer
+# than reading ten pages.
 
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Without the reason, which may be somebody's text."""
+    """Hides the reason, which may contain text of the document."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise Defect("What was read of a PDF cannot be used.") from None
+        raise Defect("The sandbox returned invalid pages of a PDF.") from None
 
 
 def _is(kind: type[Value], value: object) -> Value:
@@ -194,14 +194,14 @@ def _metadata(read: dict[str, Any]) -> Metadata:
     return Metadata(title, author, date, language, extra)
 
 
-# Measured: beyond it the speed hardly grows, and the memory does.
+# Measured: larger batches are hardly faster and need more memory.
 BATCH_PAGES = 100
 
 
 def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> Iterator[tuple[int, int]]:
-    """The batches of a document from a page on, as the numbers of their first and last pages.
+    """The batches of a document from page `start` on, as first and last page numbers.
 
-    Their borders are the same wherever one starts, because how a page is read depends a little on its neighbours.
+    The boundaries do not depend on `start`, because the reading of a page depends slightly on its neighbours.
     """
     first = (start - 1) // size * size + 1
     for number in range(first, page_count + 1, size):
@@ -209,12 +209,12 @@ def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> It
 
 
 def unreadable(first: int, last: int, reason: str) -> Batch:
-    """Stands for pages whose reading ended the process that read them."""
+    """A batch for pages that crashed the process that read them."""
     return Batch(tuple(PageText(number, str(number), None, None, failed=reason) for number in range(first, last + 1)))
 
 
 def write_ranges(numbers: Iterable[int]) -> str:
-    """As people write them: "1-3,7"."""
+    """Page numbers as ranges, such as "1-3,7"."""
     runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
     ends = [(run[0][1], run[-1][1]) for run in (list(group) for _, group in runs)]
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ends)

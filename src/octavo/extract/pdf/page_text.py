@@ -11,7 +11,7 @@ from octavo.extract.extracted import BlockKind
 from octavo.extract.markdown import read_blocks
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
-from octavo.extract.pdf.layout import Laid, LayoutError, lay_out
+from octavo.extract.pdf.layout import LayoutError, PageLayout, lay_out
 from octavo.extract.pdf.letters import (
     clean_letters,
     count_letters,
@@ -25,7 +25,7 @@ from octavo.extract.plain_text import convert
 
 _MOST_LABEL = 40
 _FEW_LETTERS = 80
-# A page with fewer letters is looked at again: as much of what PDFium finds must be left, or its text is taken.
+# A page with fewer letters is checked: if liteparse found less than this share of PDFium's text, PDFium's is used.
 _FULL_PAGE = 1500
 _LEFT = 0.7
 _COPY_BYTES = 64 * 1024 * 1024
@@ -33,7 +33,7 @@ DAMAGED = "The page is damaged."
 
 
 def read_batch(path: Path, first: int, last: int, password: str | None = None, *, layout: bool = True) -> Batch:
-    """The pages from `first` to `last`, both of them included. Without `layout`, by PDFium alone."""
+    """Read the pages from `first` to `last`, inclusive. Without `layout`, only PDFium is used."""
     with open_document(path, password) as document:
         last = min(last, document.page_count)
         laid = _lay_out(document, first, last, _pages_per_copy(path, document)) if layout else {}
@@ -41,17 +41,17 @@ def read_batch(path: Path, first: int, last: int, password: str | None = None, *
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
-    """How many pages are copied at once, so that a book of large pictures does not fill the memory."""
+    """How many pages to copy in one batch, so that a book of large images does not fill the memory."""
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
 
-def _lay_out(document: Document, first: int, last: int, pages_per_copy: int) -> dict[int, Laid]:
-    """What liteparse can read. It is given a copy of the pages that PDFium has written, for four reasons.
+def _lay_out(document: Document, first: int, last: int, pages_per_copy: int) -> dict[int, PageLayout]:
+    """The pages that liteparse can read. It gets copies of the pages, written by PDFium, for four reasons.
 
-    It refuses files without the right ending to their name, keeps the whole file in memory, follows bookmarks that
-    lead in a circle until it crashes, and cannot open some damaged files that PDFium repairs.
+    It refuses files without the right extension, keeps the whole file in memory, crashes on bookmarks that are linked
+    in a circle, and cannot open some damaged files that PDFium repairs.
     """
-    laid: dict[int, Laid] = {}
+    laid: dict[int, PageLayout] = {}
     for start in range(first, last + 1, pages_per_copy):
         end = min(start + pages_per_copy - 1, last)
         try:
@@ -66,7 +66,7 @@ def label_of(document: Document, number: int) -> str:
     return clean_letters(document.label(number)).strip()[:_MOST_LABEL] or str(number)
 
 
-def _page(document: Document, number: int, laid: Laid | None) -> PageText:
+def _page(document: Document, number: int, laid: PageLayout | None) -> PageText:
     page = _with_text(document, number, laid)
     text = "".join(block.text for block in page.blocks)
     if is_meaningless(text):
@@ -75,7 +75,7 @@ def _page(document: Document, number: int, laid: Laid | None) -> PageText:
 
 
 def _is_scan(document: Document, number: int) -> bool:
-    """Whether it is one picture. What a scanner or a program stamped on it is not what it says."""
+    """Whether the page is a single image. A text stamped on it by a scanner is not its content."""
     try:
         with document.page(number) as page:
             return page.shows_one_picture()
@@ -83,19 +83,19 @@ def _is_scan(document: Document, number: int) -> bool:
         return False
 
 
-def _with_text(document: Document, number: int, laid: Laid | None) -> PageText:
+def _with_text(document: Document, number: int, laid: PageLayout | None) -> PageText:
     label = label_of(document, number)
     if laid is None or not laid.blocks:
         return _read_plain(document, number, label)
     text = "".join(block.text for block in laid.blocks)
-    if len(text) < _FULL_PAGE and _says_more(document, number, text):
+    if len(text) < _FULL_PAGE and _has_more_text(document, number, text):
         return _read_plain(document, number, label)
     page = PageText(number, label, laid.width, laid.height, laid.blocks, right_to_left=is_right_to_left(text))
-    return _turned(document, page) if has_right_to_left(text) else page
+    return _with_fixed_direction(document, page) if has_right_to_left(text) else page
 
 
-def _says_more(document: Document, number: int, text: str) -> bool:
-    """Whether much of the page is not in the text: liteparse leaves out what stands on its side."""
+def _has_more_text(document: Document, number: int, text: str) -> bool:
+    """Whether much of the page is missing in the text: liteparse skips rotated text."""
     try:
         with document.page(number) as page:
             return _LEFT * count_letters(page.text()) > count_letters(text)
@@ -104,7 +104,7 @@ def _says_more(document: Document, number: int, text: str) -> bool:
 
 
 def _read_plain(document: Document, number: int, label: str) -> PageText:
-    """A page that liteparse finds nothing on, or that it cannot read."""
+    """Read a page with PDFium, if liteparse finds nothing on it or cannot read it."""
     try:
         with document.page(number) as page:
             width, height = page.size
@@ -116,14 +116,14 @@ def _read_plain(document: Document, number: int, label: str) -> PageText:
     return PageText(number, label, width, height, blocks, pictures, backwards, plain=bool(blocks))
 
 
-def _turned(document: Document, page: PageText) -> PageText:
-    """liteparse puts letters that run from right to left in the wrong order, and PDFium does not."""
+def _with_fixed_direction(document: Document, page: PageText) -> PageText:
+    """Replace right-to-left text by that of PDFium, because liteparse reverses its letters."""
     try:
         with document.page(page.number) as opened:
             if opened.is_turned:
-                # Boxes are as the page is seen, and PDFium's places as it was before it was turned.
+                # Boxes are on the rotated page, PDFium's positions on the page before rotation.
                 return page
-            return replace(page, blocks=tuple(turn_around(opened, page.blocks)))
+            return replace(page, blocks=tuple(fix_right_to_left(opened, page.blocks)))
     except PageError:
         return page
 
@@ -132,7 +132,7 @@ _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 
 
 def read_plain(page: OpenPage) -> Iterator[PageBlock]:
-    """The text without places; what is obvious in plain text, such as lists, is recognised."""
+    """The text without positions; structure that is obvious in plain text, such as lists, is detected."""
     markdown = convert(clean_letters(page.text()).replace("\f", "\n")).markdown
     for block in read_blocks(markdown):
         content = markdown[block.start : block.end]
@@ -147,25 +147,25 @@ def read_plain(page: OpenPage) -> Iterator[PageBlock]:
                 yield PageBlock(block.kind, content)
 
 
-def turn_around(page: OpenPage, blocks: Sequence[PageBlock]) -> Iterator[PageBlock]:
-    """Blocks in scripts from right to left get the letters that PDFium finds in their place."""
-    backwards = {index: block.box for index, block in enumerate(blocks) if block.box and _is_backwards(block)}
+def fix_right_to_left(page: OpenPage, blocks: Sequence[PageBlock]) -> Iterator[PageBlock]:
+    """Replace the text of right-to-left blocks by what PDFium finds in their boxes."""
+    backwards = {index: block.box for index, block in enumerate(blocks) if block.box and _is_right_to_left_block(block)}
     found = dict(zip(backwards, page.texts_in(list(backwards.values())), strict=True))
     for index, block in enumerate(blocks):
         text = markup.plain(one_line(found.get(index, "")))
         yield replace(block, text=text) if text else block
 
 
-def _is_backwards(block: PageBlock) -> bool:
+def _is_right_to_left_block(block: PageBlock) -> bool:
     return block.kind in _TEXTS and has_right_to_left(block.text)
 
 
-# Pixels for each point, which makes 200 for each inch: letters of the usual size gain nothing by more.
+# Pixels per point: 200 dpi. More does not improve letters of normal size.
 SCALE = 200 / 72
 
 
-def read_drawn(path: Path, number: int, password: str | None = None, language: str = ANY_LANGUAGE) -> PageText:
-    """The page of this number, with places in points as it is seen."""
+def recognise_pdf_page(path: Path, number: int, password: str | None = None, language: str = ANY_LANGUAGE) -> PageText:
+    """Draw a page and recognise its text; positions are in points on the displayed page."""
     # Imported late: the engine takes a second to load, and most files do not need it.
     from octavo.extract.ocr.page_recognition import recognise_page
 

@@ -1,4 +1,4 @@
-"""A PDF step by step: what it says of itself, its pages in batches, the text that some only show, and the whole."""
+"""Reads a PDF step by step in the sandbox: its facts, its pages in batches, OCR, and the assembled document."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ PRELOAD = (
     "octavo.extract.pdf.assemble",
 )
 UNLOCK_PRELOAD = ("octavo.extract.pdf.pdf_file", "octavo.extract.pdf.document")
-_MOST_COST = 16  # for which two pages among a hundred are found
-_COST_OF_TIME = 4  # of a page that takes all the time it may
-# PDFium alone is ten times as fast, so that a page on which everything hangs does not take all the time twice.
+_MOST_COST = 16  # enough to find two bad pages in a hundred
+_COST_OF_TIME = 4  # of a page that runs into the time limit
+# PDFium alone is ten times as fast, so a page on which everything hangs does not use the full time twice.
 _PLAIN_SHARE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class PdfInSandbox(PagesInSandbox):
-    """One PDF and what it takes to read it."""
+    """One PDF and how to read it."""
 
     source_type: ClassVar[SourceType] = SourceType.PDF
 
@@ -47,17 +47,17 @@ class PdfInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(password=self.password), 1)).output)
 
     async def read(self, first: int, last: int) -> bytes:
-        """These pages, whatever they do: a page that ends its process is found and left out, the others are read."""
-        return await _Isolation(self).read(first, last)
+        """Read these pages. A page that crashes its process is found and skipped; the others are read."""
+        return await _BadPageSearch(self).read(first, last)
 
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
-        """These pages, or the error of the process that read them."""
+        """Read these pages in one child. Raises its error."""
         call = read_pages.call(first=first, last=last, layout=layout, password=self.password)
-        reader = self if layout else replace(self, limits=_in_a_hurry(self.limits))
+        reader = self if layout else replace(self, limits=_shorter(self.limits))
         return (await reader.run(call, last - first + 1)).output
 
     async def copy(self, first: int, last: int) -> bytes:
-        """A PDF of these pages alone."""
+        """A PDF of these pages only."""
         call = copy_pages.call(first=first, last=last, password=self.password)
         return (await self.run(call, last - first + 1)).output
 
@@ -72,13 +72,13 @@ class PdfInSandbox(PagesInSandbox):
         return await self.recognise_all(facts, batches, on_progress)
 
 
-def _in_a_hurry(limits: Limits) -> Limits:
+def _shorter(limits: Limits) -> Limits:
     cpu_seconds, wall_seconds = ceil(limits.cpu_seconds / _PLAIN_SHARE), limits.wall_seconds / _PLAIN_SHARE
     return replace(limits, cpu_seconds=cpu_seconds, wall_seconds=wall_seconds)
 
 
-class _Isolation:
-    """Finds the pages of a batch that cannot be read, by halves. When there are many, the rest goes without layout."""
+class _BadPageSearch:
+    """Finds the unreadable pages of a batch by bisection. If there are many, the rest is read without layout."""
 
     def __init__(self, pdf: PdfInSandbox) -> None:
         self._pdf = pdf
@@ -102,7 +102,7 @@ class _Isolation:
 async def unlock_in_sandbox(sandbox: Sandbox, path: Path, password: str, made: Path) -> bool:
     """Write the PDF without its password to `made`, so that the password is needed only once.
 
-    Returns False for a file that opens without one, and leaves it as it is. Raises `Encrypted` for a wrong password.
+    Returns False for a file that opens without one, and writes nothing. Raises `Encrypted` for a wrong password.
     """
     with made.open("wb") as output:
         outcome = await sandbox.run(unlock_file.call(password=password), input_file=path, output_file=output)

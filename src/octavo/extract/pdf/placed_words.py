@@ -1,4 +1,4 @@
-"""Every word of a page with its place, as PDFium knows it letter by letter: what fields of a form are read from."""
+"""All words of a PDF with their positions, letter by letter from PDFium: conversions read form fields from them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 # For the warm parent of a sandbox, so that its children do not have to import these for every file.
 PRELOAD = ("octavo.extract.pdf.placed_words", "octavo.extract.pdf.document")
 
-MOST_PAGES = 50  # of a form; what is longer is read as far as this
+MOST_PAGES = 50  # of a form; further pages are not read
 MOST_ATTACHMENT_BYTES = 4 * 1024 * 1024
-FEW_WORDS = 5  # a page with fewer may only show its text
-_MOST_RECOGNISED = 10  # pages of one file; whoever scans more has no form
-_GAP = 0.25  # of a letter's height, which letters of one word are never apart
+FEW_WORDS = 5  # a page with fewer words may be a scan
+_MOST_RECOGNISED = 10  # pages of one file; a longer scan is not a form
+_GAP = 0.25  # of a letter's height; letters of one word are never further apart
 _OFF_LINE = 0.6
 _WORD = re.compile(r"\S+")
 
@@ -59,7 +59,7 @@ class WordPages:
 
 
 def join_letters(letters: Iterator[Letter | None]) -> Iterator[PlacedWord]:
-    """None, a space and a gap end a word."""
+    """Join letters to words. None, a space or a gap ends a word."""
     word: list[Letter] = []
     for letter in letters:
         if word and (letter is None or _is_apart(word[-1][1], letter[1])):
@@ -84,7 +84,7 @@ def _word(letters: list[Letter]) -> PlacedWord:
 
 
 def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
-    """Words of blocks of which only the whole has a place: their lines share its height, their letters its width."""
+    """Estimate the words of blocks that only have one box: lines share its height, letters its width."""
     for block in blocks:
         if block.box is None:
             continue
@@ -100,7 +100,7 @@ def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
 
 
 def words_as_json(read: WordPages) -> dict[str, JSON]:
-    """All of it as conversion reads it; attachments as base64, because JSON has no bytes."""
+    """The JSON that conversions read; attachments are base64."""
     attachments: list[JSON] = [[name, b64encode(body).decode()] for name, body in read.attachments]
     return {"page_count": read.page_count, "pages": pages_as_json(read), "attachments": attachments}
 
@@ -110,26 +110,26 @@ def pages_as_json(read: WordPages) -> list[JSON]:
 
 
 def page_as_json(page: WordPage) -> JSON:
-    """As conversion reads it: each word with its four sides behind it."""
+    """A page in that JSON: each word followed by the four sides of its box."""
     words: list[JSON] = [[word.text, *(round(side, 2) for side in word.box)] for word in page.words]
     return {"number": page.number, "width": page.width, "height": page.height, "words": words}
 
 
-class Words(NamedTuple):
-    """`document` is what conversion reads: pages with words, and attachments."""
+class DocumentWords(NamedTuple):
+    """`document` is the JSON that conversions read: pages with words, and attachments."""
 
     document: bytes
     page_count: int
 
 
-async def read_words_in_sandbox(pdf: PdfInSandbox) -> Words:
-    """Raises what `Sandbox.run` raises: `Encrypted`, `Empty`, `BadInput` among it."""
+async def read_words_in_sandbox(pdf: PdfInSandbox) -> DocumentWords:
+    """Raises what `Sandbox.run` raises, including `Encrypted`, `Empty` and `BadInput`."""
     made = await pdf.run(read_words_of_file.call(password=pdf.password), MOST_PAGES)
     return await recognise_words(pdf, await asyncio.to_thread(_parsed, made.output))
 
 
-async def recognise_words(pdf: PdfInSandbox, read: JSON) -> Words:
-    """What a child read, with the words of pages that only show them."""
+async def recognise_words(pdf: PdfInSandbox, read: JSON) -> DocumentWords:
+    """Add the words of scanned pages, by OCR, to those a child has read."""
     document = _checked(read)
     pages: list[JSON] = []
     seen = 0
@@ -138,7 +138,7 @@ async def recognise_words(pdf: PdfInSandbox, read: JSON) -> Words:
         seen += few
         pages.append(await _recognised(pdf, page) if few else page)
     whole: dict[str, JSON] = {"pages": pages, "attachments": document["attachments"]}
-    return Words(json.dumps(whole, ensure_ascii=False).encode(), int(document["page_count"]))
+    return DocumentWords(json.dumps(whole, ensure_ascii=False).encode(), int(document["page_count"]))
 
 
 def _parsed(output: bytes) -> JSON:
@@ -149,7 +149,7 @@ def _parsed(output: bytes) -> JSON:
 
 
 def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Only as far as it is used here; conversion reads the rest in its own sandbox."""
+    """Validate what is used here; conversions validate the rest in the sandbox."""
     try:
         if all(isinstance(page["words"], list) for page in document["pages"]):
             return {"page_count": int(document["page_count"]), **document}
@@ -159,11 +159,11 @@ def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _unusable() -> Defect:
-    return Defect("What was read of a PDF cannot be used.")
+    return Defect("The sandbox returned invalid words of a PDF.")
 
 
 async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:
-    """A blank page costs little: it is seen to be blank before anything is recognised."""
+    """A blank page is cheap: it is detected before OCR runs."""
     batch = await pdf.recognise(int(page["number"]))
     if not batch:
         return page

@@ -1,4 +1,4 @@
-"""Finds what stands at the head or foot of page after page: titles of chapters, names, page numbers."""
+"""Finds running headers and footers: chapter titles, names and page numbers repeated on many pages."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from octavo.extract.pdf.page_batches import PageBlock, PageText
 
 _EDGE = 0.12  # of the page's height
 _LEAST_PAGES = 3
-# Of the pages between the first and the last that show it: heads of left and right pages take turns, and beginnings
-# of chapters have none.
+# Of the pages between its first and last occurrence: left and right pages alternate, and chapter openings have none.
 _LEAST_SHARE = 0.25
-_LARGE = 1.3  # as a multiple of the document's letters; a title on every slide is not a running head
+_LARGE = 1.3  # as a multiple of the body text; a title on every slide is not a running header
 _MOST_CHARACTERS = 150
-_DEEP = 3  # so many blocks from the edge at most
+_DEEP = 3  # at most this many blocks from the edge
 _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST})
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 _NO_WORDS = re.compile(r"[^\w#]+")
 
 
 class Place(NamedTuple):
-    """A block by the positions of its page and of itself."""
+    """The position of a block: the index of its page, and its index on the page."""
 
     page: int
     block: int
 
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Blocks that are repeated, apart from their numbers, and lone page numbers."""
+    """Blocks that are repeated except for their numbers, and page numbers on their own."""
     shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
@@ -43,7 +42,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
-    """A page that has nothing else keeps what it has."""
+    """A page without other blocks keeps the ones it has."""
     if not page.height:
         return
     heads = [index for index, block in enumerate(page.blocks) if _is_above(block, page.height * _EDGE)]

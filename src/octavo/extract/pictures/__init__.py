@@ -1,3 +1,6 @@
-"""Pictures: opened with care, turned the right way up, and made small enough to show. Pure; runs in the sandbox."""
+"""Images: opened safely, rotated upright and scaled down for display; pages and quotes as images.
 
-SHOWN_PIXELS = 2048  # the longest side of the copy that is kept for screens
+`picture_file`, `page_images` and `quotes` are what other packages use; they run the rest in the sandbox.
+"""
+
+SHOWN_PIXELS = 2048  # the longest side of the copy that is stored for display

@@ -1,4 +1,4 @@
-"""A page as people see it, as one picture, and boxes drawn over such a picture. Pure; runs in the sandbox."""
+"""Draws a page as an image, and boxes on such an image. Runs in the sandbox."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from PIL import Image, ImageChops, ImageDraw
 from octavo.core.errors import PageMissing, PageNotDrawn
 from octavo.extract.extracted import Box, SourceType
 from octavo.extract.pdf.document import MOST_SIDE, OpenPage, PageError, fitting_scale, open_document
-from octavo.extract.pictures.image_files import count_sheets, fitted, open_picture, to_jpeg, turn_to
+from octavo.extract.pictures.image_files import count_sheets, fit_image, open_picture, seek_sheet, to_jpeg
 
-# Measured on pages of books and bills: above it people wait half as long again, and files are not smaller.
+# Measured on books and invoices: a higher level takes half as long again, and files are not smaller.
 COMPRESSION = 3
-QUICK_COMPRESSION = 1  # of what is looked at once
+QUICK_COMPRESSION = 1  # of one image
 MARKER, MARKER_LINE = "#ffe68f", "#a06a00"
 _ORIENTATION, _LYING = 0x0112, 5
 _MARGIN_POINTS = 2.0
-_READING_SCALE = 200 / 72  # dots an inch, as scanners for text have them
-_HAIR = 0.01  # parts of a pixel are counted as one
+_READING_SCALE = 200 / 72  # dots per inch, as scanners use for text
+_HAIR = 0.01  # a partial pixel counts as one
 
 
 def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> bytes:
-    """A page, counted from 1, as a PNG of at most so many pixels across; a picture is never enlarged.
+    """Draw a page, counted from 1, as a PNG at most `width` pixels wide; images are never enlarged.
 
-    Raises `PageMissing`, `PageNotDrawn`, and what opening the file raises, `Encrypted` among it.
+    Raises `PageMissing`, `PageNotDrawn`, and what opening the file raises, including `Encrypted`.
     """
     draw = _draw_sheet if source_type is SourceType.IMAGE else _draw_pdf
     return to_png(draw(path, number, width))
 
 
 def show_page(path: Path, source_type: SourceType, number: int, side: int) -> bytes:
-    """A page as a JPEG for whoever reads it from there: no side longer than this, and no larger than print needs."""
+    """Draw a page as a JPEG for a model: no side longer than `side`, and not larger than reading print requires."""
     if source_type is SourceType.IMAGE:
         with _open_sheet(path, number) as picture:
-            return to_jpeg(fitted(picture, side))
+            return to_jpeg(fit_image(picture, side))
     with _open_page(path, number) as page:
         across, down = page.size
         scale = min(_READING_SCALE, (side - _HAIR) / max(across, down, 1.0))
@@ -45,7 +45,7 @@ def show_page(path: Path, source_type: SourceType, number: int, side: int) -> by
 
 
 def page_sizes(path: Path, most: int) -> list[tuple[float, float]]:
-    """Width and height in points of the first pages of a PDF; 0 where a page cannot be opened."""
+    """Width and height in points of the first pages of a PDF; 0 if a page cannot be opened."""
     sizes: list[tuple[float, float]] = []
     with open_document(path) as document:
         for number in range(1, min(document.page_count, most) + 1):
@@ -65,7 +65,7 @@ def _draw_pdf(path: Path, number: int, width: int) -> Image.Image:
 
 def _draw_sheet(path: Path, number: int, width: int) -> Image.Image:
     with _open_sheet(path, number) as picture:
-        return fitted(picture, _longest_side(picture, width))
+        return fit_image(picture, _longest_side(picture, width))
 
 
 @contextmanager
@@ -85,19 +85,19 @@ def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
     with open_picture(path) as picture:
         if number > (sheets := count_sheets(picture)):
             raise PageMissing(f"It has {sheets}.")
-        turn_to(picture, number)
+        seek_sheet(picture, number)
         yield picture
 
 
 def _longest_side(picture: Image.Image, width: int) -> int:
-    """Of a picture that is so many pixels across after it was turned as its camera says."""
+    """The longest side of an image that is `width` pixels wide after rotation by its EXIF data."""
     lies = picture.getexif().get(_ORIENTATION, 1) >= _LYING
     across, down = (picture.height, picture.width) if lies else picture.size
     return min(width * max(across, down) // across, MOST_SIDE)
 
 
 def to_png(picture: Image.Image) -> bytes:
-    """What has no colours is stored without them, which is a third of the work."""
+    """Grey images are stored as grey, which takes a third of the work."""
     red, green, blue = picture.split()
     is_grey = not (ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox())
     return _write(green if is_grey else picture, COMPRESSION)
@@ -110,7 +110,7 @@ def _write(picture: Image.Image, compression: int) -> bytes:
 
 
 def mark_boxes(png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
-    """The picture of a page that is so many points across, with boxes on it, as somebody would mark them with a pen."""
+    """Draw boxes on the image of a page that is `page_width` points wide, like a highlighter."""
     with Image.open(BytesIO(png), formats=["PNG"]) as opened:
         picture = opened.convert("RGB")
     scale = picture.width / page_width

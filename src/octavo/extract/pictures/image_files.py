@@ -14,7 +14,7 @@ from PIL import Image, ImageFile, ImageOps
 from octavo.core.errors import BadInput, TooLarge
 from octavo.extract.pictures import SHOWN_PIXELS
 
-# Only these: Pillow knows formats that start other programs, or that nobody has looked at for years.
+# Only these: Pillow also supports formats that run other programs or are unmaintained.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF", "AVIF", "BMP")
 MOST_PIXELS = 200_000_000
 _PAGED = "TIFF"
@@ -23,7 +23,7 @@ MOST_HEIF_BYTES = 15 << 20
 
 
 class PictureDamaged(BadInput):
-    """This picture cannot be decoded. The file is kept; look whether it opens elsewhere, and add it anew if so."""
+    """This picture cannot be decoded. The file is kept. If another program opens it, save it there and add it again."""
 
     code = "DAMAGED"
 
@@ -36,32 +36,32 @@ def _prepare_pillow() -> None:
     import pi_heif
 
     pi_heif.register_heif_opener()  # pyright: ignore[reportUnknownMemberType]
-    Image.MAX_IMAGE_PIXELS = None  # counted here, for all formats alike
+    Image.MAX_IMAGE_PIXELS = None  # checked here instead, for all formats
     ImageFile.LOAD_TRUNCATED_IMAGES = False
 
 
 @contextmanager
 def open_picture(path: Path) -> Generator[Image.Image]:
-    """A picture that is not decoded yet; what goes wrong inside means that it is damaged."""
+    """Open an image without decoding it. Errors inside the block mean that it is damaged."""
     _prepare_pillow()
     try:
         with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as picture:
             _check_size(picture)
             if picture.format in HEIF_FORMATS and path.stat().st_size > MOST_HEIF_BYTES:
-                raise TooLarge(f"Pictures of this format are decoded up to {MOST_HEIF_BYTES >> 20} MB.")
+                raise TooLarge(f"Images of this format are supported up to {MOST_HEIF_BYTES >> 20} MB.")
             yield picture
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, RuntimeError):
-        # Decoders of a dozen formats fail in as many ways; the file is to blame for all of them.
+        # The decoders fail in many ways, and each of them means that the file is bad.
         raise PictureDamaged from None
 
 
 def count_sheets(picture: Image.Image) -> int:
-    """Of a fax, or of a scan of several sheets; moving pictures of other formats are one picture."""
+    """The sheets of a fax or multi-page scan; an animated image counts as one."""
     return getattr(picture, "n_frames", 1) if picture.format == _PAGED else 1
 
 
-def turn_to(picture: Image.Image, number: int) -> None:
-    """To the sheet of this number, which may be of another size than the first."""
+def seek_sheet(picture: Image.Image, number: int) -> None:
+    """Go to a sheet by number; it may have another size than the first."""
     picture.seek(number - 1)
     _check_size(picture)
 
@@ -73,14 +73,14 @@ def _check_size(picture: Image.Image) -> None:
 
 
 JPEG_QUALITY = 80
-# Kinds of pixels that cannot be mixed, and what they become before a picture is made smaller: strokes would be lost.
+# Pixel modes that cannot be interpolated, and what they become before scaling down, which would lose strokes.
 _MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;16L": "I", "I;16N": "I"}
 
 
-def fitted(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
-    """Turned as its camera says, in plain colours on white, with no side longer than this.
+def fit_image(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
+    """Rotate by EXIF data, convert to RGB on white, and scale down so that no side is longer than `side`.
 
-    The picture that is given is made smaller itself, because there may be no room for two.
+    Changes the given image, because memory may not suffice for two.
     """
     if picture.mode in _MIXABLE:
         picture = picture.convert(_MIXABLE[picture.mode])
@@ -93,7 +93,7 @@ def _plain(picture: Image.Image) -> Image.Image:
         with_alpha = picture.convert("RGBA")
         ground = Image.new("RGBA", with_alpha.size, "white")
         return Image.alpha_composite(ground, with_alpha).convert("RGB")
-    if picture.mode.startswith(("I", "F")):  # more than 8 bits a channel
+    if picture.mode.startswith(("I", "F")):  # more than 8 bits per channel
         return _eight_bits(picture).convert("RGB")
     return picture.convert("RGB")
 
@@ -107,7 +107,7 @@ def _eight_bits(picture: Image.Image) -> Image.Image:
 
 
 def to_jpeg(picture: Image.Image, quality: int = JPEG_QUALITY) -> bytes:
-    """Without what the camera wrote into it: place and time are nobody's business who gets the picture."""
+    """Encode as JPEG without metadata, so that the place and time of a photo are not passed on."""
     body = BytesIO()
     picture.save(body, "JPEG", quality=quality, optimize=True)
     return body.getvalue()
@@ -115,10 +115,10 @@ def to_jpeg(picture: Image.Image, quality: int = JPEG_QUALITY) -> bytes:
 
 def make_jpeg(path: Path, side: int = SHOWN_PIXELS) -> bytes:
     with open_picture(path) as picture:
-        return to_jpeg(fitted(picture, side))
+        return to_jpeg(fit_image(picture, side))
 
 
 def shrink_jpeg(path: Path, side: int) -> bytes:
-    """A copy that was made before, for somebody who takes only smaller ones; as it is, if it is small enough."""
+    """Scale down a stored copy for a model with a smaller limit; unchanged if it is small enough."""
     with open_picture(path) as picture:
-        return path.read_bytes() if max(picture.size) <= side else to_jpeg(fitted(picture, side))
+        return path.read_bytes() if max(picture.size) <= side else to_jpeg(fit_image(picture, side))

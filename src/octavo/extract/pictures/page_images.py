@@ -1,6 +1,6 @@
-"""Pictures of pages as others ask for them: always drawn in the sandbox, also where only boxes are drawn over one.
+"""Images of pages, always drawn in the sandbox, even if only boxes are drawn on an existing image.
 
-A picture is what a child made of somebody's file, so that opening it is no safer than opening the file.
+An image comes from a child that read an untrusted file, so opening it is as unsafe as opening the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PRELOAD = (
     "octavo.extract.pictures.drawing",
     "octavo.extract.pictures.image_files",
 )
-# Somebody waits for it.
+# A user is waiting for it.
 SECONDS = 15
 MOST_BYTES = 48 << 20
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -34,17 +34,17 @@ JPEG = b"\xff\xd8\xff"
 
 
 async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, width: int) -> bytes:
-    """One page of the file at `path` as a PNG. Raises `PageMissing`, `PageNotDrawn`, and `Encrypted` among others."""
+    """Draw a page of the file at `path` as a PNG. Raises `PageMissing`, `PageNotDrawn`, `Encrypted` and others."""
     return await _run(sandbox, draw_file_page.call(source_type=source_type, number=number, width=width), path)
 
 
 async def show_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, side: int) -> bytes:
-    """One page as a JPEG with no side longer than this. Raises as drawing does."""
+    """Draw a page as a JPEG with no side longer than `side`. Raises the same errors as `draw_in_sandbox`."""
     return await _run(sandbox, show_file_page.call(source_type=source_type, number=number, side=side), path, JPEG)
 
 
 async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
-    """The same picture with no side longer than this."""
+    """Scale down an image so that no side is longer than `side`."""
     with tempfile.TemporaryFile() as given:
         given.write(jpeg)
         given.flush()
@@ -52,7 +52,7 @@ async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
 
 
 async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tuple[float, float]]:
-    """Width and height in points of the first pages of a PDF. Raises as drawing does."""
+    """Width and height in points of the first pages of a PDF. Raises the same errors as `draw_in_sandbox`."""
     made = await _run(sandbox, measure_pages.call(most=most), path, b"[")
     try:
         sizes = [(float(across), float(down)) for across, down in json.loads(made)]
@@ -64,7 +64,7 @@ async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tupl
 
 
 async def mark_in_sandbox(sandbox: Sandbox, png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
-    """The same picture with boxes on it, which are in points of a page that is so many across."""
+    """Draw boxes on the image of a page; they are in points of a page that is `page_width` wide."""
     with tempfile.TemporaryFile() as given:
         given.write(png)
         given.flush()
@@ -80,7 +80,7 @@ async def _run(sandbox: Sandbox, call: Call, input_file: BinaryIO | Path, begins
     except ENDED as error:
         raise PageNotDrawn(error.title) from error
     if not picture.startswith(begins):
-        raise PageNotDrawn("What was drawn is no picture.")
+        raise PageNotDrawn("The sandbox returned no valid image.")
     return picture
 
 

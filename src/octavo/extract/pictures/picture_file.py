@@ -1,4 +1,4 @@
-"""A picture step by step: what it says of itself, a copy that fits on screens, the text of its sheets, the whole."""
+"""Reads an image file step by step in the sandbox: its facts, a copy for display, OCR, and the document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRELOAD = (
 
 @dataclass(frozen=True, slots=True)
 class PictureInSandbox(PagesInSandbox):
-    """One picture and what it takes to read it."""
+    """One image file and how to read it."""
 
     source_type: ClassVar[SourceType] = SourceType.IMAGE
 
@@ -31,23 +31,23 @@ class PictureInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(), 1)).output)
 
     async def fit(self) -> bytes:
-        """A JPEG that fits on screens. Raises `BadInput` for a picture that cannot be decoded within the limits."""
+        """A JPEG for display. Raises `BadInput` if the image cannot be decoded within the limits."""
         try:
             made = (await self.run(fit_file.call(), 1)).output
         except ENDED as error:
             raise BadInput(error.title) from error
         if not made.startswith(JPEG):
-            raise BadInput("What was made of it is no picture.")
+            raise BadInput("It could not be converted to an image for display.")
         return made
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
-        """All steps that lead to the text, one after the other."""
+        """All steps to the text, one after the other."""
         facts = await self.open()
         return await self.recognise_all(facts, [unread_sheets(facts)], on_progress)
 
 
 def unread_sheets(facts: PdfFacts) -> bytes:
-    """A picture before anybody looked at it: all its sheets show something."""
+    """A batch of all sheets before OCR; each is assumed to contain something."""
     sheets = (PageText(number, str(number), None, None, pictures=True) for number in range(1, facts.page_count + 1))
     return batch_to_json(Batch(tuple(sheets))) + b"\n"
 

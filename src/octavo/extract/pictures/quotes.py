@@ -1,4 +1,4 @@
-"""Where on a page the words of a quote stand, one box for each line of it. Pure; runs in the sandbox."""
+"""Finds the words of a quote on a page of a PDF, with one box per line; the file is read in the sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.core.errors import PageNotDrawn
-from octavo.extract.extracted import Box, FoundQuote
+from octavo.extract.extracted import Box, QuoteOnPage
 from octavo.extract.pdf.placed_words import PlacedWord, join_letters
 from octavo.sandbox import ENDED, Limits, Task, sandboxed
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
 PRELOAD = ("octavo.extract.pictures.quotes", "octavo.extract.pdf.document")
-# Somebody waits for it.
+# A user is waiting for it.
 SECONDS = 10
 MOST_BYTES = 1 << 20
 _LEFT_OUT = re.compile(r"\.\.\.|…")
-_SAME_LINE = 0.5  # of a word's height, by which two words of a line overlap at least
+_SAME_LINE = 0.5  # of a word's height; words of one line overlap vertically by at least this
 
 
-async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str) -> FoundQuote:
-    """Raises `PageNotDrawn`, and `Encrypted` among others."""
+async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str) -> QuoteOnPage:
+    """Raises `PageNotDrawn`, `Encrypted` and others."""
     call = find_quote_in_file.call(number=number, quote=quote)
     try:
         with tempfile.TemporaryFile() as output:
@@ -40,7 +40,7 @@ async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str
     return _checked(answer)
 
 
-def _checked(answer: bytes) -> FoundQuote:
+def _checked(answer: bytes) -> QuoteOnPage:
     try:
         given = json.loads(answer)
         width, height = float(given["width"]), float(given["height"])
@@ -49,7 +49,7 @@ def _checked(answer: bytes) -> FoundQuote:
         raise PageNotDrawn from None
     if not all(isfinite(side) for box in (*boxes, (width, height)) for side in box) or min(width, height) <= 0:
         raise PageNotDrawn
-    return FoundQuote(width, height, boxes)
+    return QuoteOnPage(width, height, boxes)
 
 
 def _limits(sandbox: Sandbox) -> Limits:
@@ -64,20 +64,22 @@ def find_quote_in_file(task: Task, *, number: int, quote: str) -> None:
     task.output.write(json.dumps(asdict(found), allow_nan=False).encode())
 
 
-def find_quote(path: Path, number: int, quote: str) -> FoundQuote:
+def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
     from octavo.extract.pdf.document import PageError, open_document
 
     with open_document(path) as document:
         try:
             with document.page(number) as page:
                 width, height = page.size
-                return FoundQuote(width, height, locate(list(join_letters(page.letters())), quote))
+                return QuoteOnPage(width, height, locate(list(join_letters(page.letters())), quote))
         except PageError:
             raise PageNotDrawn from None
 
 
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
-    """All parts of it in this order; letters and digits count, so that marks and broken words do not matter."""
+    """The boxes of all parts of the quote, in order. Only letters and digits are compared, so punctuation and
+    hyphenation do not matter.
+    """
     letters: list[str] = []
     owners: list[int] = []
     for at, word in enumerate(words):
@@ -96,7 +98,7 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 
 
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
-    """Whole words rather than parts of others."""
+    """Prefers whole words to parts of words."""
     first = start = text.find(part, place)
     while start >= 0:
         end = start + len(part)

@@ -1,4 +1,4 @@
-"""A picture as a document of pages that only show something: one for each sheet, most have one. Runs in the sandbox."""
+"""An image file as a document: one page per sheet, usually only one. Runs in the sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from octavo.extract.extracted import Metadata
 from octavo.extract.ocr.engine import reading_scale
 from octavo.extract.pdf.letters import one_line
 from octavo.extract.pdf.page_batches import PageText, PdfFacts
-from octavo.extract.pictures.image_files import count_sheets, fitted, open_picture, turn_to
+from octavo.extract.pictures.image_files import count_sheets, fit_image, open_picture, seek_sheet
 
 MOST_SHEETS = 2000
 _TAKEN, _CAMERA = 0x9003, 0x0110
@@ -23,23 +23,23 @@ _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d)")
 
 
 def open_sheets(path: Path) -> PdfFacts:
-    """Raises `BadInput` for what is damaged, and `TooLarge`."""
+    """Raises `BadInput` for a damaged image, and `TooLarge`."""
     with open_picture(path) as picture:
         sheets = count_sheets(picture)
         if sheets > MOST_SHEETS:
-            raise TooLarge(f"It has {sheets:,} sheets; at most {MOST_SHEETS:,} are read.")
+            raise TooLarge(f"It has {sheets:,} sheets; the limit is {MOST_SHEETS:,}.")
         return PdfFacts(sheets, metadata=_metadata(picture))
 
 
 def read_sheet(path: Path, number: int, language: str = ANY_LANGUAGE) -> PageText:
-    """The sheet of this number as it is seen; places are in pixels of the picture after it was turned."""
-    # Imported late: it is a second until the engine is there, and others only look into this file.
+    """Recognise the text of a sheet; positions are in pixels of the upright image."""
+    # Imported late: loading the engine takes a second, and opening the file does not need it.
     from octavo.extract.ocr.page_recognition import recognise_page
 
     with open_picture(path) as picture:
-        turn_to(picture, number)
+        seek_sheet(picture, number)
         longest = max(picture.size)
-        shown = fitted(picture, round(longest * min(1.0, reading_scale(*picture.size))))
+        shown = fit_image(picture, round(longest * min(1.0, reading_scale(*picture.size))))
     scale = max(shown.size) / longest
     return recognise_page(shown, number, str(number), scale=scale, language=language)
 

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from octavo.core.errors import PageNotDrawn
 from octavo.core.ids import new_id
 from octavo.database import Database
-from octavo.extract.extracted import Box, FoundQuote, SourceType
+from octavo.extract.extracted import Box, QuoteOnPage, SourceType
 from octavo.extract.pictures.page_images import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
 from octavo.extract.pictures.quotes import quote_in_sandbox
 from octavo.library.files import NotReady
@@ -123,7 +123,7 @@ class PagePictures:
         async with self._limit.take():
             return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
 
-    async def find_quote(self, owner: UUID, document: UUID, number: int, quote: str) -> FoundQuote | None:
+    async def find_quote(self, owner: UUID, document: UUID, number: int, quote: str) -> QuoteOnPage | None:
         """The position of a quote on a page; None if the file is not a PDF."""
         page = await self._look_up(PageRequest(owner, document, number, USUAL_WIDTH))
         if page.source_type != SourceType.PDF:

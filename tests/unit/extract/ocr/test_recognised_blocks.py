@@ -11,7 +11,7 @@ from octavo.extract.ocr.blocks import blocks_of
 from octavo.extract.ocr.engine import MOST_PIXELS, SEARCH_PIXELS, has_letter, reading_scale, search_side
 from octavo.extract.ocr.lines import Line
 from octavo.extract.ocr.page_recognition import has_ink
-from octavo.extract.ocr.turning import Upright, turned_left
+from octavo.extract.ocr.rotation import UprightSheet, rotated_left
 from octavo.extract.pdf.page_batches import PageBlock
 
 PROSE = [
@@ -80,11 +80,11 @@ def test_signs_of_markdown_are_only_signs() -> None:
 
 def test_a_place_on_a_turned_sheet_is_where_it_lay() -> None:
     box = Box(10, 20, 30, 60)
-    assert Upright([], 100, 200).as_it_lay(box) == box
-    assert Upright([], 100, 200, 1).as_it_lay(turned_left(box, 100)) == box
-    assert Upright([], 100, 200, 2).as_it_lay(Box(70, 140, 90, 180)) == box
+    assert UprightSheet([], 100, 200).before_rotation(box) == box
+    assert UprightSheet([], 100, 200, 1).before_rotation(rotated_left(box, 100)) == box
+    assert UprightSheet([], 100, 200, 2).before_rotation(Box(70, 140, 90, 180)) == box
     upside_down = Box(70, 140, 90, 180)
-    assert Upright([], 100, 200, 3).as_it_lay(turned_left(upside_down, 100)) == box
+    assert UprightSheet([], 100, 200, 3).before_rotation(rotated_left(upside_down, 100)) == box
 
 
 def grey_sheet() -> Image.Image:

@@ -12,7 +12,7 @@ from octavo.core.errors import TooLarge
 from octavo.extract.extracted import Quality, SourceType
 from octavo.extract.pdf.page_batches import Batch
 from octavo.extract.pictures import sheets
-from octavo.extract.pictures.image_files import MOST_HEIF_BYTES, make_jpeg, open_picture, turn_to
+from octavo.extract.pictures.image_files import MOST_HEIF_BYTES, make_jpeg, open_picture, seek_sheet
 from octavo.extract.pictures.sheets import open_sheets, read_sheet
 from tests.support.pdf import assemble
 
@@ -69,7 +69,7 @@ def test_too_many_sheets_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_huge_sheet_behind_a_small_one_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     path = tiff(tmp_path, [sheet_of(8, 8), sheet_of(15_000, 15_000)])
     with open_picture(path) as picture, pytest.raises(TooLarge, match="225 million pixels"):
-        turn_to(picture, 2)
+        seek_sheet(picture, 2)
 
 
 def test_what_the_camera_said_is_kept(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from octavo.analyse.prompts import PromptFields, add_prompt, list_prompts
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.formatting import format_eta
 from octavo.database import Connection
-from octavo.extract.extracted import FoundQuote
+from octavo.extract.extracted import QuoteOnPage
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.pictures import is_pictured
 from octavo.records.analyses import Analysis, CitationView, ItemView, ResultView
@@ -257,7 +257,7 @@ class SidePanel:
     item: ItemView | None
     page: int | None
     citation: CitationView | None
-    found: FoundQuote | None
+    found: QuoteOnPage | None
     has_picture: bool
 
     @property
@@ -304,7 +304,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
     return cited[opened.cited] if opened.cited < len(cited) else None
 
 
-async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> FoundQuote | None:
+async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
     """Search only for verified quotes. If the file can no longer be read, the page is shown without a mark."""
     if not citation.verified:
         return None

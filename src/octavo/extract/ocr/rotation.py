@@ -1,4 +1,4 @@
-"""Sheets that lie on their side or on their head: the engine reads what is turned to the right, and guesses else."""
+"""Finds the rotation of a sheet: the engine reads text that is upright or turned right, and guesses otherwise."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from octavo.extract.ocr.lines import Line
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# Print that stands on its head is read with a certainty of about 0.6, and print that does not with 0.95 and more.
+# Upside-down print is read with a confidence of about 0.6, upright print with 0.95 and more.
 CERTAIN = 0.8
 ENOUGH_LETTERS = 20
 MOST = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Upright:
-    """Lines as they are when the sheet is turned the right way, by so many quarters to the left.
+class UprightSheet:
+    """Lines of a sheet that was rotated to be upright, by `quarters` to the left.
 
-    `width` and `height` are those of the sheet before it was turned.
+    `width` and `height` are those of the sheet before the rotation.
     """
 
     lines: list[Line]
@@ -31,8 +31,8 @@ class Upright:
     height: int
     quarters: int = 0
 
-    def as_it_lay(self, box: Box) -> Box:
-        """A place on the sheet before it was turned."""
+    def before_rotation(self, box: Box) -> Box:
+        """A box on the sheet before the rotation."""
         left, top, right, bottom = box
         width, height = self.width, self.height
         match self.quarters:
@@ -46,8 +46,8 @@ class Upright:
                 return Box(top, height - right, bottom, height - left)
 
 
-def recognise_upright(picture: Image, language: str) -> Upright:
-    """What is on the picture, whichever side is up."""
+def recognise_upright(picture: Image, language: str) -> UprightSheet:
+    """Recognise the image in any orientation."""
     lines, quarters = recognise(picture, language), 0
     if _letters(lines) >= ENOUGH_LETTERS and _certainty(lines) < CERTAIN:
         turned = recognise(picture.rotate(180), language)
@@ -55,14 +55,14 @@ def recognise_upright(picture: Image, language: str) -> Upright:
             lines, quarters = turned, 2
     width, height = picture.size
     if _letters([line for line in lines if line.is_upright]) > MOST * _letters(lines):
-        # These lines run down the sheet, so that its right side is up.
-        lines = [replace(line, box=turned_left(line.box, width)) for line in lines]
+        # These lines run down the sheet, so its right side is up.
+        lines = [replace(line, box=rotated_left(line.box, width)) for line in lines]
         quarters += 1
-    return Upright(lines, width, height, quarters)
+    return UprightSheet(lines, width, height, quarters)
 
 
-def turned_left(box: Box, width: int) -> Box:
-    """A place on a sheet of this width, after the sheet was turned by a quarter."""
+def rotated_left(box: Box, width: int) -> Box:
+    """A box on a sheet of this width, after the sheet was rotated left by a quarter."""
     return Box(box.top, width - box.right, box.bottom, width - box.left)
 
 
