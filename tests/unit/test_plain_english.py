@@ -37,16 +37,21 @@ PROSE = [
 ]
 # The glossary and the rule itself have to name the phrases.
 EXEMPT = {ROOT / "docs" / "glossary.md"}
-# Prompts are sent to models and have versions of their own; samples are documents.
+# Prompts are sent to models and have their own versions; samples are documents.
 NOT_OURS = {"prompts", "samples"}
+# Its strings are lists of words and patterns; only its docstrings are read.
+WORD_LISTS = SOURCE / "octavo" / "language"
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 FEWEST_WORDS = 3
 
 
 def python_texts(path: Path) -> Iterator[tuple[int, str]]:
     """All docstrings, and all other string constants long enough to be read by a person."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) >= FEWEST_WORDS:
-            yield node.lineno, node.value
+        if WORD_LISTS in path.parents and isinstance(node, DOCUMENTED):
+            yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
+        elif WORD_LISTS not in path.parents and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value if len(node.value.split()) >= FEWEST_WORDS else ""
 
 
 def markdown_text(text: str) -> str:
