@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, assume, settings
+from hypothesis import HealthCheck, assume, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -28,6 +28,8 @@ from tests.integration.jobs.job_model import COMPARED, LEGAL, PLAIN_SQL, Job
 from tests.support.engine import Engine, engine_on
 from tests.support.postgres import Server
 
+# Each of other examples; the next one is needed only if chance left out a transition.
+MOST_ROUNDS = 6
 LEASE = 1000
 DAY = timedelta(hours=24)
 CAPS = {"one": 1, "two": 2}
@@ -127,6 +129,12 @@ class Machine(RuleBasedStateMachine):
             job.lease_token += 1
             job.crashed = False
         self.admit()
+
+    @precondition(lambda self: self.paused())
+    @rule(data=st.data())
+    def cancel_paused(self, data: st.DataObject) -> None:
+        """By chance alone it is the rarest of all transitions."""
+        self.cancel_job(data.draw(st.sampled_from(self.paused())))
 
     @precondition(lambda self: self.jobs)
     @rule(data=st.data(), again=st.booleans())
@@ -272,6 +280,9 @@ class Machine(RuleBasedStateMachine):
         status = data.draw(st.sampled_from(sorted({job.status for job in self.jobs.values()})))
         return data.draw(st.sampled_from([job for job in self.jobs.values() if job.status == status]))
 
+    def paused(self) -> list[Job]:
+        return [job for job in self.jobs.values() if job.status == "paused"]
+
     def by_plain_sql(self) -> list[tuple[Job, str]]:
         """Without a cap, because whoever writes plain SQL does not keep account of slots."""
         free = [job for job in self.jobs.values() if job.cap_key is None]
@@ -355,12 +366,16 @@ def run(server: Server, examples: int, steps: int, *, derandomize: bool) -> None
     )
     with server.database() as info, engine_on(info) as engine:
         Machine.engine = engine
-        run_state_machine_as_test(Machine, settings=chosen)
+        for number in range(MOST_ROUNDS):
+            run_state_machine_as_test(seed(number)(Machine) if derandomize else Machine, settings=chosen)
+            if Machine.seen == LEGAL:
+                break
     assert Machine.seen == LEGAL
 
 
+@pytest.mark.timeout(300)
 def test_the_model_says_the_same_as_the_database(newest_server: Server) -> None:
-    run(newest_server, 60, 50, derandomize=True)
+    run(newest_server, 30, 50, derandomize=True)
 
 
 @pytest.mark.long

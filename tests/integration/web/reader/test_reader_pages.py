@@ -7,9 +7,10 @@ from uuid import uuid4
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from tests.integration.web.reader.conftest import Room
-from tests.support.visitors import me
+from tests.support.visitors import House, me
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -21,6 +22,13 @@ def book(pages: int) -> str:
     return "\f".join(
         f"Chapter {n}\n=========\n\nText of page {n}. " + "It goes on and on. " * 40 for n in range(1, pages + 1)
     )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def long_book(house: House) -> tuple[Room, str]:
+    """45 pages that tests only read; processing them takes two seconds."""
+    room = Room(house, await house.person(f"{uuid4()}@example.org"))
+    return room, await room.add("book.txt", book(45))
 
 
 def shown_pages(html: str) -> list[int]:
@@ -65,8 +73,8 @@ async def test_who_only_reads_gets_no_form(room: Room) -> None:
 # What it shows -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_long_text_comes_in_windows(room: Room) -> None:
-    document = await room.add("book.txt", book(45))
+async def test_a_long_text_comes_in_windows(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
     first = await room.read(f"/documents/{document}")
     assert shown_pages(first) == list(range(1, 21))
     assert "Pages 21–40" in first  # noqa: RUF001 - a span
@@ -80,8 +88,8 @@ async def test_a_long_text_comes_in_windows(room: Room) -> None:
     assert shown_pages(await room.read(last[1])) == list(range(41, 46))
 
 
-async def test_windows_in_a_row_are_the_whole_text(room: Room) -> None:
-    document = await room.add("book.txt", book(45))
+async def test_windows_in_a_row_are_the_whole_text(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
     start, pages = "0", list[int]()
     while start:
         piece = await room.read(f"/documents/{document}/text?from={start}&revision=1")
@@ -90,8 +98,8 @@ async def test_windows_in_a_row_are_the_whole_text(room: Room) -> None:
     assert pages == list(range(1, 46))
 
 
-async def test_every_passage_has_its_anchor_and_can_be_pointed_at(room: Room) -> None:
-    document = await room.add("book.txt", book(45))
+async def test_every_passage_has_its_anchor_and_can_be_pointed_at(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
     chunks = (await room.owner.get(f"/api/v1/documents/{document}/chunks?limit=500")).json()["items"]
     assert len(chunks) > 10
     for one in (chunks[0], chunks[len(chunks) // 2], chunks[-1]):
@@ -101,8 +109,8 @@ async def test_every_passage_has_its_anchor_and_can_be_pointed_at(room: Room) ->
         assert re.search(rf'class="passage cited" id="c-{one["id"]}"', shown)
 
 
-async def test_the_outline_leads_to_headings_in_other_windows(room: Room) -> None:
-    document = await room.add("book.txt", book(45))
+async def test_the_outline_leads_to_headings_in_other_windows(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
     shown = await room.read(f"/documents/{document}")
     links = re.findall(r'href="(/documents/[^"]+#(h-\d+))"', shown)
     assert len(links) == 45
@@ -130,8 +138,8 @@ async def test_an_address_that_makes_no_sense_is_read_from_the_start(room: Room,
     assert 'id="h-1"' in await room.read(f"/documents/{document}?{query}")
 
 
-async def test_a_page_is_gone_to_with_its_anchor(room: Room) -> None:
-    document = await room.add("book.txt", book(45))
+async def test_a_page_is_gone_to_with_its_anchor(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
     answer = await room.owner.get(f"/documents/{document}?go=30")
     assert (answer.status_code, answer.headers["location"]) == (303, f"/documents/{document}?p=30#p-30")
 
