@@ -356,7 +356,7 @@ def test_the_compare_page_shows_both_sides_and_trusts_nothing(place: Place) -> N
     assert "<del>100</del>" in page
     assert "<ins>120</ins>" in page
     assert "Pets are &lt;b&gt;allowed&lt;/b&gt;." in page
-    assert "The newest is version 2." in place.owner.get(f"/documents/{old}").text
+    assert "The latest is version 2." in place.owner.get(f"/documents/{old}").text
     assert f"/documents/{new}/compare/{old}" in place.owner.get(f"/documents/{new}").text
     for wrong in (place.documents["secret"], "no-id", "99"):
         assert place.owner.get(f"/documents/{new}/compare/{wrong}").status_code == 404

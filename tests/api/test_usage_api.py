@@ -135,7 +135,7 @@ def test_the_command_line_says_it_in_a_table(
 ) -> None:
     said = say(web, key, monkeypatch, capsys, "usage", "--month", "2026-03")
     assert "2.25 USD of 5.00 USD, 0.5000 USD of it estimated" in said
-    assert "0.2500 USD by using 1 answer again" in said
+    assert "0.2500 USD by reusing 1 answer" in said
     assert "2026-02 0.1250 USD" in said
     assert "enrich_chunks" in said
     assert "minutes.pdf" in said
@@ -152,11 +152,11 @@ def test_the_command_line_shows_and_sets_what_models_may_cost(
     def budgets(*arguments: str) -> str:
         return " ".join(say(web, key, monkeypatch, capsys, "budgets", *arguments).split())
 
-    assert "Owner 5.00 USD a month" in budgets("show")
-    assert "Document 8.00 USD (the settings say 3.00 USD)" in budgets("set", "--document", "8", "--month", "50")
+    assert "Owner 5.00 USD per month" in budgets("show")
+    assert "Document 8.00 USD (default 3.00 USD)" in budgets("set", "--document", "8", "--month", "50")
     document = json.loads(budgets("set", "--document", "usual", "--month", "usual", "--json"))["document"]
     assert document == {"usd": 3.0, "usual_usd": 3.0, "is_set": False}
     headers = {"authorization": f"Bearer {key}"}
     (one,) = httpx.get(f"{web.address}/api/v1/documents", headers=headers).json()["items"]
-    assert "Budget 4.50 USD, usually 3.00 USD Spent 1.75 USD Most 5.00 USD" in budgets("raise", one["id"][:8], "4.50")
+    assert "Budget 4.50 USD, default 3.00 USD Spent 1.75 USD Maximum 5.00 USD" in budgets("raise", one["id"][:8], "4.50")
     assert "Budget 4.50 USD" in budgets("show", one["id"][:8])

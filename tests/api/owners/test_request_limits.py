@@ -64,7 +64,7 @@ async def test_what_is_refused_makes_no_owner(open_house: OpenHouse) -> None:
     assert await house.rows("SELECT count(*) FROM owners") == [(1,)]
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", asset("mark.svg")], ids=["alive", "ready", "a picture"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", asset("shell/mark.svg")], ids=["alive", "ready", "a picture"])
 async def test_machines_that_watch_are_not_counted(open_house: OpenHouse, path: str) -> None:
     house = await open_house(requests_per_minute_anonymous=1)
     browser = await house.browser()

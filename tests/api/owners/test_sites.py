@@ -96,7 +96,7 @@ async def test_a_key_is_nothing_that_a_browser_adds_by_itself(house: House) -> N
 async def test_only_its_own_names_are_answered(open_house: OpenHouse, host: str, status: int) -> None:
     house = await open_house(hosts=("docs.example.org",))
     browser = await house.browser()
-    for path in ("/library", "/api/v1/session", "/readyz", asset("mark.svg"), "/api/openapi.json"):
+    for path in ("/library", "/api/v1/session", "/readyz", asset("shell/mark.svg"), "/api/openapi.json"):
         answer = await browser.get(path, headers={"host": host})
         assert answer.status_code == status
         if status == 421:
