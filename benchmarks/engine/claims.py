@@ -20,10 +20,9 @@ from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, connect, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.jobs.kinds import JobKind, Kinds
-from octavo.jobs.marks import Marks
-from octavo.jobs.registration import sync_kinds
-from octavo.jobs.run import ClaimedJob, Run
+from octavo.jobs.job_run import ClaimedJob, Run
+from octavo.jobs.kinds import JobKind, Kinds, sync_kinds
+from octavo.jobs.worker_state import ClaimStart
 from octavo.owners import ensure_local_owner
 from tests.support.postgres import open_folder
 
@@ -75,8 +74,8 @@ async def load(
     await connection.execute(LOAD.format(**values).encode())
 
 
-async def claim(connection: Connection, marks: Marks) -> float:
-    mark = marks.now(time.monotonic())
+async def claim(connection: Connection, start: ClaimStart) -> float:
+    position = start.at(time.monotonic())
     values = {
         "worker": new_id(),
         "held": [],
@@ -86,14 +85,14 @@ async def claim(connection: Connection, marks: Marks) -> float:
         "slots": 1,
         "idle": True,
         "lease": 600,
-        "mark_priority": mark.priority,
-        "mark_time": mark.virtual_time,
+        "mark_priority": position.priority,
+        "mark_time": position.virtual_time,
     }
     async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
         started = time.perf_counter()
         await cursor.execute(QUERIES.exchange, values)
         taken = time.perf_counter() - started
-        marks.add(await cursor.fetchall(), time.monotonic())
+        start.add(await cursor.fetchall(), time.monotonic())
     return taken * 1000
 
 
@@ -108,8 +107,8 @@ async def measure(info: str, size: int, *, snapshot: bool) -> Figure:
         if snapshot:
             await other.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
             await other.execute(b"SELECT count(*) FROM owners")
-        marks = Marks()
-        times = sorted([await claim(connection, marks) for _ in range(CLAIMS)])
+        start = ClaimStart()
+        times = sorted([await claim(connection, start) for _ in range(CLAIMS)])
         return Figure(size, snapshot, statistics.median(times), times[int(CLAIMS * 0.95)])
 
 

@@ -25,7 +25,7 @@ from octavo.analyse.segments import check_coverage
 from octavo.core.errors import StorageFailed
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
-from octavo.jobs.run import ClaimedJob
+from octavo.jobs.job_run import ClaimedJob
 from octavo.pipeline import Tools
 from octavo.records.analyses import Analysis, ItemView, ResultView
 from octavo.sandbox import Sandbox

@@ -29,8 +29,8 @@ from octavo.deliver.http_channels import new_secret
 from octavo.deliver.relay import relay, relay_once
 from octavo.fetch import GuardedClient
 from octavo.jobs.kinds import Kinds
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.pipeline import Tools, deliver_event
 from octavo.storage import open_bucket
 from tests.support.engine import Engine

@@ -19,8 +19,8 @@ from psycopg.types.json import Jsonb
 from octavo.core.errors import RETRY_RULES, ErrorClass
 from octavo.core.types import JobStatus
 from octavo.database import load_queries
+from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.queue import NewJob
-from octavo.jobs.run import ClaimedJob
 from octavo.pipeline.demo import executions_file
 from tests.support.postgres import as_url
 from tests.support.processes import Running, octavo_environment, start_octavo, wait_until

@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 from octavo.core.ids import new_id
 from octavo.database import Database
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
-from octavo.jobs.registration import sync_kinds
+from octavo.jobs.kinds import sync_kinds
 from octavo.pipeline import known_kinds
 from octavo.storage import Bucket
 

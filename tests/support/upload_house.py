@@ -15,7 +15,7 @@ from octavo.core.settings import Settings
 from octavo.database import connect
 from octavo.extract.detect import detect
 from octavo.intake import Intake
-from octavo.jobs.registration import sync_kinds
+from octavo.jobs.kinds import sync_kinds
 from octavo.library import changes
 from octavo.ops.doctor import Patient
 from octavo.pipeline import Tools, known_kinds

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from octavo.intake import Outcome
 from octavo.intake.uploads import Policy
-from octavo.jobs.run import ClaimedJob
+from octavo.jobs.job_run import ClaimedJob
 
 
 @dataclass(slots=True, repr=False)

@@ -16,8 +16,8 @@ from octavo.extract.detect import detect
 from octavo.fetch import GuardedClient
 from octavo.intake import Intake, NewUpload
 from octavo.jobs.faults import FaultPlan
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.library.documents import show_document
 from octavo.library.files import find_file
 from octavo.pipeline import Tools, known_kinds

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from benchmarks.engine.contestants.protocol import Contestant, Tally, serve
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, connect, migrate
-from octavo.jobs.kinds import JobKind, Kinds
+from octavo.jobs.job_run import Run
+from octavo.jobs.kinds import JobKind, Kinds, sync_kinds
 from octavo.jobs.queue import NewJob, enqueue
-from octavo.jobs.registration import sync_kinds
-from octavo.jobs.run import Run
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.ops.logs import configure_logs
 from octavo.owners import ensure_local_owner
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from octavo.core.pagination import Page
     from octavo.core.types import JSON
     from octavo.database import Connection
-    from octavo.jobs.queue import Enqueued, NewJob
+    from octavo.jobs.queue import EnqueuedJob, NewJob
     from octavo.jobs.views import EventView
     from octavo.records.jobs import JobView, StageView
 
@@ -64,7 +64,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
     work = read_object(given)
     check_input(kind, work)
 
-    async def run(connection: Connection) -> list[Enqueued]:
+    async def run(connection: Connection) -> list[EnqueuedJob]:
         from octavo.jobs.queue import NewJob
         from octavo.owners import local_owner
 
@@ -235,18 +235,18 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 async def sync_kinds(connection: Connection) -> None:
     """A worker does this when it starts, but possibly none ever ran."""
-    from octavo.jobs import registration
+    from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
 
-    await registration.sync_kinds(connection, known_kinds())
+    await kinds.sync_kinds(connection, known_kinds())
 
 
-async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], count: int) -> list[Enqueued]:
+async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], count: int) -> list[EnqueuedJob]:
     import psycopg
 
     from octavo.jobs.queue import enqueue
 
-    added: list[Enqueued] = []
+    added: list[EnqueuedJob] = []
     try:
         for begin in range(0, count, BATCH):
             added += await enqueue(connection, [new_job() for _ in range(min(BATCH, count - begin))])
@@ -350,7 +350,7 @@ def row_of_event(event: EventView) -> list[str]:
 
 def line_of(job: JobView) -> str:
     """The error, the reason for waiting, or the time left."""
-    from octavo.jobs.waiting import explain_waiting
+    from octavo.jobs.waiting_reasons import explain_waiting
 
     if job.error:
         return f"{job.error.message} ({job.error.code})"

@@ -33,7 +33,7 @@ from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.fetch import Fetched, FetchLimits, GuardedClient
 from octavo.fetch.urls import parse_url
-from octavo.jobs.run import LeaseLost, Run
+from octavo.jobs.job_run import LeaseLost, Run
 from octavo.storage import Bucket
 
 QUERIES = load_queries("conversions")

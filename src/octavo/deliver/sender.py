@@ -22,7 +22,7 @@ from octavo.deliver.http_channels import SlackChannel, WebhookChannel
 from octavo.deliver.mail import MailChannel, MailServer
 from octavo.deliver.messages import TEST, describe
 from octavo.fetch import GuardedClient
-from octavo.jobs.run import ClaimedJob
+from octavo.jobs.job_run import ClaimedJob
 
 QUERIES = load_queries("deliveries")
 

@@ -16,8 +16,8 @@ from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors, save_tag_vectors
+from octavo.jobs.job_run import Run
 from octavo.jobs.queue import enqueue
-from octavo.jobs.run import Run
 
 QUERIES = load_queries("describe")
 EMBED_DOCUMENT = "embed_document"

@@ -28,7 +28,7 @@ from octavo.describe.saving import save_description
 from octavo.describe.vectors import StoredChunk, load_chunks, save_chunk_vectors
 from octavo.extract.pictures import SHOWN_PIXELS
 from octavo.extract.pictures.page_images import shrink_in_sandbox
-from octavo.jobs.run import LeaseLost, Run
+from octavo.jobs.job_run import LeaseLost, Run
 from octavo.language.insights import ChunkText, DocumentSource
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket

@@ -1,1 +1,1 @@
-"""The engine: leased, fenced, checkpointed units of work on PostgreSQL. It knows nothing of documents."""
+"""The job engine: claims, leases, stages, retries, caps, schedules and events. It knows nothing about documents."""

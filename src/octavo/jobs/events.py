@@ -1,6 +1,6 @@
-"""Reading what happened, in an order in which nothing is ever skipped.
+"""Reads events in an order in which none is ever skipped.
 
-Ids are given out before transactions commit, so a later id can be visible before an earlier one. Readers therefore
+Ids are assigned before transactions commit, so a later id can be visible before an earlier one. Readers therefore
 follow (transaction, id) and stop below the oldest transaction that is still open.
 """
 
@@ -18,19 +18,19 @@ from octavo.core.errors import BadInput
 from octavo.database import Connection, load_queries
 
 QUERIES = load_queries("events")
-# Both numbers fit what the database counts with.
+# Both numbers fit into a bigint.
 _CURSOR = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
 
 class BadCursor(BadInput):
-    """This is no place among the events. Send the id of an event, or a cursor that was answered."""
+    """Invalid event cursor. Send the id of an event, or a cursor from an earlier response."""
 
     code = "BAD_CURSOR"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cursor:
-    """How far a reader is; everything up to here was seen."""
+    """The position of a reader: all events up to here were read."""
 
     xid: int
     id: int
@@ -64,24 +64,24 @@ def parse_cursor(text: str) -> Cursor:
 
 
 async def read_events(connection: Connection, after: Cursor | None = None, limit: int = 1000) -> list[Event]:
-    """The next events of everybody; a reader that wants one owner's picks them out."""
+    """The next events of all owners."""
     return await _read(connection, QUERIES.read, {**_place(after), "limit": limit})
 
 
 async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, limit: int = 1000) -> list[Event]:
-    """The next events of one owner, however many others have happened since."""
+    """The next events of one owner, read by an index of the owner."""
     return await _read(connection, QUERIES.read_of, {**_place(after), "owner": owner, "limit": limit})
 
 
 async def count_owner_events(connection: Connection, owner: UUID, after: Cursor, most: int) -> int:
-    """How many there are after a place; counted up to `most`."""
+    """The number of events after a cursor, counted up to `most`."""
     values = {**_place(after), "owner": owner, "most": most}
     row = await (await connection.execute(QUERIES.count_of, values)).fetchone()
     return row[0] if row else 0
 
 
 async def latest_cursor(connection: Connection) -> Cursor:
-    """Where a reader begins that wants only what comes from now on."""
+    """The cursor of a reader that wants only new events."""
     row = await (await connection.execute(QUERIES.latest)).fetchone()
     return Cursor(row[0], 0) if row else Cursor(0, 0)
 

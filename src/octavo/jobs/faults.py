@@ -1,4 +1,4 @@
-"""Named points at which tests make a worker die, stop or fail. Without a plan they cost one comparison."""
+"""Named points at which tests kill, stop or fail a worker. Without a plan a point costs one comparison."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _parse(text: str) -> Fault:
     point, _, rest = text.partition("@")
     number, _, action = rest.partition("=")
     if point not in POINTS or not number.isdigit() or action not in ACTIONS:
-        raise BadSetting(f"OCTAVO_FAULTS: {text} is not like {POINTS[0]}@1={ACTIONS[0]}.")
+        raise BadSetting(f"OCTAVO_FAULTS: {text} must look like {POINTS[0]}@1={ACTIONS[0]}.")
     return Fault(point, int(number), action)
 
 
@@ -63,4 +63,4 @@ def _act(action: str) -> None:
         case "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
         case _:
-            raise StorageFailed("A fault that a test asked for.")
+            raise StorageFailed("Injected by a test.")

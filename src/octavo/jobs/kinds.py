@@ -1,32 +1,35 @@
-"""What kinds of job there are. A kind is one small file that registers itself here."""
+"""Job kinds: how jobs of a kind run, and the registry that workers sync with the database."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from octavo.core.errors import BadInput
 from octavo.core.types import JSON
+from octavo.database import Connection, load_queries
 
 if TYPE_CHECKING:
-    from octavo.jobs.run import Run
+    from octavo.jobs.job_run import Run
 
+QUERIES = load_queries("jobs")
 
 Tools = TypeVar("Tools")
 
 
 class UnknownKind(BadInput):
-    """There is no such kind of job."""
+    """Unknown job kind."""
 
     code = "UNKNOWN_KIND"
 
 
 @dataclass(frozen=True, slots=True)
 class JobKind(Generic[Tools]):
-    """How jobs of a kind are run. `cap`: most at once over all workers; `starts_per_second`: over all workers too.
+    """How jobs of a kind run. `cap` limits how many run at the same time, `starts_per_second` how fast they start, both
+    across all workers.
 
-    `check_input` raises `BadInput` for what a handler would refuse, so that it is not put in line first.
+    `check_input` raises `BadInput` for input that the handler would refuse, so that such a job is not enqueued.
     """
 
     name: str
@@ -40,7 +43,7 @@ class JobKind(Generic[Tools]):
 
 
 class Kinds(Generic[Tools]):
-    """The kinds that a worker knows; it refuses two of one name and lists the known ones when one is missing."""
+    """The kinds that a worker runs. Refuses two kinds of one name, and lists the known ones if one is missing."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, JobKind[Tools]] = {}
@@ -56,9 +59,25 @@ class Kinds(Generic[Tools]):
 
     def add(self, kind: JobKind[Tools]) -> None:
         if kind.name in self._kinds:
-            raise ValueError(f"there is a job kind {kind.name} already")
+            raise ValueError(f"the job kind {kind.name} exists already")
         self._kinds[kind.name] = kind
 
     @property
     def names(self) -> list[str]:
         return sorted(self._kinds)
+
+
+async def sync_kinds(connection: Connection, kinds: Kinds[Any]) -> None:
+    """Store the kinds with their limits, so that the database refuses jobs of other kinds and enforces the limits."""
+    known = list(kinds)
+    values = {
+        "names": [kind.name for kind in known],
+        "max_attempts": [kind.max_attempts for kind in known],
+        "time_limits": [kind.time_limit_seconds for kind in known],
+        "renewed": [kind.limit_renewed_by_stage for kind in known],
+        "caps": [kind.cap for kind in known],
+        "rates": [kind.starts_per_second for kind in known],
+    }
+    await connection.execute(QUERIES.sync_kinds, values)
+    await connection.execute(QUERIES.sync_rates)
+    await connection.execute(QUERIES.sync_caps)

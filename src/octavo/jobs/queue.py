@@ -1,4 +1,4 @@
-"""Putting jobs in line, and what people do with them: cancel, retry, pause, discard."""
+"""Enqueues jobs, and cancels, requeues, pauses and discards them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUERIES = load_queries("jobs")
 
 
 class IllegalTransition(BadInput):
-    """That cannot be done with this job in the state it is in."""
+    """Not possible in the current state of the job."""
 
     code = "ILLEGAL_TRANSITION"
     status = 409
@@ -28,7 +28,7 @@ class IllegalTransition(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to be put in line. The same key is never put in line twice; `cap_key` limits how many run at once."""
+    """A job to enqueue. A key is enqueued once. `cap` limits how many jobs of one `cap_key` run at the same time."""
 
     kind: str
     owner_id: UUID
@@ -49,41 +49,41 @@ class NewJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Enqueued:
-    """`made` is false when the job was there already under its key."""
+class EnqueuedJob:
+    """`made` is false if a job with the same key existed already."""
 
     id: UUID
     made: bool
 
 
-async def enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """Put jobs in line, inside the caller's transaction if there is one."""
+async def enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[EnqueuedJob]:
+    """Enqueue jobs, in the caller's transaction if there is one."""
     try:
         cursor = await connection.execute(QUERIES.enqueue, {"wanted": Jsonb([job.as_json() for job in jobs])})
     except psycopg.errors.ForeignKeyViolation as error:
         if error.diag.constraint_name == "job_kinds":
             raise UnknownKind(_first_line(error)) from None
         raise BadInput(_first_line(error)) from None
-    return [Enqueued(*row) for row in await cursor.fetchall()]
+    return [EnqueuedJob(*row) for row in await cursor.fetchall()]
 
 
 async def cancel(connection: Connection, job: UUID, *, event: str | None = None) -> int:
-    """Stop a job and what follows from it; answers how many were stopped."""
+    """Cancel a job and all jobs that follow from it. Returns how many were cancelled."""
     return await _change(connection, QUERIES.cancel, {"job": job, "event": event})
 
 
 async def discard(connection: Connection, job: UUID) -> None:
-    """A dead letter that nobody wants to try again."""
+    """Drop a dead letter that is not to be retried."""
     await cancel(connection, job, event="discarded")
 
 
 async def requeue(connection: Connection, job: UUID, *, from_stage: str | None = None) -> None:
-    """Try again what failed, from its last checkpoint, from a stage, or with an empty stage from the beginning."""
+    """Retry from the last checkpoint, from a stage, or, with an empty stage, from the beginning."""
     await _change(connection, QUERIES.requeue, {"job": job, "from_stage": from_stage})
 
 
 async def pause(connection: Connection, job: UUID, *, code: str, message: str) -> None:
-    """Take a job out of line until it is requeued."""
+    """Pause a job until it is requeued."""
     await _change(connection, QUERIES.pause, {"job": job, "token": None, "code": code, "message": message})
 
 

@@ -1,4 +1,4 @@
-"""What happens by the clock: once across all workers, and missed runs collapse into one. All times are UTC."""
+"""Jobs that start by the clock, once across all workers. Missed runs become one. All times are UTC."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PRIORITY = 7
 
 
 class BadCron(BadInput):
-    """A schedule's time must be written like cron's: minute, hour, day, month, weekday."""
+    """Invalid schedule. Write it like cron: minute, hour, day, month, weekday."""
 
     code = "BAD_CRON"
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`cron` in five fields, UTC."""
+    """`cron` has five fields, in UTC."""
 
     name: str
     kind: str
@@ -60,18 +60,18 @@ class DueSchedule:
 
 
 def next_run(cron: str, after: datetime) -> datetime:
-    """The first time of a cron expression that lies after a moment."""
+    """The first time of a cron expression after a moment."""
     try:
         return next(CronSim(cron, after.astimezone(UTC)))
     except (CronSimError, StopIteration):
-        raise BadCron(f"{cron!r} is not a time.") from None
+        raise BadCron(f"{cron!r} cannot be parsed.") from None
 
 
 async def sync_schedules(connection: Connection, schedules: Sequence[Schedule]) -> None:
-    """Make the database know this version's schedules; a changed time takes effect, a person's switch stays."""
+    """Store the schedules of this version. A changed time takes effect; a schedule that was disabled stays so."""
     row = await (await connection.execute(QUERIES.engine_time)).fetchone()
     if row is None:
-        raise AssertionError("a clock always answers")
+        raise AssertionError("the clock returns one row")
     for schedule in schedules:
         values = {
             "name": schedule.name,
@@ -84,7 +84,7 @@ async def sync_schedules(connection: Connection, schedules: Sequence[Schedule]) 
 
 
 async def run_due(connection: Connection) -> int:
-    """Put the jobs of due schedules in line; answers how many. Call it inside a transaction."""
+    """Enqueue the jobs of due schedules. Returns how many. Must run in a transaction."""
     started = 0
     for due in await _due(connection):
         job = None if due.busy else await _start(connection, due, due.next_run_at)
@@ -95,12 +95,12 @@ async def run_due(connection: Connection) -> int:
 
 
 async def run_now(connection: Connection, name: str) -> UUID:
-    """Run a schedule at once, whenever it would be due."""
+    """Run a schedule now, regardless of when it is due."""
     async with connection.cursor(row_factory=class_row(DueSchedule)) as cursor:
         await cursor.execute(QUERIES.one, {"name": name})
         schedule = await cursor.fetchone()
     if schedule is None:
-        raise NotFound(f"There is no schedule {name}.")
+        raise NotFound(f"Schedule {name}.")
     job = await _start(connection, schedule, schedule.at)
     await connection.execute(
         QUERIES.advance, {"name": name, "next_run_at": next_run(schedule.cron, schedule.at), "job": job}
@@ -117,7 +117,7 @@ async def list_schedules(connection: Connection) -> list[ScheduleState]:
 async def enable(connection: Connection, name: str, *, enabled: bool) -> None:
     cursor = await connection.execute(QUERIES.enable, {"name": name, "enabled": enabled})
     if cursor.rowcount == 0:
-        raise NotFound(f"There is no schedule {name}.")
+        raise NotFound(f"Schedule {name}.")
 
 
 async def _due(connection: Connection) -> list[DueSchedule]:
@@ -129,7 +129,7 @@ async def _due(connection: Connection) -> list[DueSchedule]:
 async def _start(connection: Connection, schedule: DueSchedule, planned: datetime) -> UUID:
     row = await (await connection.execute(QUERIES.local_owner)).fetchone()
     if row is None:
-        raise NotFound("The local owner, whose jobs schedules are, is missing; `octavo migrate` makes it.")
+        raise NotFound("The local owner, who owns the jobs of schedules, is missing. Run `octavo migrate`.")
     job = NewJob(
         schedule.kind,
         row[0],

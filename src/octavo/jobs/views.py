@@ -1,7 +1,6 @@
-"""Jobs as people see them: what they are told about a job, and what they may ask of it.
+"""Jobs, their events and workers as the API returns them and the command line prints them.
 
-The records here are the public form of jobs: the API answers them, and the command line prints them, as they are.
-Whose jobs are meant is said in every call; `None` stands for everybody's and is for administrators only.
+`owner_id` is None for the jobs of all owners, which only administrators may see.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from octavo.core.errors import NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import JobStatus
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.jobs.waiting import waiting_because
+from octavo.jobs.waiting_reasons import waiting_because
 from octavo.records.jobs import Eta, JobError, JobView, Progress, StageView
 
 QUERIES = load_queries("job_views")
@@ -36,7 +35,7 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker that is not alive ended without a word in the last hour."""
+    """A worker with `alive` false disappeared in the last hour without signing off."""
 
     id: UUID
     host: str
@@ -63,7 +62,7 @@ async def list_jobs(
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[JobView]:
-    """Newest first. A page begins behind the cursor's job, so jobs that are added meanwhile move nothing."""
+    """Newest first. A page begins after the job of the cursor, so jobs added in between do not shift it."""
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     filters = {"status": status, "kind": kind, "document": document_id, "before_at": before_at, "before_id": before_id}
     rows = await _read_jobs(connection, owner_id, filters, limit + 1)
@@ -75,7 +74,7 @@ async def list_jobs(
 async def dead_letters(
     connection: Connection, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[JobView]:
-    """What was given up, of all owners."""
+    """Jobs of all owners that failed for good."""
     return await list_jobs(connection, None, status=JobStatus.DEAD_LETTER, cursor=cursor, limit=limit)
 
 
@@ -87,7 +86,7 @@ async def show_job(connection: Connection, owner_id: UUID | None, job: UUID) -> 
 
 
 async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequence[UUID]) -> dict[UUID, JobView]:
-    """Those of these jobs that there are."""
+    """Those of these jobs that exist."""
     rows = await _read_jobs(connection, owner_id, {"jobs": list(jobs)}, len(jobs))
     return {view.id: view for view in await _as_views(connection, rows, with_parts=False)}
 
@@ -95,7 +94,7 @@ async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequenc
 async def list_events_of_job(
     connection: Connection, owner_id: UUID | None, job: UUID, *, limit: int = MOST_LIMIT
 ) -> list[EventView]:
-    """The last things that happened to a job, in the order in which they did."""
+    """The last events of a job, oldest first."""
     rows = await fetch_rows(connection, QUERIES.events, {"owner": owner_id, "job": job, "most": limit})
     return [EventView(**row) for row in reversed(rows)]
 
@@ -105,7 +104,7 @@ async def list_workers(connection: Connection) -> list[WorkerView]:
 
 
 async def count_jobs(connection: Connection) -> dict[str, int]:
-    """How many are in each state that somebody may have to do something about."""
+    """How many jobs are in each state that may need attention."""
     return {row["status"]: row["count"] for row in await fetch_rows(connection, QUERIES.depths, {})}
 
 
@@ -116,7 +115,7 @@ async def _read_jobs(connection: Connection, owner_id: UUID | None, filters: Row
 
 
 async def _as_views(connection: Connection, rows: Sequence[Row], *, with_parts: bool) -> list[JobView]:
-    """Three more queries for the whole page, however many jobs it has."""
+    """Three more queries for a page of any length."""
     if not rows:
         return []
     jobs = [row["id"] for row in rows]

@@ -1,13 +1,16 @@
-"""Runs jobs: claims what is next, keeps leases alive, and lets go of what is no longer its own."""
+"""Runs jobs: claims them, renews their leases, and stops those that it lost."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 import psycopg
 import structlog
@@ -19,12 +22,10 @@ from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, explain, load_queries, retry_until_available
 from octavo.jobs.faults import FaultPlan
-from octavo.jobs.kinds import Kinds
-from octavo.jobs.marks import Marks
-from octavo.jobs.registration import register_worker
-from octavo.jobs.run import ClaimedJob, LeaseLost, Run
+from octavo.jobs.job_run import ClaimedJob, LeaseLost, Run
+from octavo.jobs.kinds import Kinds, sync_kinds
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
-from octavo.jobs.slots import Running, Slots, WorkerLimits, as_array, end, leases_of
+from octavo.jobs.worker_state import ClaimStart, RunningJob, Slots, WorkerLimits, as_array, cancel_tasks, leases_of
 
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")
@@ -32,16 +33,16 @@ CHANNEL = "octavo_jobs"
 SCHEDULE_SECONDS = 1.0
 TIME_SECONDS = 0.25
 RETRY_SECONDS = 0.2
-# A connection that takes longer than this was not there.
+# Waiting longer than this for a connection means that there was an outage.
 AWAY_SECONDS = 0.5
 
 Tools = TypeVar("Tools")
-# What a worker does again and again beside its jobs; it answers after how many seconds it is due again.
+# Work that a worker repeats beside its jobs. Returns the seconds until it is due again.
 Chore = Callable[[Database], Awaitable[float]]
 
 
 class Worker(Generic[Tools]):
-    """One process of the engine; any number may run on any number of machines."""
+    """One worker process. Any number can run on any number of machines."""
 
     def __init__(
         self,
@@ -61,16 +62,16 @@ class Worker(Generic[Tools]):
         self._faults = faults or FaultPlan("")
         self._schedules = schedules
         self._chores = chores
-        self._marks = Marks()
+        self._claim_start = ClaimStart()
         self._slots = Slots(limits)
         self._known = as_array(f'"{name}"' for name in kinds.names)
         self._wake = asyncio.Event()
         self._renewed = time.monotonic()
-        self._answer_lost = False
-        self._visits: Connection | None = None
+        self._response_lost = False
+        self._exchange_connection: Connection | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until asked to stop; then what runs gets a moment to finish, and the rest is handed back."""
+        """Run until asked to stop. Then jobs get a moment to finish, and the others are returned to the queue."""
         if not await self._registered(stopping):
             return
         helpers = [
@@ -86,36 +87,36 @@ class Worker(Generic[Tools]):
         ]
         try:
             while not stopping.is_set():
-                if not await self._visit():
+                if not await self._exchange():
                     await self._rest()
         finally:
             await self._leave(helpers)
 
-    # Taking work -------------------------------------------------------------------------------------------------
+    # Claiming -------------------------------------------------------------------------------------------------
 
-    async def _visit(self) -> bool:
-        """Bring back what is finished and take what is next; true when there may be more."""
+    async def _exchange(self) -> bool:
+        """Report finished jobs and claim the next ones. True if there may be more."""
         self._wake.clear()
-        if not self._slots.free and not self._slots.unsaid:
+        if not self._slots.free and not self._slots.has_unreported:
             return False
         try:
-            more, claimed = await self._exchange()
+            more, claimed = await self._exchange_jobs()
         except DatabaseUnavailable as error:
             log.warning("waiting for the database", reason=error.line)
-            self._answer_lost = True
+            self._response_lost = True
             return False
         for job in claimed:
             self._start(job)
         return more
 
-    async def _exchange(self) -> tuple[bool, list[ClaimedJob]]:
+    async def _exchange_jobs(self) -> tuple[bool, list[ClaimedJob]]:
         async with self._own_connection() as connection:
-            if self._answer_lost:
-                await self._find_unknown(connection)
+            if self._response_lost:
+                await self._start_unknown(connection)
             if abandoned := self._slots.abandoned[:]:
                 await connection.execute(QUERIES.hand_back, {**leases_of(abandoned), "because": "database_away"})
                 del self._slots.abandoned[: len(abandoned)]
-            # Read together, with no wait in between: what has ended and is not brought back still takes its slot.
+            # Read both without an await in between: a finished job that is not reported yet still takes its slot.
             free, finished = self._slots.free, self._slots.finished[:]
             if finished:
                 self._faults.reach("complete.before")
@@ -125,26 +126,26 @@ class Worker(Generic[Tools]):
             self._faults.reach("complete.after")
         if claimed:
             self._faults.reach("claim.after")
-            self._marks.add(claimed, time.monotonic())
-        # What ended passed its slots on after the claim, so who got them can be claimed by the next visit.
+            self._claim_start.add(claimed, time.monotonic())
+        # Finished jobs pass their slots on after the claim, so the next exchange can claim the jobs that got them.
         return free > 0 and (len(claimed) == free or bool(finished)), claimed
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
-        """Visits are what a busy worker does most, so they have a connection that need not be checked each time."""
-        if self._visits is None:
-            self._visits = await self._database.connect_apart()
+        """A busy worker mostly exchanges jobs, so this has a connection that need not be checked each time."""
+        if self._exchange_connection is None:
+            self._exchange_connection = await self._database.connect_apart()
         try:
-            yield self._visits
+            yield self._exchange_connection
         except psycopg.OperationalError as error:
-            visits, self._visits = self._visits, None
-            await visits.close()
+            broken, self._exchange_connection = self._exchange_connection, None
+            await broken.close()
             raise DatabaseUnavailable(str(error).strip().splitlines()[0]) from error
 
     async def _claim(
         self, connection: Connection, finished: Sequence[tuple[ClaimedJob, JSON]], free: int
     ) -> list[ClaimedJob]:
-        mark = self._marks.now(time.monotonic())
+        start = self._claim_start.at(time.monotonic())
         values = {
             "worker": self.id,
             **leases_of([job for job, _ in finished]),
@@ -153,37 +154,37 @@ class Worker(Generic[Tools]):
             "slots": free,
             "idle": not self._slots.running,
             "lease": self._limits.lease_seconds,
-            "mark_priority": mark.priority,
-            "mark_time": mark.virtual_time,
+            "mark_priority": start.priority,
+            "mark_time": start.virtual_time,
         }
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
             await cursor.execute(QUERIES.exchange, values)
             return await cursor.fetchall()
 
-    async def _find_unknown(self, connection: Connection) -> None:
-        """The connection broke: a claim may have been committed although its answer never came."""
+    async def _start_unknown(self, connection: Connection) -> None:
+        """Start jobs that were claimed although the response was lost with the connection."""
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
-            await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": self._slots.known})
+            await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": self._slots.job_ids})
             for job in await cursor.fetchall():
                 self._start(job)
-        self._answer_lost = False
+        self._response_lost = False
 
     async def _rest(self) -> None:
-        """Until something happens; shortly only when there is something that the database should know."""
-        pending = self._answer_lost or self._slots.unsaid
+        """Wait until something happens, but only shortly if there are unreported jobs."""
+        pending = self._response_lost or self._slots.has_unreported
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(RETRY_SECONDS if pending else self._limits.poll_seconds):
                 await self._wake.wait()
 
-    # Doing it ----------------------------------------------------------------------------------------------------
+    # Running ----------------------------------------------------------------------------------------------------
 
     def _start(self, job: ClaimedJob) -> None:
-        running = Running(job)
+        running = RunningJob(job)
         self._slots.running[running.lease] = running
         running.renew_limit(self._kinds[job.kind].time_limit_seconds)
         running.task = asyncio.create_task(self._attempt(running))
 
-    async def _attempt(self, running: Running) -> None:
+    async def _attempt(self, running: RunningJob) -> None:
         job = running.job
         try:
             output = await self._handle(running)
@@ -194,7 +195,7 @@ class Worker(Generic[Tools]):
         except asyncio.CancelledError:
             running.ended = True
             if running.timed_out:
-                await self._fail(job, TimedOut("It made no progress within its time limit."))
+                await self._fail(job, TimedOut("No progress within the time limit."))
         except OctavoError as error:
             await self._fail(job, error)
         except Exception as error:
@@ -206,7 +207,7 @@ class Worker(Generic[Tools]):
             del self._slots.running[running.lease]
             self._wake.set()
 
-    async def _handle(self, running: Running) -> JSON:
+    async def _handle(self, running: RunningJob) -> JSON:
         kind = self._kinds[running.job.kind]
 
         def renew() -> None:
@@ -235,18 +236,18 @@ class Worker(Generic[Tools]):
         values = {"job": job.id, "token": job.lease_token, "code": paused.code, "message": paused.line}
         await retry_until_available(lambda: self._execute(QUERIES.pause, values))
 
-    # Keeping it --------------------------------------------------------------------------------------------------
+    # Leases and the clock ----------------------------------------------------------------------------------------
 
     async def _keep_leases(self) -> None:
-        """Once a second: what is lost or over its time is stopped, and leases are renewed when it is time."""
+        """Once a second: stop jobs that lost their lease or exceeded their time limit, and renew leases when due."""
         while True:
             await asyncio.sleep(min(1.0, self._limits.heartbeat_seconds / 2))
             self._slots.stop_overdue()
             try:
                 await self._check_leases()
             except (DatabaseUnavailable, psycopg.Error) as error:
-                log.warning("leases cannot be renewed", reason=explain(error))
-                if time.monotonic() - self._renewed > self._limits.give_up_seconds:
+                log.warning("leases not renewed", reason=explain(error))
+                if time.monotonic() - self._renewed > self._limits.abandon_seconds:
                     self._slots.abandon_all()
 
     async def _check_leases(self) -> None:
@@ -269,63 +270,64 @@ class Worker(Generic[Tools]):
         self._renewed = time.monotonic()
 
     async def _keep_time(self) -> None:
-        """What was left behind by others is taken over, and what is due goes back in line."""
-        patient_until = 0.0
+        """Take over jobs of workers that are gone, and make due jobs claimable."""
+        takeover_from = 0.0
         while True:
             await asyncio.sleep(TIME_SECONDS)
-            asked = time.monotonic()
+            requested = time.monotonic()
             with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
                 async with self._database.connection() as connection:
-                    # Everybody's leases ran out while the database was away; who still lives may renew them first.
-                    if time.monotonic() - asked > AWAY_SECONDS:
-                        patient_until = time.monotonic() + self._limits.patience_seconds
-                    values = {"taking_over": time.monotonic() >= patient_until}
+                    # All leases expired during an outage; live workers get time to renew theirs first.
+                    if time.monotonic() - requested > AWAY_SECONDS:
+                        takeover_from = time.monotonic() + self._limits.takeover_delay_seconds
+                    values = {"taking_over": time.monotonic() >= takeover_from}
                     row = await (await connection.execute(QUERIES.pass_time, values)).fetchone()
                     if row and row[0]:
                         self._wake.set()
 
     async def _keep_schedules(self) -> None:
-        """Every worker looks; a row lock lets one of them start what is due."""
+        """Every worker checks; a row lock lets one of them start a due schedule."""
         while True:
             await asyncio.sleep(SCHEDULE_SECONDS)
             try:
                 async with self._database.transaction() as connection:
                     await run_due(connection)
             except (DatabaseUnavailable, psycopg.Error) as error:
-                log.warning("schedules cannot be looked at", reason=explain(error))
+                log.warning("schedules not checked", reason=explain(error))
 
     async def _keep_doing(self, chore: Chore) -> None:
-        """Every worker does it; the chore itself sees to it that only one of them does at a time."""
+        """Every worker repeats it; the chore itself makes sure that only one runs at a time."""
         while True:
             try:
                 pause = await chore(self._database)
             except (DatabaseUnavailable, psycopg.Error) as error:
-                log.warning("a chore has to wait", reason=explain(error))
+                log.warning("chore postponed", reason=explain(error))
                 pause = SCHEDULE_SECONDS
             await asyncio.sleep(pause)
 
-    # Coming and going --------------------------------------------------------------------------------------------
+    # Starting and stopping --------------------------------------------------------------------------------------------
 
     async def _registered(self, stopping: asyncio.Event) -> bool:
-        """Wait for the database to know us; false when we were asked to stop before it did."""
+        """Register the worker, however long the database is unavailable. False if asked to stop before."""
         registering = asyncio.create_task(retry_until_available(self._register))
-        asked = asyncio.create_task(stopping.wait())
-        await asyncio.wait([registering, asked], return_when=asyncio.FIRST_COMPLETED)
-        asked.cancel()
+        stop = asyncio.create_task(stopping.wait())
+        await asyncio.wait([registering, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
         if not registering.done():
-            await end([registering])
+            await cancel_tasks([registering])
             return False
         await registering
         return True
 
     async def _register(self) -> None:
         async with self._database.transaction() as connection:
+            await sync_kinds(connection, self._kinds)
             await register_worker(connection, self.id, self._kinds, self._limits)
             await sync_schedules(connection, self._schedules)
         self._renewed = time.monotonic()
 
     async def _listen(self) -> None:
-        """Wakes the worker at once; without it, as behind a connection pooler, polling does."""
+        """Wake the worker when a job is enqueued. Without notifications, as behind a connection pooler, it polls."""
         while True:
             try:
                 async with await self._database.connect_apart() as connection:
@@ -343,12 +345,12 @@ class Worker(Generic[Tools]):
 
     async def _leave(self, helpers: Sequence[asyncio.Task[None]]) -> None:
         left = await self._slots.empty()
-        await end(helpers)
-        await self._say_goodbye(left)
-        if self._visits:
-            await self._visits.close()
+        await cancel_tasks(helpers)
+        await self._sign_off(left)
+        if self._exchange_connection:
+            await self._exchange_connection.close()
 
-    async def _say_goodbye(self, left: Sequence[ClaimedJob]) -> None:
+    async def _sign_off(self, left: Sequence[ClaimedJob]) -> None:
         with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
             async with self._database.connection(wait_seconds=self._limits.grace_seconds) as connection:
                 await self._claim(connection, self._slots.finished, 0)
@@ -361,7 +363,20 @@ class Worker(Generic[Tools]):
             await connection.execute(query, values)
 
 
+async def register_worker(connection: Connection, worker: UUID, kinds: Kinds[Any], limits: WorkerLimits) -> None:
+    await connection.execute(QUERIES.forget_dead_workers)
+    values = {
+        "id": worker,
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "kinds": kinds.names,
+        "slots": limits.slots,
+        "seconds": limits.lease_seconds,
+    }
+    await connection.execute(QUERIES.register_worker, values)
+
+
 class UnexpectedError(OctavoError):
-    """Something unexpected happened while this job ran."""
+    """An unexpected error occurred. It will be retried automatically."""
 
     error_class = ErrorClass.TRANSIENT

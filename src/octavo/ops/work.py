@@ -14,8 +14,8 @@ from octavo.core.settings import Settings
 from octavo.database import Database, require_current
 from octavo.deliver.subscribers import keep_administrators
 from octavo.jobs.faults import FaultPlan
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.ops.instance import LATER, PRELOAD, bucket_of, fetch_client_of, open_database, open_recognition, sandbox_of
 from octavo.owners.sign_in import local_owner
 from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules

@@ -21,8 +21,8 @@ from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.extracted import SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.library.changes import SourceGone
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools

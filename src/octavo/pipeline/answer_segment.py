@@ -20,8 +20,8 @@ from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.pdf.pdf_file import PdfInSandbox
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.pipeline.analyse_document import (
     PDF_TYPE,
     SegmentFiles,

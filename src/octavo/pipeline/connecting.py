@@ -16,8 +16,8 @@ from octavo.core.errors import RETRY_RULES, OctavoError
 from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.describe.embedding import embedding_model
+from octavo.jobs.job_run import LeaseLost, Run
 from octavo.jobs.queue import enqueue
-from octavo.jobs.run import LeaseLost, Run
 from octavo.pipeline.tools import Tools
 
 

@@ -20,8 +20,8 @@ from octavo.analyse.segments import check_coverage
 from octavo.core.errors import BadInput, Cancelled, TokenLimit
 from octavo.core.types import JSON
 from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("analyses")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from octavo.core.types import JSON
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools
 
 

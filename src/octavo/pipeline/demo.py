@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from octavo.core import errors
 from octavo.core.errors import BadInput, ErrorClass, OctavoError
 from octavo.core.types import JSON
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools
 
 FAILURES: dict[ErrorClass, type[OctavoError]] = {

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from octavo.core.errors import BadInput, Cancelled
 from octavo.core.types import JSON
 from octavo.database import fetch_rows, load_queries
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("connections")

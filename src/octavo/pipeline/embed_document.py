@@ -9,8 +9,8 @@ from octavo.core.errors import BadInput
 from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.describe.embedding import EMBED_DOCUMENT, embed_missing_chunks
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools
 
 

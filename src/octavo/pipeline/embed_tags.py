@@ -6,9 +6,9 @@ from octavo.choreography import Cause, job_after
 from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.describe.embedding import embed_new_tags
+from octavo.jobs.job_run import ClaimedJob, Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.queue import enqueue
-from octavo.jobs.run import ClaimedJob, Run
 from octavo.pipeline.tools import Tools
 
 EMBED_TAGS = "embed_tags"

@@ -10,8 +10,8 @@ from octavo.database import load_queries
 from octavo.deliver.notifications import forget_notifications
 from octavo.deliver.subscribers import forget_attempts
 from octavo.intake.sweep import sweep_abandoned
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.jobs.schedules import Schedule
 from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import purge_old_trash, sweep_objects

@@ -6,8 +6,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from octavo.core.errors import BadInput
 from octavo.core.types import JSON
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import Run
 from octavo.pipeline.tools import Tools
 
 

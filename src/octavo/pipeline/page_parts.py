@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from octavo.core.types import JSON
 from octavo.database import Connection
-from octavo.jobs.run import Run
+from octavo.jobs.job_run import Run
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 from octavo.storage import ObjectMissing

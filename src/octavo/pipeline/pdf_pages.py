@@ -8,7 +8,7 @@ from pathlib import Path
 from octavo.extract.extracted import Extracted
 from octavo.extract.pdf.page_batches import PdfFacts, batch_ranges
 from octavo.extract.pdf.pdf_file import PdfInSandbox
-from octavo.jobs.run import Run
+from octavo.jobs.job_run import Run
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.recognising import recognise_pages
 from octavo.pipeline.revision_files import RevisionFiles

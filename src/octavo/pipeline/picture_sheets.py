@@ -8,7 +8,7 @@ from octavo.core.errors import BadInput
 from octavo.core.types import JSON
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.pictures.picture_file import PictureInSandbox, unread_sheets
-from octavo.jobs.run import Run
+from octavo.jobs.job_run import Run
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.recognising import recognise_pages
 from octavo.pipeline.revision_files import RevisionFiles

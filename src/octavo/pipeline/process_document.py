@@ -46,8 +46,8 @@ from octavo.extract.extracted import (
 from octavo.extract.file_reader import extract_in_sandbox
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
+from octavo.jobs.job_run import LeaseLost, Run, Save
 from octavo.jobs.kinds import JobKind
-from octavo.jobs.run import LeaseLost, Run, Save
 from octavo.library.changes import CHUNKED, FETCHED, SourceGone
 from octavo.library.changes import KIND as NAME
 from octavo.library.pictures import PICTURED

@@ -10,8 +10,8 @@ from typing import Any
 from octavo.extract.extracted import Extracted
 from octavo.extract.paged_file import PagesInSandbox
 from octavo.extract.pdf.page_batches import PdfFacts
-from octavo.jobs.run import Run
-from octavo.jobs.slots import end
+from octavo.jobs.job_run import Run
+from octavo.jobs.worker_state import cancel_tasks
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.tools import Tools
 
@@ -45,4 +45,4 @@ async def _side_by_side(works: Sequence[Coroutine[Any, Any, None]]) -> None:
         for task in tasks:
             await task
     finally:
-        await end(tasks)
+        await cancel_tasks(tasks)

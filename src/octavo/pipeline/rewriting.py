@@ -26,7 +26,7 @@ from octavo.extract.by_model.sections import Section, group_into_calls, sections
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pictures.page_images import show_in_sandbox
-from octavo.jobs.run import Run
+from octavo.jobs.job_run import Run
 from octavo.pipeline.page_parts import PageParts
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools

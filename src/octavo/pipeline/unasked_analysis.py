@@ -10,7 +10,7 @@ from octavo.analyse.errors import NoPrompts
 from octavo.choreography import Cause
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.jobs.run import Run
+from octavo.jobs.job_run import Run
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("analyses")

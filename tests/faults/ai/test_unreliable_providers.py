@@ -17,10 +17,10 @@ from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.types import JSON
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind, Kinds
-from octavo.jobs.run import Run
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.fake_ai import Trouble

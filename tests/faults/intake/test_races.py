@@ -23,8 +23,8 @@ from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload, Outcome
 from octavo.intake.sweep import sweep_abandoned
 from octavo.jobs.faults import FaultPlan
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.library import changes
 from octavo.library.files import find_file
 from octavo.library.sweep import sweep_objects

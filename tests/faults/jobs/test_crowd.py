@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.database import Connection, connect
-from octavo.jobs.run import ClaimedJob
+from octavo.jobs.job_run import ClaimedJob
 from tests.support.engine import FROM_THE_BEGINNING, QUERIES, Engine, leases, most_at_once
 
 CLAIMERS = 40

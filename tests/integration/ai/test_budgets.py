@@ -16,10 +16,10 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import OverBudget
 from octavo.core.types import JSON
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind, Kinds
-from octavo.jobs.run import Run
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.language.insights import ChunkText, DocumentSource
 from octavo.library.budgets import set_document_budget
 from tests.support.fake_ai import Trouble

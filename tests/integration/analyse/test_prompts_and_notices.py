@@ -13,7 +13,7 @@ from octavo.core.errors import NotFound
 from octavo.database import load_queries
 from octavo.deliver.notifications import list_notifications
 from octavo.deliver.relay import relay_once
-from octavo.jobs.registration import sync_kinds
+from octavo.jobs.kinds import sync_kinds
 from octavo.pipeline import known_kinds
 from tests.support.analyses import Study
 from tests.support.fake_ai import FakeGemini

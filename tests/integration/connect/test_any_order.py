@@ -15,7 +15,7 @@ from octavo.connect.connections import Decision, decide
 from octavo.connect.rebuild import rebuild
 from octavo.core.errors import OctavoError
 from octavo.intake import NewUpload
-from octavo.jobs.run import ClaimedJob
+from octavo.jobs.job_run import ClaimedJob
 from octavo.library import changes
 from tests.support.library import LIMITS
 from tests.support.postgres import Server

@@ -17,7 +17,7 @@ from octavo.deliver.notifications import (
     resolve,
 )
 from octavo.deliver.subscribers import forget_attempts
-from octavo.jobs.run import ClaimedJob
+from octavo.jobs.job_run import ClaimedJob
 from tests.support.deliveries import PostOffice
 from tests.support.engine import Engine
 from tests.support.library import Desk

@@ -24,7 +24,7 @@ from octavo.database import Connection
 from octavo.intake import IntakeLimits, NewUpload, Outcome
 from octavo.intake.sweep import sweep_abandoned
 from octavo.intake.uploads import Policy
-from octavo.jobs.run import ClaimedJob
+from octavo.jobs.job_run import ClaimedJob
 from octavo.library import changes
 from octavo.library.changes import KIND
 from octavo.library.files import find_file

@@ -6,10 +6,10 @@ import asyncio
 
 from octavo.core.types import JSON
 from octavo.database import Database
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind, Kinds
-from octavo.jobs.run import Run
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from tests.support.engine import engine_on
 
 

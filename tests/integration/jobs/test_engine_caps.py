@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from octavo.core.errors import ErrorClass
+from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.queue import NewJob
-from octavo.jobs.run import ClaimedJob
 from tests.support.engine import Engine
 
 ENDS: dict[str, Callable[[Engine, ClaimedJob], object]] = {

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from octavo.core.errors import RETRY_RULES, ErrorClass
-from octavo.jobs.run import ClaimedJob
+from octavo.jobs.job_run import ClaimedJob
 from tests.support.engine import Engine
 
 CHARGED = [one for one, rule in RETRY_RULES.items() if rule and rule.charged]

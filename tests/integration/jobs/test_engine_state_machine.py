@@ -22,8 +22,8 @@ from hypothesis.stateful import (
 
 from octavo.core.errors import RETRY_RULES, ErrorClass
 from octavo.core.types import JobStatus
+from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.queue import NewJob
-from octavo.jobs.run import ClaimedJob
 from tests.integration.jobs.job_model import COMPARED, LEGAL, PLAIN_SQL, Job
 from tests.support.engine import Engine, engine_on
 from tests.support.postgres import Server

@@ -16,7 +16,7 @@ from octavo.database import Connection, connect, load_queries
 from octavo.jobs import actions, views
 from octavo.jobs.queue import IllegalTransition
 from octavo.jobs.views import list_jobs, show_job
-from octavo.jobs.waiting import SENTENCES, explain_waiting, ordinal
+from octavo.jobs.waiting_reasons import SENTENCES, explain_waiting, ordinal
 from octavo.records.jobs import WaitingBecause
 from tests.support.engine import Engine, engine_on
 from tests.support.postgres import Server
@@ -63,7 +63,7 @@ async def test_without_a_worker_nothing_else_matters(engine: Engine, owner: UUID
 async def test_a_worker_of_other_kinds_does_not_count(engine: Engine, owner: UUID, connection: Connection) -> None:
     add_worker(engine, "other")
     (job,) = engine.put(owner)
-    assert (await waiting(connection, job)).detail == "no running worker knows this kind"
+    assert (await waiting(connection, job)).detail == "no running worker runs this kind"
 
 
 async def test_a_worker_that_is_silent_does_not_count(
@@ -94,8 +94,8 @@ async def test_the_place_in_line_is_not_counted_beyond_a_thousand(
 ) -> None:
     engine.put(owner, count=1002)
     jobs = [row["id"] for row in engine.rows("SELECT id FROM jobs ORDER BY virtual_time")]
-    assert (await waiting(connection, jobs[999])).detail == "1000th in line"
-    assert (await waiting(connection, jobs[1000])).detail == "more than 1000 are before it"
+    assert (await waiting(connection, jobs[999])).detail == "1000th in the queue"
+    assert (await waiting(connection, jobs[1000])).detail == "behind 1,000+ others"
     assert (await waiting(connection, jobs[1001])).facts == {"position": 1001}
 
 

@@ -6,8 +6,8 @@ import asyncio
 
 from octavo.database import Database
 from octavo.jobs.kinds import Kinds
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 
 
 async def test_a_cancellation_that_gets_lost_does_not_keep_a_worker(database_info: str) -> None:

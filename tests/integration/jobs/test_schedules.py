@@ -11,10 +11,9 @@ import pytest
 from octavo.core.errors import NotFound
 from octavo.core.types import JSON
 from octavo.database import Connection, connect
-from octavo.jobs.kinds import JobKind, Kinds
+from octavo.jobs.job_run import Run
+from octavo.jobs.kinds import JobKind, Kinds, sync_kinds
 from octavo.jobs.queue import cancel
-from octavo.jobs.registration import sync_kinds
-from octavo.jobs.run import Run
 from octavo.jobs.schedules import (
     BadCron,
     Schedule,
@@ -112,9 +111,9 @@ async def test_a_restart_keeps_the_plan_and_a_persons_switch(connection: Connect
 
 
 async def test_an_unknown_name_is_told(connection: Connection) -> None:
-    with pytest.raises(NotFound, match="no schedule other"):
+    with pytest.raises(NotFound, match="Schedule other"):
         await run_now(connection, "other")
-    with pytest.raises(NotFound, match="no schedule other"):
+    with pytest.raises(NotFound, match="Schedule other"):
         await enable(connection, "other", enabled=True)
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from octavo.database import Connection
-from octavo.jobs.registration import sync_kinds
+from octavo.jobs.kinds import sync_kinds
 from octavo.pipeline import known_kinds
 from tests.support.passwords import hash_fast
 from tests.support.visitors import House, house_on

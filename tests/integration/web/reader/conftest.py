@@ -14,8 +14,8 @@ import pytest
 import pytest_asyncio
 
 from octavo.jobs.faults import FaultPlan
-from octavo.jobs.slots import WorkerLimits
 from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
 from octavo.pipeline import Tools, known_kinds
 from octavo.sandbox import Sandbox
 from tests.support.passwords import hash_fast

@@ -1,4 +1,4 @@
-"""One attempt at a job, as its handler sees it: stages that are done once, progress, and what the job is about."""
+"""One attempt of a job, as its handler sees it: stages that run once, progress, and the input."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Save = Callable[[Connection, JSON], Awaitable[None]]
 
 
 class LeaseLost(OctavoError):
-    """Somebody else has this job now, so nothing more may be written for it."""
+    """Another worker has this job now, so this one cannot write for it."""
 
     code = "LEASE_LOST"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """What a claim answers: enough to run the job, and the number that every write carries."""
+    """A claimed job with the fencing token that every write carries."""
 
     id: UUID
     kind: str
@@ -57,7 +57,7 @@ class FinishedStage:
 
 @dataclass(slots=True)
 class Run(Generic[Tools]):
-    """Given to a handler. `tools` is whatever the worker was started with."""
+    """The argument of a handler. `tools` are those that the worker was started with."""
 
     job: ClaimedJob
     tools: Tools
@@ -73,14 +73,14 @@ class Run(Generic[Tools]):
     async def stage(
         self, name: str, work: Callable[[], Awaitable[JSON]], *, part: str = "", save: Save | None = None
     ) -> JSON:
-        """Do `work` once in the life of the job; an attempt that comes later gets what it made.
+        """Run `work` once in the life of the job; a later attempt gets the stored output.
 
-        `save` writes to the database in the same transaction as the checkpoint. It may be called again when the
-        connection is lost, but never after it was committed.
+        `save` writes to the database in the transaction of the checkpoint. It may be called again if the connection is
+        lost, but never after it was committed.
         """
         finished = await self._finished_stages()
         if (name, part) in finished:
-            log.info("resumed from", job=str(self.job.id), stage=name, part=part)
+            log.info("stage resumed", job=str(self.job.id), stage=name, part=part)
             return finished[name, part]
         self.faults.reach("stage.work.before")
         started = time.monotonic()
@@ -94,17 +94,17 @@ class Run(Generic[Tools]):
         return made
 
     async def progress(self, done: int, total: int | None, unit: str, stage: str | None = None) -> None:
-        """Say how many things are finished; shown to people while the stage still runs."""
+        """Report how many things are finished, to show while the stage still runs."""
         values = {"done": done, "total": total, "unit": unit, "stage": stage}
         if not await self._write(QUERIES.progress, values):
             raise LeaseLost
 
     async def finished_parts(self, stage: str) -> set[str]:
-        """The parts of a stage that need not be done any more."""
+        """The parts of a stage that are finished."""
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:
-        """For a `save`: these were made of what is made anew now, and have to be done again."""
+        """For a `save` that replaces the input of these stages: they have to run again."""
         await connection.execute(QUERIES.forget_stages, {"job": self.job.id, "stages": list(stages)})
         finished = await self._finished_stages()
         for known in [known for known in finished if known[0] in stages]:
@@ -112,7 +112,7 @@ class Run(Generic[Tools]):
 
     async def _finished_stages(self) -> dict[tuple[str, str], JSON]:
         if self._finished is None:
-            # A job that was never in a stage has nothing behind it, so nothing is asked.
+            # A job that never finished a stage needs no query.
             new = self.job.stage is None
             self._finished = {} if new else await retry_until_available(self._load_stages)
         return self._finished
@@ -127,7 +127,7 @@ class Run(Generic[Tools]):
 
         async def commit() -> None:
             if next(tries) and await self._is_committed(stage):
-                return  # it was; only the answer was lost
+                return  # it was committed; only the response was lost
             if save is None:
                 async with self.database.connection() as connection:
                     await self._write_stage(connection, stage)

@@ -1,4 +1,4 @@
-"""Why a job waits, in words; the facts are those of the view `job_waiting`."""
+"""The reason why a job waits, in words. The facts come from the view `job_waiting`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from octavo.records.jobs import WaitingBecause
 
-# The place in line is not counted further than this; see the view.
+# Positions are counted up to this; see the view.
 COUNTED_PLACES = 1000
 
 
@@ -19,19 +19,19 @@ def waiting_because(reason: str, facts: dict[str, Any]) -> WaitingBecause:
 
 
 def explain_waiting(reason: str, facts: Mapping[str, Any], zone: tzinfo | None = UTC) -> str:
-    """The reason in words, with times of a zone; `None` is the zone of this machine."""
+    """The reason in words, with times in a zone; None is the zone of this machine."""
     return SENTENCES[reason](facts, zone)
 
 
 def _no_worker(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     del zone
-    return "no running worker knows this kind" if facts["live_workers"] else "no worker is running"
+    return "no running worker runs this kind" if facts["live_workers"] else "no worker is running"
 
 
-def _in_line(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
+def _position(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     del zone
     place: int = facts["position"]
-    return f"{ordinal(place)} in line" if place <= COUNTED_PLACES else f"more than {COUNTED_PLACES} are before it"
+    return f"{ordinal(place)} in the queue" if place <= COUNTED_PLACES else f"behind {COUNTED_PLACES:,}+ others"
 
 
 def _next_try(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
@@ -45,11 +45,11 @@ def _backing_off(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     if not facts["attempt"]:
         return f"starts {time}"
     after = f" after {facts['error']['code']}" if "error" in facts else ""
-    return f"next try {time} (attempt {facts['failures'] + 1} of {facts['max_attempts']}){after}"
+    return f"next attempt {time} (attempt {facts['failures'] + 1} of {facts['max_attempts']}){after}"
 
 
 def _provider(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
-    return f"the model provider takes no requests, next try {_next_try(facts, zone)}"
+    return f"the model provider accepts no requests, next attempt {_next_try(facts, zone)}"
 
 
 def _cap(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
@@ -70,10 +70,10 @@ def ordinal(number: int) -> str:
 
 SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
     "no_worker": _no_worker,
-    "behind": _in_line,
+    "behind": _position,
     "backing_off": _backing_off,
     "provider": _provider,
     "cap": _cap,
     "paused": _paused,
-    "alone": lambda _facts, _zone: "for an idle worker, because a worker ended while it ran",
+    "alone": lambda _facts, _zone: "for an idle worker, because a worker crashed while running it",
 }

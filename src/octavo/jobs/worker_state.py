@@ -1,0 +1,173 @@
+"""The state of a worker in memory: its slots, and where in the queue its next claim begins."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from octavo.core.types import JSON
+from octavo.jobs.job_run import ClaimedJob
+
+# A task that is still running this long after its cancellation is cancelled again.
+CANCEL_SECONDS = 1.0
+# How far behind the last claim the next one begins, and how often the whole queue is scanned.
+LAG_SECONDS = 0.5
+FULL_SCAN_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """`slots`: how many jobs run at the same time. `batch`: how many are claimed in one exchange, so that a worker with
+    many slots leaves some jobs to others.
+
+    A lease is renewed every quarter of its time. After two thirds without a renewal its job is abandoned.
+    """
+
+    slots: int = 10
+    batch: int = 10
+    lease_seconds: float = 60.0
+    poll_seconds: float = 2.0
+    grace_seconds: float = 5.0
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        return self.lease_seconds / 4
+
+    @property
+    def abandon_seconds(self) -> float:
+        return self.lease_seconds * 2 / 3
+
+    @property
+    def takeover_delay_seconds(self) -> float:
+        """How long other workers get to renew their leases after an outage."""
+        return max(3.0, self.heartbeat_seconds * 2)
+
+
+@dataclass(slots=True)
+class RunningJob:
+    """One job in a slot."""
+
+    job: ClaimedJob
+    task: asyncio.Task[None] | None = None
+    deadline: float = 0.0
+    timed_out: bool = False
+    ended: bool = False
+
+    @property
+    def lease(self) -> tuple[UUID, int]:
+        """Identifies this attempt: the same job may be claimed again before this attempt has ended."""
+        return self.job.id, self.job.lease_token
+
+    def renew_limit(self, seconds: float) -> None:
+        self.deadline = time.monotonic() + seconds
+
+
+class Slots:
+    """Running, finished and abandoned jobs. Each takes a slot until the database knows that it is over."""
+
+    def __init__(self, limits: WorkerLimits) -> None:
+        self.running: dict[tuple[UUID, int], RunningJob] = {}
+        self.finished: list[tuple[ClaimedJob, JSON]] = []
+        self.abandoned: list[ClaimedJob] = []
+        self._limits = limits
+
+    @property
+    def free(self) -> int:
+        taken = len(self.running) + len(self.abandoned)
+        return max(0, min(self._limits.batch, self._limits.slots - taken))
+
+    @property
+    def has_unreported(self) -> bool:
+        """Whether there are finished or abandoned jobs that the database does not know about."""
+        return bool(self.finished or self.abandoned)
+
+    @property
+    def job_ids(self) -> list[UUID]:
+        jobs = [*(one.job for one in self.running.values()), *(job for job, _ in self.finished), *self.abandoned]
+        return [job.id for job in jobs]
+
+    def stop_overdue(self) -> None:
+        for one in self.running.values():
+            if one.task and not one.ended and time.monotonic() > one.deadline:
+                one.timed_out = True
+                one.task.cancel()
+
+    def stop_lost(self, one: RunningJob) -> bool:
+        """Cancel a job whose lease is lost. False if it ended, or if the lost lease is that of an earlier attempt."""
+        earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
+        if not one.task or earliest is not one:
+            return False
+        one.task.cancel()
+        return True
+
+    def abandon_all(self) -> None:
+        """Cancel all jobs, because their leases may have expired. They are returned once the database is reachable."""
+        for one in list(self.running.values()):
+            if one.task and one.job not in self.abandoned:
+                self.abandoned.append(one.job)
+                one.task.cancel()
+
+    async def empty(self) -> list[ClaimedJob]:
+        """Wait a moment for running jobs to finish, and cancel the others. Returns the cancelled ones."""
+        if tasks := [one.task for one in self.running.values() if one.task]:
+            await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
+        left = list(self.running.values())
+        await cancel_tasks([one.task for one in left if one.task])
+        return [one.job for one in left]
+
+
+class QueuePosition(NamedTuple):
+    priority: int
+    virtual_time: int
+
+
+BEGINNING = QueuePosition(0, 0)
+
+
+class ClaimStart:
+    """Where in the queue to begin looking for work. Time is a parameter: seconds of any steady clock.
+
+    Claimed jobs leave dead entries in the index until no snapshot can see them, so during a backup the beginning of the
+    queue gets slower and slower to read. A busy worker therefore begins where it claimed a moment ago. Jobs that a slow
+    transaction enqueued before that position are found by the next scan from the beginning.
+    """
+
+    def __init__(self) -> None:
+        self._recent: deque[tuple[float, QueuePosition]] = deque()
+        self._position = BEGINNING
+        self._full_scan_at = 0.0
+
+    def at(self, seconds: float) -> QueuePosition:
+        """The start of a claim a moment ago, or the beginning of the queue."""
+        while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
+            self._position = self._recent.popleft()[1]
+        if seconds >= self._full_scan_at or not self._recent:
+            self._full_scan_at = seconds + FULL_SCAN_SECONDS
+            self._position = BEGINNING
+        return self._position
+
+    def add(self, jobs: Sequence[ClaimedJob], seconds: float) -> None:
+        """Remember the jobs that were just claimed."""
+        self._recent.append((seconds, min(QueuePosition(job.priority, job.virtual_time) for job in jobs)))
+
+
+async def cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel until all have ended: before Python 3.12 a cancellation is lost if the awaited result arrives with it."""
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=CANCEL_SECONDS)
+
+
+def leases_of(jobs: Sequence[ClaimedJob]) -> dict[str, Any]:
+    return {"held": as_array(job.id for job in jobs), "tokens": as_array(job.lease_token for job in jobs)}
+
+
+def as_array(values: Iterable[object]) -> str:
+    """Ids or numbers as a PostgreSQL array literal. Letting psycopg find their type would cost more than the rows."""
+    return f"{{{','.join(map(str, values))}}}"
