@@ -12,7 +12,7 @@ from octavo.extract.extracted import Extracted, SourceType
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What is known about a file besides its bytes. Its name and content type are not trusted.
+    """Information about a file besides its bytes. Its name and content type are not trusted.
 
     `url` is where a web page came from, `password` opens the file.
     """

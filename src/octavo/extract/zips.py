@@ -93,12 +93,12 @@ class Archive:
         most = min(most, max(RATIO_COUNTS_FROM, info.compress_size * MOST_RATIO))
         try:
             with self._zip.open(info) as member:
-                while piece := member.read(_STEP):
-                    most -= len(piece)
-                    self._left -= len(piece)
+                while block := member.read(_STEP):
+                    most -= len(block)
+                    self._left -= len(block)
                     if min(most, self._left) < 0:
                         raise TooLarge("The content of the file is much larger than the file itself.")
-                    yield piece
+                    yield block
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OverflowError, RuntimeError) as error:
             raise BadInput(f"{DAMAGED}a part of it cannot be unpacked.") from error
         except OSError as error:
