@@ -47,7 +47,7 @@ HEADERS = {
 }
 
 
-class Place(NamedTuple):
+class HostName(NamedTuple):
     """The parts of a Host header: a name or an address, and an optional port."""
 
     name: str
@@ -57,12 +57,12 @@ class Place(NamedTuple):
 # Rules -------------------------------------------------------------------------------------------------------------
 
 
-def read_host(header: str) -> Place | None:
+def read_host(header: str) -> HostName | None:
     found = _HOST.fullmatch(header)
     if not found:
         return None
     port = found["port"]
-    return Place(found["name"].strip("[]").lower().rstrip("."), int(port) if port else None)
+    return HostName(found["name"].strip("[]").lower().rstrip("."), int(port) if port else None)
 
 
 def is_address(name: str) -> bool:

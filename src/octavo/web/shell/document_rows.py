@@ -13,7 +13,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
 from octavo.library.pictures import is_pictured
 from octavo.records.documents import Document
-from octavo.web.shell.document_status import Words, describe
+from octavo.web.shell.document_status import StatusText, describe
 
 QUERIES = load_queries("pages")
 MOST_TAGS = 3
@@ -42,7 +42,7 @@ class Row:
     """`named`: the document has a title other than its file name; it is shown in the serif typeface."""
 
     document: Document
-    words: Words
+    words: StatusText
     kind: str
     badge: str
     length: str
@@ -85,7 +85,7 @@ async def _openings(connection: Connection, documents: list[UUID]) -> dict[UUID,
     return {row["document_id"]: row["opening"] for row in rows}
 
 
-def make_row(document: Document, words: Words, now: datetime, opening: str = "") -> Row:
+def make_row(document: Document, words: StatusText, now: datetime, opening: str = "") -> Row:
     return Row(
         document=document,
         words=words,

@@ -67,7 +67,7 @@ RAISE_BUDGET = Verb("Raise budget", "budget", "get")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StatusText:
     """`chip` is None while the document is processed; then `line` and the progress are shown instead."""
 
     tone: Tone = ""
@@ -84,10 +84,10 @@ class Words:
         return self.chip is None
 
 
-def describe(document: Document, job: JobView | None, now: datetime) -> Words:
+def describe(document: Document, job: JobView | None, now: datetime) -> StatusText:
     """The status texts of a document. `job` is its processing job."""
     if document.deleted_at:
-        return Words("", "trash", "In the trash", f"Since {format_date(document.deleted_at.date(), now.date())}")
+        return StatusText("", "trash", "In the trash", f"Since {format_date(document.deleted_at.date(), now.date())}")
     if document.status == "failed":
         return _failed(document, job)
     if document.status == "pending" and job is not None:
@@ -112,55 +112,55 @@ def is_stale(job: JobView, now: datetime) -> bool:
     return job.status == JobStatus.PROCESSING and now - last_progress(job) > STALE_AFTER
 
 
-def _unfinished(document: Document, job: JobView, now: datetime) -> Words:
+def _unfinished(document: Document, job: JobView, now: datetime) -> StatusText:
     stage = stage_of(job, document.source_type)
     if job.status == JobStatus.PROCESSING:
         if is_stale(job, now):
             line = f"No progress for {format_span(now - last_progress(job))} at “{stage}”"
-            return Words("warn", "clock", "Stale", line, (RESUME,))
+            return StatusText("warn", "clock", "Stale", line, (RESUME,))
         progress = job.progress
         counted = f"{stage}, {progress.done:,} of {progress.total:,}" if progress.total else stage
-        return Words("run", "", None, counted, (CANCEL,), progress.done, progress.total, format_eta(job.eta))
+        return StatusText("run", "", None, counted, (CANCEL,), progress.done, progress.total, format_eta(job.eta))
     why = job.waiting_because
     if why and why.reason == "paused" and why.facts.get("code") == "OVER_BUDGET":
         told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
-        return Words("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
+        return StatusText("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
     line = _sentence(why.detail) if why else None
-    return Words("", "clock", "Waiting", line, (CANCEL,))
+    return StatusText("", "clock", "Waiting", line, (CANCEL,))
 
 
-def _failed(document: Document, job: JobView | None) -> Words:
+def _failed(document: Document, job: JobView | None) -> StatusText:
     error = document.error
     if error is None or error.code == "CANCELLED":
-        return Words("", "close", "Cancelled", "Stopped by you", (START_AGAIN,))
+        return StatusText("", "close", "Cancelled", "Stopped by you", (START_AGAIN,))
     cause = f"{error.message.rstrip('.')} ({error.code})"
     if job is not None and job.status == JobStatus.DEAD_LETTER:
         line = f"{count_of(job.max_attempts, 'attempt')}: {cause}"
         stage = stage_of(job, document.source_type)
         verbs = (Verb(f"Resume from {stage}", "retry"), START_OVER, DISCARD)
-        return Words("bad", "error", "Failed for good", line, verbs)
+        return StatusText("bad", "error", "Failed for good", line, verbs)
     verb = TRY_AGAIN if is_retried(error.code) or document.source_type in LINKS else REPLACE
-    return Words("bad", "error", "Failed", cause, (verb,))
+    return StatusText("bad", "error", "Failed", cause, (verb,))
 
 
-def _finished(document: Document) -> Words:
+def _finished(document: Document) -> StatusText:
     if document.needs_classification:
         cause = document.error.message if document.error else "It could not be described."
-        return Words("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
+        return StatusText("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
     if document.duplicate_of and document.quality is None:
-        return Words("", "twins", "Already here", "Same file as another document")
+        return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
-        return Words("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
+        return StatusText("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
     if document.quality == "empty" and (why := document.metadata.get("unreadable")):
-        return Words("warn", "warning", "Not opened", f"Kept as it is. {why}", (TRY_AGAIN,))
+        return StatusText("warn", "warning", "Not opened", f"Kept as it is. {why}", (TRY_AGAIN,))
     return QUALITIES[document.quality or "full"]
 
 
 QUALITIES = {
-    "full": Words("ok", "check", "Full text"),
-    "ocr": Words("", "check", "OCR text"),
-    "empty": Words("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,)),
-    "stored_only": Words("", "box", "Stored only", "Kept as it is. This type is not read.", (DOWNLOAD,)),
+    "full": StatusText("ok", "check", "Full text"),
+    "ocr": StatusText("", "check", "OCR text"),
+    "empty": StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,)),
+    "stored_only": StatusText("", "box", "Stored only", "Kept as it is. This type is not read.", (DOWNLOAD,)),
 }
 
 

@@ -19,7 +19,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.api import conversion_intake
 from octavo.web.rooms.conversions.texts import describe_conversion
-from octavo.web.shell.document_status import Words
+from octavo.web.shell.document_status import StatusText
 from octavo.web.shell.forms import NothingChosen
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import back_to, render
@@ -35,7 +35,7 @@ USUAL_MAPPING = "invoice_v1"
 @dataclass(frozen=True, slots=True)
 class Row:
     found: StoredConversion
-    words: Words
+    words: StatusText
     sure: ConfidenceSummary | None
 
 

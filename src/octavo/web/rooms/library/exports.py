@@ -48,15 +48,15 @@ async def export(request: Request, services: ServicesOf, caller: ReadCaller, doc
         "x-content-type-options": "nosniff",
         "cache-control": "private, no-store",
     }
-    whole = _whole_or_cut(request, Export(services, caller.owner_id, found).pieces())
+    whole = _whole_or_cut(request, Export(services, caller.owner_id, found).parts())
     return StreamingResponse(whole, headers=headers, media_type=MEDIA_TYPE)
 
 
-async def _whole_or_cut(request: Request, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """An interrupted export must not look complete; the status is already sent, so the connection is dropped."""
     try:
-        async for piece in pieces:
-            yield piece
+        async for part in parts:
+            yield part
     except OctavoError as error:
         log.info("export interrupted", path=request.url.path, reason=error.line)
         if drop := request.scope.get(DROP):
@@ -71,14 +71,14 @@ class Export:
         self._owner = owner
         self._document = document
 
-    async def pieces(self) -> AsyncGenerator[bytes]:
+    async def parts(self) -> AsyncGenerator[bytes]:
         yield b'{"document":' + to_json(self._document) + b',"markdown":'
-        async for piece in self._text():
-            yield piece
+        async for part in self._text():
+            yield part
         for name, list_page in (("chunks", list_chunks), ("connections", list_connections)):
             yield f',"{name}":['.encode()
-            async for piece in self._items(list_page):
-                yield piece
+            async for part in self._items(list_page):
+                yield part
             yield b"]"
         async with self._parts.database.connection() as connection:
             now = await show_document(connection, self._owner, self._document.id)

@@ -30,7 +30,7 @@ COMPARING_WAIT, COMPARING_BUSY_SECONDS = 20, 2.0
 NAMES = {
     "document_date": "Date",
     "page_count": "Pages",
-    "word_count": "Words",
+    "word_count": "StatusText",
     "filename": "File",
     "source_type": "Type",
     "bytes": "Size",

@@ -24,7 +24,7 @@ class ConnectionsPanel:
     """The content of the panel. `is_ready`: the text is indexed and can be compared."""
 
     document_id: UUID
-    passage: UUID | None
+    chunk: UUID | None
     items: list[Connection]
     dismissed: list[Connection]
     total: int
@@ -33,26 +33,24 @@ class ConnectionsPanel:
 
 
 async def show_connections(
-    connection: Database, owner: UUID, document: UUID, *, is_ready: bool, passage: UUID | None = None
+    connection: Database, owner: UUID, document: UUID, *, is_ready: bool, chunk: UUID | None = None
 ) -> ConnectionsPanel:
     """Connections of a document or of one chunk; `total` always counts the whole document."""
     counts = await count_connections(connection, owner, document)
-    items = await list_connections(connection, owner, document, ConnectionFilter(chunk=passage), limit=MOST_SHOWN)
-    gone = ConnectionFilter(status=Status.DISMISSED, chunk=passage)
+    items = await list_connections(connection, owner, document, ConnectionFilter(chunk=chunk), limit=MOST_SHOWN)
+    gone = ConnectionFilter(status=Status.DISMISSED, chunk=chunk)
     dismissed = await list_connections(connection, owner, document, gone, limit=MOST_DISMISSED)
     weights = asdict(await read_weights(connection, owner))
-    return ConnectionsPanel(document, passage, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
+    return ConnectionsPanel(document, chunk, items.items, dismissed.items, sum(counts.values()), weights, is_ready)
 
 
 @router.get("/documents/{document}/connections")
-async def piece(
+async def connections_fragment(
     request: Request, services: ServicesOf, caller: ReadCaller, document: UUID, of: UUID | None = None
 ) -> Response:
     """The current panel as a fragment; `of` is a chunk."""
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
-        shown = await show_connections(
-            connection, caller.owner_id, document, is_ready=found.embeddings_ready, passage=of
-        )
+        shown = await show_connections(connection, caller.owner_id, document, is_ready=found.embeddings_ready, chunk=of)
     back = f"/documents/{document}?panel=connections" + (f"&of={of}" if of else "")
     return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)

@@ -18,7 +18,7 @@ _HEADING = re.compile(r"<(h[2-6])>")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkPosition:
     """A stored chunk of the document. `seconds` is when it starts in a recording.
 
     `boxes` are its positions on pages, each as page, left, top, right and bottom, in points.
@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ShownBlock:
     """A block as shown. `anchors` are chunks that start inside it."""
 
     start: int
@@ -42,12 +42,12 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ChunkBlocks:
     """Adjacent blocks of one chunk. `begins`: the chunk starts here, so its anchor is here."""
 
-    place: Place | None
+    place: ChunkPosition | None
     begins: bool
-    pieces: list[Piece] = field(default_factory=list[Piece])
+    blocks: list[ShownBlock] = field(default_factory=list[ShownBlock])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Leaf:
 
     sheet: Sheet | None
     start: int
-    passages: list[Passage] = field(default_factory=list[Passage])
+    chunks: list[ChunkBlocks] = field(default_factory=list[ChunkBlocks])
 
 
 def arrange(
@@ -65,7 +65,7 @@ def arrange(
     start: int,
     *,
     breaks: Sequence[tuple[int, Sheet]] = (),
-    places: Sequence[Place] = (),
+    places: Sequence[ChunkPosition] = (),
     headings: Mapping[int, int | None] | None = None,
 ) -> list[Leaf]:
     """Arrange a window whose Markdown, `text`, starts at `start`; `headings` maps starts to heading numbers."""
@@ -80,7 +80,7 @@ def arrange(
         if block.html:
             _add(leaves[-1], _numbered(block, (headings or {}).get(block.start)), places, begins, anchored)
     leaves += [Leaf(sheet, at) for at, sheet in reversed(waiting)]
-    return [leaf for leaf in leaves if leaf.sheet or leaf.passages]
+    return [leaf for leaf in leaves if leaf.sheet or leaf.chunks]
 
 
 def _lead(position: int, text: str) -> int:
@@ -95,14 +95,14 @@ def _numbered(block: Block, heading: int | None) -> Block:
     return Block(block.start, block.end, _HEADING.sub(rf'<\1 id="h-{heading}">', block.html, count=1), block.level)
 
 
-def _add(leaf: Leaf, block: Block, places: Sequence[Place], begins: Sequence[int], anchored: set[UUID]) -> None:
+def _add(leaf: Leaf, block: Block, places: Sequence[ChunkPosition], begins: Sequence[int], anchored: set[UUID]) -> None:
     """Each anchor is set once, at the first visible block of its chunk."""
     now = bisect_right(begins, block.start)
     place = places[now - 1] if now else None
-    if not leaf.passages or leaf.passages[-1].place != place:
-        leaf.passages.append(Passage(place, begins=place is not None and place.id not in anchored))
+    if not leaf.chunks or leaf.chunks[-1].place != place:
+        leaf.chunks.append(ChunkBlocks(place, begins=place is not None and place.id not in anchored))
     inside = tuple(one.id for one in places[now : bisect_left(begins, block.end)])
-    leaf.passages[-1].pieces.append(Piece(block.start, block.end, block.html, inside))
+    leaf.chunks[-1].blocks.append(ShownBlock(block.start, block.end, block.html, inside))
     anchored.update(inside, [place.id] if place else [])
 
 

@@ -105,10 +105,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         stored = await find_text(connection, owner, ident)
         cited = await find_place(connection, owner, ident, c) if c else None
         twin = await _twin(connection, owner, row.document)
-        ready, passage = row.document.embeddings_ready, await find_place(connection, owner, ident, of) if of else None
-        related = await show_connections(
-            connection, owner, ident, is_ready=ready, passage=passage.id if passage else None
-        )
+        ready, chunk = row.document.embeddings_ready, await find_place(connection, owner, ident, of) if of else None
+        related = await show_connections(connection, owner, ident, is_ready=ready, chunk=chunk.id if chunk else None)
         versions = [] if row.document.deleted_at else await list_versions(connection, owner, ident)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Position(read_number(p), cited.start if cited else read_number(at))
@@ -137,8 +135,8 @@ async def reader(  # noqa: PLR0917 - query parameters
 
 async def _margins(services: Services, owner: UUID, document: UUID, text: OpenText | None) -> Margins:
     """The number of connections of each visible chunk, shown in the margin."""
-    passages = [passage for leaf in text.leaves for passage in leaf.passages] if text else []
-    places = [passage.place.id for passage in passages if passage.place and passage.begins]
+    chunks = [chunk for leaf in text.leaves for chunk in leaf.chunks] if text else []
+    places = [chunk.place.id for chunk in chunks if chunk.place and chunk.begins]
     async with services.database.connection() as connection:
         return await count_by_chunk(connection, owner, document, places)
 

@@ -15,7 +15,7 @@ from octavo.records.documents import Document
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services
 from octavo.web.markdown.render import render_plain, render_window
-from octavo.web.rooms.reader.layout import Leaf, Mark, Place, arrange, marks_of, usual_size
+from octavo.web.rooms.reader.layout import ChunkPosition, Leaf, Mark, arrange, marks_of, usual_size
 from octavo.web.rooms.reader.windows import Heading, Plan, Sheet, Window, make_plan
 
 QUERIES = load_queries("reader")
@@ -60,7 +60,7 @@ class OpenText:
         """Width and height of the frame for page pictures."""
         return usual_size(self.plan.sheets)
 
-    def marks_of(self, place: Place) -> list[Mark]:
+    def marks_of(self, place: ChunkPosition) -> list[Mark]:
         return marks_of(place.boxes, self.plan)
 
     def pages_of(self, window: Window) -> str | None:
@@ -105,13 +105,13 @@ async def open_text(services: Services, owner: UUID, document: UUID, stored: Sto
     values = {"owner": owner, "document": document, "revision": stored.revision}
     async with services.database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.places, values | {"first": window.start, "last": window.end})
-    places = [Place(**row) for row in rows]
+    places = [ChunkPosition(**row) for row in rows]
     leaves = await asyncio.to_thread(lay_out, markdown, plan, window, places)
     front = markdown[: plan.front_end] if window.start < plan.front_end else None
     return OpenText(stored.revision, plan, window, leaves, front)
 
 
-def lay_out(markdown: str, plan: Plan, window: Window, places: list[Place]) -> list[Leaf]:
+def lay_out(markdown: str, plan: Plan, window: Window, places: list[ChunkPosition]) -> list[Leaf]:
     start = max(window.start, plan.front_end)
     text = markdown[start : window.end]
     blocks = render_plain(text, start) if window.plain else render_window(text, start, plan.references)
@@ -119,13 +119,13 @@ def lay_out(markdown: str, plan: Plan, window: Window, places: list[Place]) -> l
     return arrange(blocks, text, start, breaks=plan.breaks_in(window), places=places, headings=numbers)
 
 
-async def find_place(connection: Connection, owner: UUID, document: UUID, passage: str) -> Place | None:
+async def find_place(connection: Connection, owner: UUID, document: UUID, chunk: str) -> ChunkPosition | None:
     """The position of a chunk, if it belongs to the current text."""
-    if not _ID.fullmatch(passage):
+    if not _ID.fullmatch(chunk):
         return None
-    values = {"owner": owner, "document": document, "passage": passage}
+    values = {"owner": owner, "document": document, "passage": chunk}
     rows = await fetch_rows(connection, QUERIES.place_of, values)
-    return Place(**rows[0]) if rows else None
+    return ChunkPosition(**rows[0]) if rows else None
 
 
 # Recordings --------------------------------------------------------------------------------------------------------

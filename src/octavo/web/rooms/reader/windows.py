@@ -146,14 +146,14 @@ def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list
     for block in blocks:
         twenty = max(bisect_right(places, block.start) - 1, 0) // PAGES
         if block.end - block.start > LARGE_BLOCK:
-            cuts += [(piece, True) for piece in _pieces(markdown, block)]
+            cuts += [(start, True) for start in _window_starts(markdown, block)]
         elif not cuts or cuts[-1][1] or twenty != begun or block.end - cuts[-1][0] > longest:
             cuts.append((block.start, False))
         begun = twenty
     return [(0, cuts[0][1]), *cuts[1:]] if cuts else [(0, False)]
 
 
-def _pieces(markdown: str, block: Block) -> Iterator[int]:
+def _window_starts(markdown: str, block: Block) -> Iterator[int]:
     """Where the windows of a too large block start: after a line or a word, if possible."""
     start = block.start
     while start < block.end:

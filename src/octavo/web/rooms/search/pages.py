@@ -24,7 +24,7 @@ router = APIRouter(include_in_schema=False)
 SearchFrame = Annotated[Frame, Depends(FrameFor("search"))]
 QUERIES = load_queries("search")
 HITS, OF_ONE, MOST_TAGS = 30, 4, 40
-MODES: dict[Mode, str] = {"hybrid": "Words and meaning", "text": "Words", "semantic": "Meaning"}
+MODES: dict[Mode, str] = {"hybrid": "StatusText and meaning", "text": "StatusText", "semantic": "Meaning"}
 Text = Annotated[str, Field(max_length=500)]
 
 
@@ -74,13 +74,13 @@ class SnippetPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HitPlace:
     """A matching chunk and the address that opens it."""
 
     address: str
     page: int | None
     heading: str
-    pieces: list[SnippetPart]
+    parts: list[SnippetPart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Group:
     document_id: UUID
     title: str
     source_type: str
-    places: list[Place]
+    places: list[HitPlace]
 
 
 @router.get("/search")
@@ -154,7 +154,7 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
         one = groups.setdefault(hit.document_id, Group(hit.document_id, hit.title, hit.source_type, []))
         address = f"/documents/{hit.document_id}?c={hit.chunk_id}#c-{hit.chunk_id}"
         heading = " / ".join(part for part in hit.heading_path if part != hit.title)
-        one.places.append(Place(address, hit.page, heading, list(cut(hit.snippet, hit.marks))))
+        one.places.append(HitPlace(address, hit.page, heading, list(cut(hit.snippet, hit.marks))))
     return list(groups.values())
 
 

@@ -16,7 +16,7 @@ from octavo.extract.formats.text import from_text
 from octavo.extract.markdown import read_blocks
 from octavo.web.markdown.render import render_plain, render_window
 from octavo.web.rooms.reader import windows as plan
-from octavo.web.rooms.reader.layout import Leaf, Place, arrange
+from octavo.web.rooms.reader.layout import ChunkPosition, Leaf, arrange
 from octavo.web.rooms.reader.windows import Plan, Sheet, make_plan
 
 NAMES = UUID(int=0)
@@ -27,7 +27,7 @@ def sheets_of(text: str) -> tuple[str, list[Sheet]]:
     return extracted.markdown, [Sheet(one.number, one.label, one.start, one.end) for one in extracted.pages]
 
 
-def show(markdown: str, made: Plan, places: list[Place] | None = None) -> list[list[Leaf]]:
+def show(markdown: str, made: Plan, places: list[ChunkPosition] | None = None) -> list[list[Leaf]]:
     """All windows, as the reader would send them one after the other."""
     numbers = {heading.start: heading.number for heading in made.headings}
     shown: list[list[Leaf]] = []
@@ -43,7 +43,7 @@ def show(markdown: str, made: Plan, places: list[Place] | None = None) -> list[l
 def words(windows: list[list[Leaf]]) -> list[str]:
     found: list[str] = []
     for leaf in (leaf for leaves in windows for leaf in leaves):
-        for piece in (piece for passage in leaf.passages for piece in passage.pieces):
+        for piece in (piece for passage in leaf.chunks for piece in passage.blocks):
             found += re.findall(r"\w+", re.sub(r"<[^>]*>", " ", piece.html))
     return found
 
@@ -68,13 +68,13 @@ def test_each_page_begins_with_its_mark() -> None:
     for leaves in show(markdown, make_plan(markdown, sheets)):
         for leaf in leaves:
             assert leaf.sheet
-            assert f"Text of page {leaf.sheet.number}." in leaf.passages[0].pieces[1].html
+            assert f"Text of page {leaf.sheet.number}." in leaf.chunks[0].blocks[1].html
 
 
 def test_pages_without_text_are_there() -> None:
     markdown, sheets = sheets_of("One\n\n\f\f\fFour\f")
     (leaves,) = show(markdown, make_plan(markdown, sheets))
-    assert [(leaf.sheet.number, len(leaf.passages)) for leaf in leaves if leaf.sheet] == [
+    assert [(leaf.sheet.number, len(leaf.chunks)) for leaf in leaves if leaf.sheet] == [
         (1, 1),
         (2, 0),
         (3, 0),
@@ -89,7 +89,7 @@ def test_a_page_that_begins_within_a_block_is_marked_before_the_next() -> None:
     sheets = [Sheet(1, "i", 0, 12), Sheet(2, "ii", 12, len(markdown))]
     (leaves,) = show(markdown, make_plan(markdown, sheets))
     assert [leaf.sheet.label for leaf in leaves if leaf.sheet] == ["i", "ii"]
-    assert "Another" in leaves[1].passages[0].pieces[0].html
+    assert "Another" in leaves[1].chunks[0].blocks[0].html
 
 
 def test_text_without_pages_is_cut_where_a_block_begins() -> None:
@@ -120,7 +120,7 @@ def test_what_is_too_large_for_a_window_is_shown_as_it_is_written(part: str) -> 
     assert all(window.end - window.start <= plan.LARGE_BLOCK for window in made.windows)
     assert sum(window.plain for window in made.windows) > 3
     assert "".join(words(shown)) == "".join(re.findall(r"\w+", markdown))
-    assert "<em>one</em>" in shown[-1][-1].passages[-1].pieces[-1].html
+    assert "<em>one</em>" in shown[-1][-1].chunks[-1].blocks[-1].html
 
 
 def test_links_may_be_defined_in_another_window(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_links_may_be_defined_in_another_window(monkeypatch: pytest.MonkeyPatch)
     markdown = "See [this][a] and [that].\n\n" + "Word. " * 20 + "\n\n[a]: https://x.example\n[that]: https://y.example"
     made = make_plan(markdown)
     assert len(made.windows) > 1
-    first = show(markdown, made)[0][0].passages[0].pieces[0].html
+    first = show(markdown, made)[0][0].chunks[0].blocks[0].html
     assert 'href="https://x.example"' in first
     assert 'href="https://y.example"' in first
 
@@ -149,12 +149,12 @@ def test_headings_are_numbered_and_know_their_page() -> None:
         (3, "Heading 3", 3),
     ]
     (leaves,) = show(markdown, made)
-    assert leaves[1].passages[0].pieces[0].html == '<h2 id="h-2">Heading 2</h2>'
+    assert leaves[1].chunks[0].blocks[0].html == '<h2 id="h-2">Heading 2</h2>'
 
 
 def test_a_document_names_no_anchor() -> None:
     (leaves,) = show("<p id='h-1'>a</p>\n\n# B {#c-1}", make_plan("<p id='h-1'>a</p>\n\n# B {#c-1}"))
-    shown = "".join(piece.html for passage in leaves[0].passages for piece in passage.pieces)
+    shown = "".join(piece.html for passage in leaves[0].chunks for piece in passage.blocks)
     assert re.findall(r'id="[^"]*"', shown) == ['id="h-1"']
     assert shown.startswith("<p>a</p>")
 
@@ -162,9 +162,9 @@ def test_a_document_names_no_anchor() -> None:
 # Passages ----------------------------------------------------------------------------------------------------------
 
 
-def places_of(markdown: str, sheets: list[Sheet] | None = None) -> list[Place]:
+def places_of(markdown: str, sheets: list[Sheet] | None = None) -> list[ChunkPosition]:
     made = chunk(markdown, list(read_blocks(markdown)), sheets or [])
-    return [Place(uuid5(NAMES, str(one.index)), one.start, one.end, one.seconds) for one in made]
+    return [ChunkPosition(uuid5(NAMES, str(one.index)), one.start, one.end, one.seconds) for one in made]
 
 
 def test_anchors_stand_where_passages_begin() -> None:
@@ -172,10 +172,10 @@ def test_anchors_stand_where_passages_begin() -> None:
     markdown = "\n\n".join(f"## Section {n}\n\n{section}" for n in range(40))
     places = places_of(markdown)
     made = make_plan(markdown)
-    found = [passage for leaves in show(markdown, made, places) for leaf in leaves for passage in leaf.passages]
+    found = [passage for leaves in show(markdown, made, places) for leaf in leaves for passage in leaf.chunks]
     begun = [passage for passage in found if passage.begins and passage.place]
     assert [one.place.id for one in begun if one.place] == [place.id for place in places]
-    assert all(one.place and one.pieces[0].start == one.place.start for one in begun)
+    assert all(one.place and one.blocks[0].start == one.place.start for one in begun)
 
 
 def test_a_passage_that_begins_within_a_block_has_its_anchor_there() -> None:
@@ -183,8 +183,8 @@ def test_a_passage_that_begins_within_a_block_has_its_anchor_there() -> None:
     places = places_of(markdown)
     assert len(places) > 2
     (leaves,) = show(markdown, make_plan(markdown), places)
-    anchors = [anchor for passage in leaves[0].passages for piece in passage.pieces for anchor in piece.anchors]
-    begun = [passage.place.id for passage in leaves[0].passages if passage.begins and passage.place]
+    anchors = [anchor for passage in leaves[0].chunks for piece in passage.blocks for anchor in piece.anchors]
+    begun = [passage.place.id for passage in leaves[0].chunks if passage.begins and passage.place]
     assert sorted([*anchors, *begun]) == sorted(place.id for place in places)
 
 
@@ -193,8 +193,8 @@ def test_a_passage_over_two_pages_has_one_anchor() -> None:
     places = places_of(markdown, sheets)
     assert len(places) == 1
     (leaves,) = show(markdown, make_plan(markdown, sheets), places)
-    assert [[passage.begins for passage in leaf.passages] for leaf in leaves] == [[True], [False]]
-    assert all(passage.place == places[0] for leaf in leaves for passage in leaf.passages)
+    assert [[passage.begins for passage in leaf.chunks] for leaf in leaves] == [[True], [False]]
+    assert all(passage.place == places[0] for leaf in leaves for passage in leaf.chunks)
 
 
 # Whatever is written -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from octavo.core.types import JobStatus
 from octavo.jobs.waiting_reasons import waiting_because
 from octavo.records.documents import Document
 from octavo.records.jobs import Eta, JobError, JobView, Progress
-from octavo.web.shell.document_status import Words, describe
+from octavo.web.shell.document_status import StatusText, describe
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -80,11 +80,11 @@ JOB = JobView(
 )
 
 
-def words(document: dict[str, Any] | None = None, job: dict[str, Any] | None = None) -> Words:
+def words(document: dict[str, Any] | None = None, job: dict[str, Any] | None = None) -> StatusText:
     return describe(replace(DOCUMENT, **document or {}), replace(JOB, **job) if job is not None else None, NOW)
 
 
-def said(given: Words) -> tuple[str, str | None, str | None, list[str]]:
+def said(given: StatusText) -> tuple[str, str | None, str | None, list[str]]:
     return given.tone, given.chip, given.line, [verb.label for verb in given.verbs]
 
 
