@@ -83,7 +83,7 @@ async def test_arguments_arrive(sandbox: Sandbox) -> None:
 
 
 async def test_arguments_are_limited(sandbox: Sandbox) -> None:
-    with pytest.raises(ValueError, match="belongs in the input"):
+    with pytest.raises(ValueError, match="pass large data in the input"):
         await sandbox.run(Call("innocent:echo", {"long": "x" * (2 << 20)}))
 
 
