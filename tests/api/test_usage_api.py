@@ -158,5 +158,7 @@ def test_the_command_line_shows_and_sets_what_models_may_cost(
     assert document == {"usd": 3.0, "usual_usd": 3.0, "is_set": False}
     headers = {"authorization": f"Bearer {key}"}
     (one,) = httpx.get(f"{web.address}/api/v1/documents", headers=headers).json()["items"]
-    assert "Budget 4.50 USD, default 3.00 USD Spent 1.75 USD Maximum 5.00 USD" in budgets("raise", one["id"][:8], "4.50")
+    assert "Budget 4.50 USD, default 3.00 USD Spent 1.75 USD Maximum 5.00 USD" in budgets(
+        "raise", one["id"][:8], "4.50"
+    )
     assert "Budget 4.50 USD" in budgets("show", one["id"][:8])

@@ -59,9 +59,9 @@ def test_what_cannot_be_is_refused_before_anything_starts(more: dict[str, str], 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("OCTAVO_PROVIDERS", "gemini", "gemini needs OCTAVO_GEMINI_KEY too"),
-        ("OCTAVO_PROVIDERS", "compatible", "compatible needs OCTAVO_COMPATIBLE_URL too"),
-        ("OCTAVO_PROVIDERS", "gemni", "there is no gemni; there are gemini, openai"),
+        ("OCTAVO_PROVIDERS", "gemini", "gemini requires OCTAVO_GEMINI_KEY"),
+        ("OCTAVO_PROVIDERS", "compatible", "compatible requires OCTAVO_COMPATIBLE_URL"),
+        ("OCTAVO_PROVIDERS", "gemni", "unknown provider gemni; use gemini, openai"),
         ("OCTAVO_TASK_MODELS", "gpt-5", "must look like classify_image=openai:gpt-5|local"),
         ("OCTAVO_PRICES", "gpt-9=cheap", "must look like name=1.5/10"),
         ("OCTAVO_GEMINI_URL", "google.com", "must look like https://host"),
