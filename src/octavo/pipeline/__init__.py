@@ -1,4 +1,4 @@
-"""The job kinds and their stages in order; the only place that joins the packages below."""
+"""The job kinds and their stages. Only this package joins the packages below it."""
 
 from octavo.pipeline.registry import known_chores, known_kinds, known_schedules
 from octavo.pipeline.tools import Tools

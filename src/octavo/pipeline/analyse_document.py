@@ -1,21 +1,25 @@
-"""Prepares an analysis: which pages go together, each segment as a file of its own, and everything to ask in line.
+"""Job kind that prepares an analysis: plans the segments, extracts their files, and enqueues the questions.
 
-- `planned`: which pages each segment owns and shows
-- `cutting`: the file of a segment, one part for each; only where files leave this machine
-- `lined_up`: a job for each prompt and segment
+- `planned`: the pages that each segment covers and shows
+- `cutting`: the file of each segment, one part each; only if files are sent to a model
+- `lined_up`: a job for each prompt and segment is enqueued
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from octavo.ai.tasks import ANSWER_SEGMENT
+from octavo.analyse.analyses import start_analysis
 from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure
+from octavo.analyse.errors import NoPrompts
 from octavo.analyse.progress import enqueue_due_items
 from octavo.analyse.segments import Segment, limits_for_chunks, limits_for_pages, plan_segments
+from octavo.choreography import Cause
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
@@ -28,31 +32,32 @@ from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("analyses")
+REQUESTED = "analysis_asked"
 PDF_TYPE = "application/pdf"
 NO_REVISION = 0
 
 
 async def analyse_document(run: Run[Tools]) -> JSON:
     analysed = await load_analysis(run.tools.database, run.job.id)
-    work = Preparing(run, analysed)
+    work = AnalysisPreparation(run, analysed)
     await run.stage("planned", work.plan, save=work.save_plan)
     await work.cut_all()
     return await run.stage("lined_up", work.count, save=work.line_up)
 
 
 def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
-    """Whether pages are shown as they look: only PDFs are, to models that read them."""
+    """Whether pages are sent as files: only those of PDFs, to models that read PDFs."""
     sight = tools.gateway.vision_limits(ANSWER_SEGMENT.name)
     return analysed.source_type == SourceType.PDF and sight is not None and sight.pdfs
 
 
 def name_of(pages: Segment) -> str:
-    """As `segment_file` has it in the database."""
+    """The same as `segment_file` in the database."""
     return f"segment:{pages.context_first}-{pages.last}"
 
 
 class SegmentFiles(RevisionFiles):
-    """Files of segments belong to the document itself, whichever revision is read, and to all of its analyses."""
+    """Files of segments belong to the document, not to a revision, and are shared by all of its analyses."""
 
     def __init__(self, run: Run[Tools], document: UUID) -> None:
         super().__init__(run, document, NO_REVISION)
@@ -65,7 +70,7 @@ class SegmentFiles(RevisionFiles):
             return bool(await fetch_rows(connection, QUERIES.segment_file, values))
 
 
-class Preparing:
+class AnalysisPreparation:
     def __init__(self, run: Run[Tools], analysed: AnalysedDocument) -> None:
         self._run = run
         self._tools = run.tools
@@ -88,7 +93,7 @@ class Preparing:
 
     async def save_plan(self, connection: Connection, made: JSON) -> None:
         if not isinstance(made, dict):
-            raise TypeError("this stage answers what it planned")
+            raise TypeError("this stage returns the plan")
         values: dict[str, Any] = {"analysis": self._analysed.id}
         await connection.execute(QUERIES.set_planned, values | {"unit": made["unit"], "units": made["units"]})
         await insert_segments(connection, self._analysed.id, None, made["segments"])
@@ -148,7 +153,7 @@ async def insert_segments(connection: Connection, analysis: UUID, parent: UUID |
 
 
 async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
-    """The file of these pages, which stand at `place` in the PDF. None where an earlier analysis has it already."""
+    """Extract the file of these pages, which are at `place` in the PDF. None if an earlier analysis stored it."""
     if await files.has(pages):
         return None
     return {
@@ -157,10 +162,28 @@ async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, pl
 
 
 async def keep_segment(connection: Connection, files: SegmentFiles, segment: UUID, pages: Segment, made: JSON) -> None:
-    """In the transaction that makes the segment ready."""
+    """Store its row, in the transaction that makes the segment ready."""
     if made is not None:
         await files.keep(connection, name_of(pages), made, PDF_TYPE)
     await connection.execute(QUERIES.set_ready, {"segment": segment})
+
+
+async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
+    """Start an analysis with all active prompts for a document longer than the settings say, unless it ever had one."""
+    settings = run.tools.settings
+    if not settings.analyse_pages:
+        return
+
+    async def nothing() -> JSON:
+        return None
+
+    async def start(connection: Connection, _made: JSON) -> None:
+        values = {"document": document, "pages": settings.analyse_pages, "bytes": settings.analyse_bytes}
+        for row in await fetch_rows(connection, QUERIES.long_document, values):
+            with suppress(NoPrompts):
+                await start_analysis(connection, row["owner_id"], document, cause=Cause.LONG_TEXT_READY)
+
+    await run.stage(REQUESTED, nothing, save=start)
 
 
 KIND = JobKind("analyse_document", analyse_document, time_limit_seconds=600, limit_renewed_by_stage=True)

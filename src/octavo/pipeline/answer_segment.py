@@ -1,4 +1,4 @@
-"""Asks one prompt of one segment. One that is too long for the model is cut, and its parts are asked in its place."""
+"""Job kind that asks one prompt of one segment. A segment too long for the model is split into parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ANSWERED, SPLIT = "answered", "split"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`is_cut`: parts stand for its segment already, because it was too long for another prompt."""
+    """`is_cut`: its segment was already split, because it was too long for another prompt."""
 
     id: UUID
     analysis_id: UUID
@@ -62,9 +62,9 @@ class Item:
 
 async def answer_segment(run: Run[Tools]) -> JSON:
     if await run.finished_parts(ANSWERED) or await run.finished_parts(SPLIT):
-        return None  # only its end was never told
+        return None  # committed before; only its completion was not reported
     item = await load_item(run)
-    work = Asking(run, item, await load_analysis(run.tools.database, item.analysis_id))
+    work = SegmentQuestion(run, item, await load_analysis(run.tools.database, item.analysis_id))
     if item.is_cut:
         return await work.split()
     try:
@@ -76,7 +76,7 @@ async def answer_segment(run: Run[Tools]) -> JSON:
 
 
 async def load_item(run: Run[Tools]) -> Item:
-    """Raises `Cancelled` where nobody wants it any more."""
+    """Raises `Cancelled` if the item is no longer to be asked."""
     async with run.database.connection() as connection, connection.cursor(row_factory=class_row(Item)) as cursor:
         await cursor.execute(QUERIES.item, {"job": run.job.id})
         item = await cursor.fetchone()
@@ -85,7 +85,7 @@ async def load_item(run: Run[Tools]) -> Item:
     return item
 
 
-class Asking:
+class SegmentQuestion:
     def __init__(self, run: Run[Tools], item: Item, analysed: AnalysedDocument) -> None:
         self._run = run
         self._tools = run.tools
@@ -136,7 +136,7 @@ class Asking:
         )
 
     async def _before(self) -> str:
-        """What was said of the segment before, decided once: another attempt has to ask the same question."""
+        """The summary of the segment before. Read once, so that every attempt asks the same question."""
 
         async def work() -> JSON:
             item = self._item
@@ -161,7 +161,7 @@ class Asking:
     # split
 
     async def split(self) -> JSON:
-        """Parts of the segment take its place for this prompt; they are cut once for all prompts."""
+        """Replace the segment by parts for this prompt. They are created once for all prompts."""
         cut: list[tuple[Segment, JSON, JSON]] = []
 
         async def work() -> JSON:
@@ -188,7 +188,7 @@ class Asking:
         return made
 
     async def _cut(self) -> list[tuple[Segment, JSON, JSON]]:
-        """Each part with its row and, where there are files, its file: taken out of the segment's own."""
+        """Each part with its row and, if there are files, its file, extracted from the one of the segment."""
         lengths = await measure(self._tools.database, self._analysed)
         tokens = lengths.tokens(as_files=self._item.file_key is not None)
         parts = [(one, as_row(one, tokens, ready=False)) for one in subdivide(self._item.segment)]
@@ -210,7 +210,7 @@ class Asking:
     async def _must_change(self, connection: Connection, query: bytes, values: dict[str, Any]) -> None:
         await connection.execute(QUERIES.hold_analysis, {"analysis": self._item.analysis_id})
         if not (await connection.execute(query, values)).rowcount:
-            raise Cancelled  # asked anew, or taken out, meanwhile
+            raise Cancelled  # asked again, or removed, in between
 
     async def _go_on(self, connection: Connection) -> None:
         if self._analysed.mode == "sequential":
@@ -220,7 +220,7 @@ class Asking:
 
 def check_input(given: dict[str, JSON]) -> None:
     if set(given) != {"item"}:
-        raise BadInput("An item of an analysis is asked through its analysis.")
+        raise BadInput("item: must be an item of an analysis. Start the analysis instead.")
 
 
 KIND = JobKind("answer_segment", answer_segment, time_limit_seconds=900, check_input=check_input)

@@ -1,4 +1,4 @@
-"""Puts together what the segments of a document said to one prompt, once all of them have."""
+"""Job kind that consolidates the answers of all segments to one prompt."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """An answer as it is kept."""
+class ConsolidatedAnswer:
+    """An answer as it is stored."""
 
     answer: str
     citations: list[Citation]
@@ -49,9 +49,9 @@ class Said:
 
 async def consolidate_answers(run: Run[Tools]) -> JSON:
     if await run.finished_parts(STAGE):
-        return None  # only its end was never told
+        return None  # committed before; only its completion was not reported
     result = await load_result(run)
-    work = Consolidating(run, result, await load_analysis(run.tools.database, result.analysis_id))
+    work = Consolidation(run, result, await load_analysis(run.tools.database, result.analysis_id))
     return await work.consolidate()
 
 
@@ -64,7 +64,7 @@ async def load_result(run: Run[Tools]) -> Result:
     return result
 
 
-class Consolidating:
+class Consolidation:
     def __init__(self, run: Run[Tools], result: Result, analysed: AnalysedDocument) -> None:
         job = run.job
         self._run = run
@@ -75,15 +75,15 @@ class Consolidating:
         self._caller = Caller(job.owner_id, analysed.document_id, job.id, job.lease_token, result.generation)
 
     async def consolidate(self) -> JSON:
-        said: list[Said] = []
+        made: list[ConsolidatedAnswer] = []
 
         async def work() -> JSON:
-            said.append(await self._say())
-            return said[-1].made_by
+            made.append(await self._consolidate())
+            return made[-1].made_by
 
         async def save(connection: Connection, _made: JSON) -> None:
             await connection.execute(QUERIES.hold_analysis, {"analysis": self._result.analysis_id})
-            one = said[-1]
+            one = made[-1]
             values = {
                 "analysis": self._result.analysis_id,
                 "prompt": self._result.prompt_id,
@@ -99,19 +99,19 @@ class Consolidating:
 
         return await self._run.stage(STAGE, work, save=save)
 
-    async def _say(self) -> Said:
+    async def _consolidate(self) -> ConsolidatedAnswer:
         rows = await self._answers()
-        if len(rows) == 1:  # nothing to put together, so nobody is asked
+        if len(rows) == 1:  # nothing to consolidate, so no call is needed
             (row,) = rows
             citations = [Citation(**one) for one in row["answer"]["citations"]]
-            return Said(row["answer"]["answer"], citations, row["made_by"], row["failed_models"])
+            return ConsolidatedAnswer(row["answer"]["answer"], citations, row["made_by"], row["failed_models"])
         whole = await self._join([as_said(row) for row in rows])
         texts = PageTexts(dict(await self._texts(whole)))
         cited = [(one.page, one.quote, one.relevance) for one in whole.citations]
-        return Said(whole.answer, verify(cited, texts), self._made_by, self._failed)
+        return ConsolidatedAnswer(whole.answer, verify(cited, texts), self._made_by, self._failed)
 
     async def _answers(self) -> list[Row]:
-        """Every page is answered for exactly once, or nothing is put together."""
+        """The answers of all segments. Raises `Incomplete` unless they cover every page exactly once."""
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.answers, values)
@@ -121,7 +121,7 @@ class Consolidating:
         return rows
 
     async def _join(self, parts: list[SegmentResult]) -> SegmentResult:
-        """One answer; what is too much for one call is put together in halves first."""
+        """One answer. Too many parts for one call are consolidated in halves first."""
         given = AnswersToConsolidate(self._result.question, self._result.system, parts, self._analysed.one_unit)
         gateway, half = self._run.tools.gateway, len(parts) // 2
         fits = CONSOLIDATE_ANSWERS.request(given).input_tokens <= gateway.call_limits(CONSOLIDATE_ANSWERS.name).tokens
@@ -137,7 +137,7 @@ class Consolidating:
         return SegmentResult(parts[0].first, parts[-1].last, answered.output.answer, answered.output.citations)
 
     async def _texts(self, said: SegmentResult) -> list[tuple[int, str]]:
-        """All pages where one is cited: one that was counted wrongly may be any of them."""
+        """The text of all pages if any is cited, because a wrong page number may mean any of them."""
         if not said.citations:
             return []
         tools = self._run.tools
@@ -145,7 +145,7 @@ class Consolidating:
 
 
 def as_said(row: Row) -> SegmentResult:
-    """With quotes that are known to stand there before those that are not."""
+    """Verified quotes first."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
     cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
     return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited)
@@ -153,7 +153,7 @@ def as_said(row: Row) -> SegmentResult:
 
 def check_input(given: dict[str, JSON]) -> None:
     if set(given) != {"prompt"}:
-        raise BadInput("Answers are put together by their analysis.")
+        raise BadInput("prompt: must be a prompt of an analysis. Start the analysis instead.")
 
 
 KIND = JobKind(

@@ -1,6 +1,6 @@
-"""The self-test: a job that does nothing, slowly, in stages, and fails or crashes when told to.
+"""Job kind for self-tests: runs stages that sleep, and fails or crashes on request.
 
-Each stage it really runs leaves a line in a file when it starts, so that anybody can count what ran how often.
+Each stage that really runs appends a line to a file when it starts, so that executions can be counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAILURES: dict[ErrorClass, type[OctavoError]] = {
 
 
 class DemoInput(BaseModel):
-    """`fail` names an error class, raised in the first `fail_times` attempts; `crash_at` ends the worker at a stage."""
+    """`fail` is the error class to raise in the first `fail_times` attempts; `crash_at`: a stage that kills the worker."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,7 +67,7 @@ async def run_demo(run: Run[Tools]) -> JSON:
 
 
 def note_execution(run: Run[Tools], stage: str) -> None:
-    """One write of one line, which the system does not mix with another's."""
+    """Append one line in a single write, which the system does not mix with others."""
     file = executions_file(run.tools.settings.data_dir)
     file.parent.mkdir(mode=0o755, exist_ok=True)
     with file.open("a") as stream:

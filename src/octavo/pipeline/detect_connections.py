@@ -1,7 +1,6 @@
-"""Compares a document with all others of its owner: the three engines, then what models say, then one save.
+"""Job kind that compares a document with all others of its owner: the three engines, then a model, then one save.
 
-A document is compared when its vectors are there, and again when it comes back or has vectors of another model. What it
-was connected with before makes way in the transaction that brings the new.
+The new connections replace the earlier ones of the document in one transaction.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MOST_ATTEMPTS = 3
 
 
 class ConnectInput(BaseModel):
-    """The revision whose vectors had it put in line."""
+    """The revision to compare."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -34,18 +33,18 @@ def read_input(given: dict[str, JSON]) -> ConnectInput:
     try:
         return ConnectInput.model_validate(given)
     except ValidationError:
-        raise BadInput("A revision is missing.") from None
+        raise BadInput("revision: must be a positive integer.") from None
 
 
 async def detect_connections(run: Run[Tools]) -> JSON:
-    from octavo.pipeline.connecting import Connecting  # with the first job: a worker that starts need not wait for it
+    from octavo.pipeline.document_comparison import DocumentComparison  # imported late, so that workers start quickly
 
-    work = Connecting(run, await _document(run), is_last=run.job.attempt >= MOST_ATTEMPTS)
+    work = DocumentComparison(run, await _document(run), is_last=run.job.attempt >= MOST_ATTEMPTS)
     return await run.stage("connected", work.find, save=work.save)
 
 
 async def _document(run: Run[Tools]) -> UUID:
-    """The document, if the revision that is read is still the one to compare."""
+    """The document, if the requested revision is still its current one."""
     wanted, document = read_input(run.input), run.job.document_id
     async with run.tools.database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.subject, {"document": document})

@@ -1,13 +1,13 @@
-"""From the bytes of a document to text that can be read and cited: each stage is done once.
+"""Job kind that processes a document: from its bytes to a text that can be read, cited and found.
 
-- `fetched`: what a link leads to, as it came; only for links
+- `fetched`: the target of a link, as downloaded; only for links
 - `pictured`: a copy of a picture that fits on screens; only for pictures
-- `extracted`: the text with its pages, blocks and outline, from the file, in the sandbox
+- `extracted`: the text with its pages, blocks and outline, extracted in the sandbox
 - `markdown_saved`: the text as Markdown; a first revision can be read from here on
-- `rewritten`: the text as a model writes it, where that was asked for; what fails at it goes on with the plain text
-- `chunked`: the text in pieces; a later revision takes the place of the one before, all at once
-- `analysis_asked`: a long document is analysed without being asked for, where the settings say so
-- `classified`, `enriched`, `embedded`: what `describing` makes of it; failing at that fails no document
+- `rewritten`: the text rewritten by a model, on request; if that fails, the extracted text is used
+- `chunked`: the chunks; a new revision replaces the one before in one transaction
+- `analysis_asked`: an analysis of a long document is started, if the settings say so
+- `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; a failure fails no document
 """
 
 from __future__ import annotations
@@ -51,28 +51,27 @@ from octavo.jobs.kinds import JobKind
 from octavo.library.changes import CHUNKED, FETCHED, SourceGone
 from octavo.library.changes import KIND as NAME
 from octavo.library.pictures import PICTURED
-from octavo.pipeline.embed_tags import enqueue_embed_tags
-from octavo.pipeline.fetching import Given, as_given, fetch_source
-from octavo.pipeline.pdf_pages import read_pdf
-from octavo.pipeline.picture_sheets import UNREADABLE, fit_picture, read_picture, unreadable_picture
+from octavo.pipeline.analyse_document import analyse_long_document
+from octavo.pipeline.link_source import SourceFile, as_source_file, fetch_source
+from octavo.pipeline.paged_sources import UNREADABLE, fit_picture, read_pdf, read_picture, unreadable_picture
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.rewriting import Rewriting
 from octavo.pipeline.tools import Tools
-from octavo.pipeline.unasked_analysis import analyse_unasked
+from octavo.pipeline.vector_jobs import enqueue_embed_tags
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
-# More than the longest of them may take: a hundred pages that two models are asked for, one after the other.
+# Longer than the longest stage: a hundred pages that two models read, one after the other.
 STAGE_SECONDS = 1800
 MOST_DETAILS = 20
 REWRITTEN, PLAIN_KIND = "rewritten", {"kind": "plain_markdown"}
-# Told of a text that a model wrote; nothing that a file says of itself.
+# Metadata about a rewritten text; never taken from a file.
 WRITTEN_BY = ("text_by", "kept_plain")
 JSON_TYPE, MARKDOWN_TYPE, JPEG_TYPE = "application/json", "text/markdown; charset=utf-8", "image/jpeg"
 
 
 class ProcessInput(BaseModel):
-    """A description that is asked for anew has a `generation` of its own, so that no earlier answer is used again."""
+    """A higher `generation` requests a new description instead of reusing stored answers."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -83,7 +82,7 @@ class ProcessInput(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a document is processed from."""
+    """The source of a document."""
 
     id: UUID
     filename: str
@@ -96,12 +95,12 @@ class Source:
 
     @property
     def link(self) -> str | None:
-        """The address, where that is what came in; files never have one, and pasted text is no link."""
+        """The URL of a document that was added as a link; None for files and pasted text."""
         return self.source_url if self.content_type == LINK_TYPE else None
 
-    def as_given(self) -> Given:
+    def as_file(self) -> SourceFile:
         known = SourceType.PASTE if self.source_type == SourceType.PASTE else None
-        return Given(self.source_key or "", self.filename, self.content_type, known, self.source_url or "")
+        return SourceFile(self.source_key or "", self.filename, self.content_type, known, self.source_url or "")
 
 
 async def process_document(run: Run[Tools]) -> JSON:
@@ -109,11 +108,11 @@ async def process_document(run: Run[Tools]) -> JSON:
     work = Processing(run, source, wanted.revision)
 
     async def stage(name: str, make: Callable[[], Awaitable[JSON]], save: Save) -> JSON:
-        async def save_anew(connection: Connection, made: JSON) -> None:
+        async def save_again(connection: Connection, made: JSON) -> None:
             work.files.begin_saving()
             await save(connection, made)
 
-        made = await run.stage(name, make, save=save_anew)
+        made = await run.stage(name, make, save=save_again)
         await work.files.remove_unused()
         return made
 
@@ -130,10 +129,10 @@ async def process_document(run: Run[Tools]) -> JSON:
             await stage(REWRITTEN, partial(work.rewrite, wanted), work.save_rewritten)
         except (LeaseLost, CallerGone):
             raise
-        except OctavoError as error:  # the plain text is there, and can be read and found meanwhile
+        except OctavoError as error:  # the extracted text can be read and found in the meantime
             failure = error
     chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
-    await analyse_unasked(run, source.id)
+    await analyse_long_document(run, source.id)
     text = DocumentText(source.id, wanted.revision, wanted.generation, work.picture)
     describer = DocumentDescriber(run, run.tools, text, partial(enqueue_embed_tags, job=run.job))
     await describer.describe(failure)
@@ -144,11 +143,11 @@ def read_input(given: dict[str, JSON]) -> ProcessInput:
     try:
         return ProcessInput.model_validate(given)
     except ValidationError:
-        raise BadInput("A revision is missing.") from None
+        raise BadInput("revision: must be a positive integer.") from None
 
 
 async def load_source(run: Run[Tools]) -> Source:
-    """The document, if it is still one that should be processed."""
+    """The source, if the document is still to be processed."""
     async with (
         run.tools.database.connection() as connection,
         connection.cursor(row_factory=class_row(Source)) as cursor,
@@ -172,7 +171,7 @@ class Processing:
         self._tools = run.tools
         self._source = source
         self._revision = revision
-        self._given = source.as_given()
+        self._file = source.as_file()
         self._source_type = source.source_type
         self._extracted: Extracted | None = None
         self._chunks: list[Chunk] = []
@@ -187,16 +186,16 @@ class Processing:
 
     async def save_fetched(self, connection: Connection, made: JSON) -> None:
         if not isinstance(made, dict):
-            raise TypeError("this stage answers what it stored")
+            raise TypeError("this stage returns what it stored")
         await self.files.keep(connection, str(made["kind"]), made, str(made["content_type"]))
         values = {"document": self._source.id, "source_type": made["source_type"]}
         await connection.execute(QUERIES.set_source_type, values)
 
     def use_fetched(self, made: JSON) -> None:
-        """From here on it is as if that had been brought in."""
+        """Later stages treat the download as the source."""
         if not isinstance(made, dict):
-            raise TypeError("this stage answers what it stored")
-        self._given = as_given(made)
+            raise TypeError("this stage returns what it stored")
+        self._file = as_source_file(made)
         self._source_type = str(made["source_type"])
 
     # pictured
@@ -206,7 +205,7 @@ class Processing:
         return self._source_type == SourceType.IMAGE
 
     async def fit(self) -> JSON:
-        async with self.files.local_copy(self._given.key) as path:
+        async with self.files.local_copy(self._file.key) as path:
             return await fit_picture(self._run, self.files, path)
 
     async def save_fitted(self, connection: Connection, made: JSON) -> None:
@@ -214,9 +213,9 @@ class Processing:
             await self.files.keep(connection, "image_jpeg", made, JPEG_TYPE)
 
     def use_fitted(self, made: JSON) -> None:
-        """A picture that could not be decoded is not tried again in the same revision."""
+        """A picture that cannot be decoded is not tried again in the same revision."""
         if not isinstance(made, dict):
-            raise TypeError("this stage answers what it stored")
+            raise TypeError("this stage returns what it stored")
         if UNREADABLE in made:
             self._extracted = unreadable_picture(str(made[UNREADABLE]))
         else:
@@ -225,18 +224,18 @@ class Processing:
     # extracted
 
     async def extract(self) -> JSON:
-        """None for a type that is only kept."""
+        """None for a type without text."""
         if self._source_type not in READABLE:
             return None
         if self._extracted is None:
-            async with self.files.local_copy(self._given.key) as path:
+            async with self.files.local_copy(self._file.key) as path:
                 self._extracted = await self._extract(path)
         extracted = self._extracted = _own_words(self._extracted)
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
         return {**stored, "quality": extracted.quality}
 
     async def _extract(self, path: Path) -> Extracted:
-        given = self._given
+        file = self._file
         if self._source_type == SourceType.PDF:
             return await read_pdf(self._run, self.files, path)
         if self.is_picture:
@@ -244,10 +243,10 @@ class Processing:
         return await extract_in_sandbox(
             self._tools.sandbox,
             path,
-            given.filename,
-            given.content_type,
-            source_type=given.source_type,
-            url=given.url,
+            file.filename,
+            file.content_type,
+            source_type=file.source_type,
+            url=file.url,
         )
 
     async def save_extracted(self, connection: Connection, made: JSON) -> None:
@@ -290,10 +289,10 @@ class Processing:
     # rewritten
 
     async def rewrite(self, wanted: ProcessInput) -> JSON:
-        """None where nothing is there that could be written anew."""
+        """None if there is no text to rewrite."""
         rewriting = Rewriting(self._run, self.files, await self._read_extracted(), wanted.generation)
         if wanted.extraction is Extraction.PAGES and self._source_type in PICTURED:
-            async with self.files.local_copy(self._given.key) as path:
+            async with self.files.local_copy(self._file.key) as path:
                 made = await rewriting.read(path)
         else:
             made = await rewriting.clean()
@@ -306,7 +305,7 @@ class Processing:
         }
 
     async def save_rewritten(self, connection: Connection, made: JSON) -> None:
-        """The plain text stays beside it. What was made of that, while nobody could write it anew, is made again."""
+        """Keep the extracted text beside it. Chunks and descriptions that were made of that are made again."""
         if not isinstance(made, dict):
             return
         place = {"document": self._source.id, "revision": self._revision}
@@ -368,7 +367,7 @@ def _own_words(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """What else is worth showing; a file may say much of itself, so it is cut."""
+    """Further metadata to show, limited because files can contain a lot."""
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

@@ -1,4 +1,4 @@
-"""All job kinds, schedules and chores of this version. A new kind is a file of its own and a line here."""
+"""All job kinds, schedules and chores of this version. Add the kinds of a new module here."""
 
 from __future__ import annotations
 
@@ -15,39 +15,33 @@ from octavo.pipeline import (
     deliver_event,
     demo,
     detect_connections,
-    embed_document,
-    embed_tags,
-    housekeeping,
-    index_vectors,
     process_document,
-    recover_analyses,
+    scheduled_jobs,
+    vector_jobs,
 )
 from octavo.pipeline.tools import Tools
 
 
 def known_kinds() -> Kinds[Tools]:
     kinds: Kinds[Tools] = Kinds()
-    for module in (
-        analyse_document,
-        answer_segment,
-        consolidate_answers,
-        convert_document,
-        deliver_event,
-        demo,
-        detect_connections,
-        embed_document,
-        embed_tags,
-        housekeeping,
-        index_vectors,
-        process_document,
-        recover_analyses,
+    for kind in (
+        analyse_document.KIND,
+        answer_segment.KIND,
+        consolidate_answers.KIND,
+        convert_document.KIND,
+        deliver_event.KIND,
+        demo.KIND,
+        detect_connections.KIND,
+        process_document.KIND,
+        *scheduled_jobs.KINDS,
+        *vector_jobs.KINDS,
     ):
-        kinds.add(module.KIND)
+        kinds.add(kind)
     return kinds
 
 
 def known_schedules() -> list[Schedule]:
-    return [housekeeping.SCHEDULE, recover_analyses.SCHEDULE]
+    return list(scheduled_jobs.SCHEDULES)
 
 
 def known_chores(gateway: Gateway) -> list[Chore]:

@@ -1,4 +1,4 @@
-"""The files of one revision: written to the bucket by a stage, and kept as rows when the stage is committed."""
+"""The files of one revision: a stage writes them to the bucket, and its commit stores their rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUERIES = load_queries("processing")
 
 
 class RevisionFiles:
-    """What is large goes to the bucket; a stage's own answer only says where it is."""
+    """Large outputs go to the bucket; the output of a stage only names their key."""
 
     def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:
         self._run = run
@@ -33,15 +33,15 @@ class RevisionFiles:
         self._unused: list[str] = []
 
     async def put(self, name: str, body: bytes) -> dict[str, JSON]:
-        """Under a key of this attempt, so that one that lost its lease never writes where another does."""
+        """Under a key of this attempt, so that an attempt that lost its lease never overwrites another one's file."""
         job = self._run.job
         stored = await self._tools.bucket.put(f"derived/{job.id}/{job.lease_token}/{name}", body)
         return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """In the transaction of the stage that made it."""
+        """Store the row, in the transaction of the stage that wrote the file."""
         if not isinstance(made, dict):
-            raise TypeError("this stage answers what it stored")
+            raise TypeError("this stage returns what it stored")
         place = {"document": self._document, "revision": self._revision, "kind": kind}
         await self.forget(connection, await connection.execute(QUERIES.delete_artifact, place))
         await connection.execute(QUERIES.insert_object, {name: made[name] for name in ("key", "bytes", "sha256")})
@@ -49,22 +49,22 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Drop the rows of objects that nobody refers to any more."""
+        """Delete the rows of objects that have no references left."""
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
         self._unused += [row[0] for row in unused]
 
     def begin_saving(self) -> None:
-        """What an earlier try found unused may be used again since: its transaction never ended."""
+        """Forget the unused files of an earlier try: its transaction was rolled back, so they may be in use."""
         self._unused = []
 
     async def remove_unused(self) -> None:
-        """Files that a stage took the place of, after it was committed; after a kill the daily sweep finds them."""
+        """Delete the replaced files after the commit. After a kill the daily sweep deletes them."""
         unused, self._unused = self._unused, []
         await self._tools.bucket.delete(unused)
 
     async def read(self, kind: str, limit: int) -> bytes:
-        """As an earlier attempt left it."""
+        """Read a file that an earlier attempt stored."""
         async with self._tools.database.connection() as connection:
             values = {"document": self._document, "revision": self._revision, "kind": kind}
             row = await (await connection.execute(QUERIES.artifact_key, values)).fetchone()
@@ -74,7 +74,7 @@ class RevisionFiles:
 
     @asynccontextmanager
     async def local_copy(self, key: str) -> AsyncGenerator[Path]:
-        """An object as a file on this machine, for as long as a parser needs it."""
+        """A temporary local file with the content of an object."""
         with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
             path = Path(folder) / "source"
             await copy_to_file(self._tools.bucket, key, path)

@@ -1,7 +1,7 @@
-"""The text of a document as a model writes it, where somebody asked for that: call by call, each of them paid once.
+"""Rewrites the text of a document with a model, on request. Each call is a part of a stage, so it is paid once.
 
-Either the plain text is put in order, some pages at a time, or the pages themselves are shown to a model that reads
-them. What it refuses, or cannot answer in any useful form, stays as it was read from the file.
+Either a model cleans the extracted text, some pages at a time, or it reads the pages themselves. Pages that it refuses
+or cannot answer keep the extracted text.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pictures.page_images import show_in_sandbox
 from octavo.jobs.job_run import Run
-from octavo.pipeline.page_parts import PageParts
+from octavo.pipeline.paged_sources import PageParts
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 
 STAGE = "rewriting"
-# What can be sent in one request to those who keep no files.
+# The most that can be sent in one request to providers that do not store files.
 MOST_FILE_BYTES = 20 << 20
 PDF_TYPE, JPEG_TYPE = "application/pdf", "image/jpeg"
-# A model will not say it, whoever asks again: the plain text is what there is.
+# A retry would not help: the extracted text is kept.
 REFUSED = (ContentBlocked, AnswerUnusable)
 Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 
 
 @dataclass(slots=True)
 class Rewriting:
-    """One revision of one document. `made_by` is whoever wrote last; nearly always the same."""
+    """One revision of one document. `_made_by` is the model of the last answer, which is nearly always the same."""
 
     run: Run[Tools]
     files: RevisionFiles
@@ -58,17 +58,17 @@ class Rewriting:
         self.caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token, self.generation)
 
     async def clean(self) -> Extracted | None:
-        """The plain text in order. None where there is nothing to be put in order."""
+        """Clean the extracted text. None if there is none."""
         sections = sections_of(self.plain)
         runs = group_into_calls(sections)
-        # One after the other: whoever is killed repeats one call at most.
+        # One after the other, so that a killed job repeats at most one call.
         for done, places in enumerate(runs):
             await self.run.progress(done, len(runs), "parts", STAGE)
             await self._clean(sections, places)
         return await self._finish()
 
     async def _clean(self, sections: Sequence[Section], places: Sequence[int]) -> None:
-        """Those who cannot take so much at once are asked for less."""
+        """Halve the batch if it is too long for the model."""
         shown = write_sections(self.plain.markdown, (sections[place] for place in places))
         ask = partial(self.run.tools.gateway.ask, CLEAN_MARKDOWN, shown, self.caller)
         answer = await self._ask(f"{places[0]}-{places[-1]}", ask)
@@ -83,7 +83,7 @@ class Rewriting:
             self._refusal = TokenLimit()
 
     async def read(self, path: Path) -> Extracted | None:
-        """The pages of the file as a model sees them."""
+        """Let a model read the pages of the file."""
         sight = self.run.tools.gateway.vision_limits(EXTRACT_PAGES.name)
         if sight is None:
             raise NoModel
@@ -97,7 +97,7 @@ class Rewriting:
         return await self._finish()
 
     async def answer(self, pages: PageRange, ask: Ask) -> Answer:
-        """For pages that are shown; those of a refused answer, and one too long for any, are left out."""
+        """The answer for some pages; empty if it was refused, or if a single page is too long."""
         answer = await self._ask(f"{pages.first}-{pages.last}", ask)
         if answer and not answer.whole and pages.first == pages.last:
             answer, self._refusal = None, TokenLimit(f"Affected: page {pages.first}.")
@@ -105,7 +105,7 @@ class Rewriting:
         return answer or Answer("")
 
     async def _ask(self, part: str, ask: Ask) -> Answer | None:
-        """What was answered, now or in an earlier attempt; None for what a model refuses to say."""
+        """The answer, from this or an earlier attempt. None if the model refused."""
 
         async def work() -> bytes:
             try:
@@ -134,7 +134,7 @@ class Rewriting:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Shows pages of the file to whoever reads them."""
+    """Sends pages of the file to a model."""
 
     work: Rewriting
     path: Path
@@ -149,15 +149,15 @@ class _Reader:
         return await self.work.answer(pages, ask)
 
     async def _show(self, pages: PageRange) -> FileReference | tuple[Picture, ...]:
-        """As a PDF of their own, or as pictures. What is too much for one request is asked for in halves."""
+        """As an extracted PDF, or as pictures. Raises `TokenLimit` if it is too large for one request."""
         source_type, count = self.work.plain.source_type, pages.last - pages.first + 1
         if source_type is SourceType.PDF and self.sight.pdfs:
             sandbox = self.work.run.tools.sandbox
             body = await PdfInSandbox(sandbox, self.path, limits=sandbox.limits).copy(*pages)
             if len(body) <= MOST_FILE_BYTES:
-                # By where they are from, because the same pages may be written in other bytes the next time.
+                # Named by file and pages, because extracting the same pages again may give other bytes.
                 named = f"{self.digest}:{pages.first}-{pages.last}"
-                return FileReference(hashlib.sha256(named.encode()).hexdigest(), PDF_TYPE, count, _giving(body))
+                return FileReference(hashlib.sha256(named.encode()).hexdigest(), PDF_TYPE, count, _reader_of(body))
             if count > 1:
                 raise TokenLimit
         return tuple([await self._picture(number) for number in range(pages.first, pages.last + 1)])
@@ -167,7 +167,7 @@ class _Reader:
         return Picture(await show_in_sandbox(sandbox, self.path, source_type, number, self.sight.pixels), JPEG_TYPE)
 
 
-def _giving(body: bytes) -> Callable[[], Awaitable[bytes]]:
+def _reader_of(body: bytes) -> Callable[[], Awaitable[bytes]]:
     async def read() -> bytes:
         return body
 

@@ -1,4 +1,4 @@
-"""What handlers work with; opened once by the worker process."""
+"""The resources that job handlers use, opened once by the worker process."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ class Tools:
 
     @property
     def recognition(self) -> Recognition:
-        """In a sandbox of its own where there is one: its warm parent has the models, which all others do without."""
+        """OCR, in a separate sandbox if there is one: only its warm parent process has to load the models."""
         return self.own_recognition or Recognition(self.sandbox, self.settings.ocr_language, self.settings.ocr_seconds)

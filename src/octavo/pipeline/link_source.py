@@ -1,4 +1,4 @@
-"""What a link leads to, fetched as it is and told what it is; reading it comes later, in the sandbox."""
+"""Downloads the target of a link and detects its type. Extraction follows later, in the sandbox."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from octavo.pipeline.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What is read: where it is, and what is known of it. `source_type` is None where its content has to tell."""
+class SourceFile:
+    """The file to extract. `source_type` is None if it has to be detected from the content."""
 
     key: str
     filename: str
@@ -29,8 +29,8 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class RawSource:
-    """`kind` is the kind of artifact that it is kept as."""
+class DownloadedSource:
+    """`kind` is the artifact kind under which it is stored."""
 
     kind: str
     body: bytes
@@ -40,28 +40,28 @@ class RawSource:
     filename: str = ""
 
     def about(self) -> dict[str, JSON]:
-        """What the stages after this one need to know, beside the bytes."""
+        """What later stages need, besides the bytes."""
         names = ("kind", "content_type", "source_type", "url", "filename")
         return {name: str(getattr(self, name)) for name in names}
 
 
-async def fetch_source(tools: Tools, url: str) -> RawSource:
+async def fetch_source(tools: Tools, url: str) -> DownloadedSource:
     settings = tools.settings
     limits = FetchLimits(settings.fetch_bytes, settings.fetch_seconds)
     if video := video_id(url):
         transcript = await fetch_transcript(tools.fetch, video, limits, base=settings.youtube_url)
         body = write_raw_transcript(transcript)
-        return RawSource("transcript_raw", body, "application/json", SourceType.YOUTUBE, url)
+        return DownloadedSource("transcript_raw", body, "application/json", SourceType.YOUTUBE, url)
     page = await fetch_page(tools.fetch, url, limits)
     filename = unquote(PurePosixPath(urlsplit(page.url).path).name)
     found = await asyncio.to_thread(detect, page.body[:HEAD_BYTES], filename, page.content_type)
     if found is SourceType.OTHER:
         raise PageNotText
     source_type = SourceType.WEB if found is SourceType.HTML else found
-    return RawSource("page_raw", page.body, page.content_type, source_type, page.url, filename)
+    return DownloadedSource("page_raw", page.body, page.content_type, source_type, page.url, filename)
 
 
-def as_given(fetched: dict[str, JSON]) -> Given:
-    """What the stage answered, for the next one."""
-    said = {name: str(fetched[name]) for name in ("key", "filename", "content_type", "url")}
-    return Given(**said, source_type=SourceType(str(fetched["source_type"])))
+def as_source_file(fetched: dict[str, JSON]) -> SourceFile:
+    """The output of the stage as the input of the next one."""
+    fields = {name: str(fetched[name]) for name in ("key", "filename", "content_type", "url")}
+    return SourceFile(**fields, source_type=SourceType(str(fetched["source_type"])))

@@ -1,9 +1,10 @@
-"""What has to be done once a day: room for next month's events, and an end to what killed processes left behind."""
+"""Job kinds that run by the clock: daily housekeeping, and recovery of analyses every five minutes."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from octavo.analyse.progress import recover_all
 from octavo.convert.conversions import expire_conversions
 from octavo.core.types import JSON
 from octavo.database import load_queries
@@ -19,12 +20,14 @@ from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("housekeeping")
 EVENTS = load_queries("events")
-# A write that is still going on after a day is not going on any more.
+# A write that did not end within a day was abandoned.
 UNFINISHED_SECONDS = 24 * 3600
 
 
 async def keep_house(run: Run[Tools]) -> JSON:
-    async def make_room() -> JSON:
+    """Once a day: create partitions for next month, and remove what expired or was left behind by killed processes."""
+
+    async def create_partitions() -> JSON:
         async with run.tools.database.connection() as connection:
             await connection.execute(EVENTS.ensure_partitions)
         return None
@@ -59,7 +62,7 @@ async def keep_house(run: Run[Tools]) -> JSON:
     async def forget_old_pictures() -> JSON:
         return await forget_pictures(tools.database, tools.bucket)
 
-    await run.stage("events", make_room)
+    await run.stage("events", create_partitions)
     return {
         "sign_ins_forgotten": await run.stage("sign-ins", forget_sign_ins),
         "uploads_abandoned": await run.stage("uploads", close_uploads),
@@ -75,5 +78,17 @@ async def keep_house(run: Run[Tools]) -> JSON:
     }
 
 
-KIND = JobKind("housekeeping", keep_house, time_limit_seconds=600)
-SCHEDULE = Schedule("housekeeping", KIND.name, "17 3 * * *")
+async def recover_analyses(run: Run[Tools]) -> JSON:
+    """Continue analyses whose jobs got lost, and abandon those that did not move for two days."""
+    enqueued, abandoned = await recover_all(run.database)
+    return {"lined_up": enqueued, "abandoned": abandoned}
+
+
+KINDS = (
+    JobKind("housekeeping", keep_house, time_limit_seconds=600),
+    JobKind("recover_analyses", recover_analyses, time_limit_seconds=300),
+)
+SCHEDULES = (
+    Schedule("housekeeping", "housekeeping", "17 3 * * *"),
+    Schedule("recover_analyses", "recover_analyses", "*/5 * * * *"),
+)

@@ -1,4 +1,4 @@
-"""One document compared with all others of its owner: what the engines find, what models say of it, and one save."""
+"""Compares one document with all others of its owner: runs the engines, lets a model judge, and saves the result."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from octavo.jobs.queue import enqueue
 from octavo.pipeline.tools import Tools
 
 
-class Connecting:
-    """One attempt: what it found waits in memory for the transaction in which it is saved."""
+class DocumentComparison:
+    """One attempt. The result stays in memory until the transaction that saves it."""
 
     def __init__(self, run: Run[Tools], document: UUID, *, is_last: bool) -> None:
         self._run = run
@@ -56,7 +56,7 @@ class Connecting:
         return {"passages": len(chunks), "model": model, "engines": by_engine, **asked}
 
     async def _judge(self, outcome: detection.DetectionResult) -> dict[str, JSON]:
-        """Whatever keeps models from answering keeps no connection from being found; what passes is waited for."""
+        """Judge the candidates with a model. Without one they are kept as found; temporary errors are retried first."""
         job, budget = self._run.job, JudgeBudget()
         judge = ModelJudge(
             self._tools.gateway,

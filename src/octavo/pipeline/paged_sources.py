@@ -1,0 +1,139 @@
+"""Extracts PDFs and pictures page by page. Each batch of pages is a part of a stage, so a killed job resumes there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from octavo.core.errors import BadInput
+from octavo.core.types import JSON
+from octavo.database import Connection
+from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
+from octavo.extract.paged_file import PagesInSandbox
+from octavo.extract.pdf.page_batches import PdfFacts, batch_ranges
+from octavo.extract.pdf.pdf_file import PdfInSandbox
+from octavo.extract.pictures.picture_file import PictureInSandbox, unread_sheets
+from octavo.jobs.job_run import Run
+from octavo.jobs.worker_state import cancel_tasks
+from octavo.pipeline.revision_files import RevisionFiles
+from octavo.pipeline.tools import Tools
+from octavo.storage import ObjectMissing
+
+# The artifact kind of batches. They are deleted by it when the text is assembled.
+BATCH_KIND, BATCH_TYPE, BATCH_BYTES = "pages", "application/json", 256 << 20
+READING, RECOGNISING = "reading", "recognising"
+UNREADABLE = "unreadable"
+
+
+class PageParts:
+    """Batches of pages, stored in the bucket until the document is complete."""
+
+    def __init__(self, run: Run[Tools], files: RevisionFiles) -> None:
+        self._run = run
+        self._files = files
+
+    async def make(self, stage: str, part: str, read: Callable[[], Awaitable[bytes]]) -> bytes:
+        async def work() -> JSON:
+            return {**await self._files.put(f"{stage}-{part}.json", await read())}
+
+        async def save(connection: Connection, made: JSON) -> None:
+            await self._files.keep(connection, f"{BATCH_KIND}:{stage}:{part}", made, BATCH_TYPE)
+
+        made = await self._run.stage(stage, work, part=part, save=save)
+        if not isinstance(made, dict):
+            raise TypeError("this stage returns what it stored")
+        try:
+            return await self._run.tools.bucket.read(str(made["key"]), limit=BATCH_BYTES)
+        except ObjectMissing:  # a later revision inherited the stage, but the batches of the earlier one are deleted
+            return await read()
+
+
+# PDFs ---------------------------------------------------------------------------------------------------------------
+
+
+async def read_pdf(run: Run[Tools], files: RevisionFiles, path: Path) -> Extracted:
+    sandbox = run.tools.sandbox
+    pdf = PdfInSandbox(sandbox, path, limits=sandbox.limits, recognition=run.tools.recognition)
+    facts = await pdf.open()
+    parts = PageParts(run, files)
+    return await _recognise_pages(run, parts, pdf, facts, await _read_batches(run, parts, pdf, facts))
+
+
+async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, facts: PdfFacts) -> list[bytes]:
+    """A single batch is not stored: reading it again costs as much as storing it."""
+    ranges = list(batch_ranges(facts.page_count))
+    if len(ranges) == 1:
+        return [await pdf.read(*ranges[0])]
+    batches: list[bytes] = []
+    for first, last in ranges:
+        batches.append(await parts.make(READING, f"{first}-{last}", partial(pdf.read, first, last)))
+        await run.progress(last, facts.page_count, "pages")
+    return batches
+
+
+# Pictures -----------------------------------------------------------------------------------------------------------
+
+
+async def fit_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> dict[str, JSON]:
+    """Store a copy that fits on screens. Returns where it is, or why the picture cannot be decoded."""
+    try:
+        body = await _picture(run, path).fit()
+    except BadInput as error:
+        return {UNREADABLE: error.detail or error.title}
+    return await files.put("picture.jpg", body)
+
+
+async def read_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> Extracted:
+    picture = _picture(run, path)
+    try:
+        facts = await picture.open()
+    except BadInput as error:
+        return unreadable_picture(error.detail or error.title)
+    return await _recognise_pages(run, PageParts(run, files), picture, facts, [unread_sheets(facts)])
+
+
+def unreadable_picture(reason: str) -> Extracted:
+    """A document without text, with the reason in its metadata."""
+    about = Metadata(extra={UNREADABLE: reason})
+    return Extracted(SourceType.IMAGE, "", 0, Quality.EMPTY, metadata=about)
+
+
+def _picture(run: Run[Tools], path: Path) -> PictureInSandbox:
+    sandbox = run.tools.sandbox
+    return PictureInSandbox(sandbox, path, limits=sandbox.limits, recognition=run.tools.recognition)
+
+
+# Text recognition ---------------------------------------------------------------------------------------------------
+
+
+async def _recognise_pages(
+    run: Run[Tools], parts: PageParts, source: PagesInSandbox, facts: PdfFacts, batches: Sequence[bytes]
+) -> Extracted:
+    """Assemble the batches, with OCR of the pages that have no text. Each page is recognised once."""
+    extracted, unread = await source.assemble(facts, batches)
+    if not unread:
+        return extracted
+    recognised: list[bytes] = []
+    await run.progress(0, len(unread), "pages", RECOGNISING)
+
+    async def recognise_next(numbers: Iterator[int]) -> None:
+        for number in numbers:
+            recognised.append(await parts.make(RECOGNISING, str(number), partial(source.recognise, number)))
+            await run.progress(len(recognised), len(unread), "pages", RECOGNISING)
+
+    numbers = iter(unread)
+    await _in_parallel([recognise_next(numbers) for _ in range(run.tools.recognition.parallel)])
+    return (await source.assemble(facts, [*batches, *recognised])).extracted
+
+
+async def _in_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Wait for all. If one fails, the others are cancelled."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        for task in tasks:
+            await task
+    finally:
+        await cancel_tasks(tasks)

@@ -1,0 +1,89 @@
+"""Job kinds that make vectors: missing ones of a document, those of new tags, and the index of many vectors."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from octavo.choreography import Cause, compare_documents, job_after
+from octavo.core.errors import BadInput
+from octavo.core.types import JSON
+from octavo.database import Connection
+from octavo.describe.embedding import EMBED_DOCUMENT, embed_missing_chunks, embed_new_tags
+from octavo.jobs.job_run import ClaimedJob, Run
+from octavo.jobs.kinds import JobKind
+from octavo.jobs.queue import enqueue
+from octavo.pipeline.tools import Tools
+
+# embed_document -----------------------------------------------------------------------------------------------------
+
+
+class EmbedInput(BaseModel):
+    """`model` is written as in OCTAVO_EMBEDDING_MODEL, which is also the default."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str | None = None
+
+
+def read_embed_input(given: dict[str, JSON]) -> EmbedInput:
+    try:
+        return EmbedInput.model_validate(given)
+    except ValidationError:
+        raise BadInput("model: must be the name of a model.") from None
+
+
+async def embed_document(run: Run[Tools]) -> JSON:
+    async def compare_again(connection: Connection, model: str) -> None:
+        if run.job.document_id:
+            await compare_documents(connection, Cause.OTHER_MODEL, [run.job.document_id], f"model:{model}")
+
+    return await embed_missing_chunks(run, run.tools, read_embed_input(run.input).model, compare_again)
+
+
+# embed_tags ---------------------------------------------------------------------------------------------------------
+
+
+async def embed_tags(run: Run[Tools]) -> JSON:
+    """Embed the tags of a document, so that similar tags can be found. No document waits for it."""
+    return await embed_new_tags(run, run.tools)
+
+
+async def enqueue_embed_tags(connection: Connection, job: ClaimedJob) -> None:
+    """Enqueue one job for each attempt of the job that tagged the document."""
+    key = f"tags:{job.id}:{job.lease_token}"
+    await enqueue(connection, [job_after(Cause.TAGGED, job.owner_id, key=key, document=job.document_id)])
+
+
+# index_vectors ------------------------------------------------------------------------------------------------------
+
+
+class IndexInput(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    model: int
+
+
+def read_index_input(given: dict[str, JSON]) -> IndexInput:
+    try:
+        return IndexInput.model_validate(given)
+    except ValidationError:
+        raise BadInput("model: must be the id of a model.") from None
+
+
+async def index_vectors(run: Run[Tools]) -> JSON:
+    from octavo.connect.neighbours import build_index  # imported with the first job, so that workers start quickly
+
+    return {"index": await build_index(run.tools.database, read_index_input(run.input).model)}
+
+
+KINDS = (
+    JobKind(
+        EMBED_DOCUMENT,
+        embed_document,
+        time_limit_seconds=600,
+        limit_renewed_by_stage=True,
+        check_input=read_embed_input,
+    ),
+    JobKind("embed_tags", embed_tags, time_limit_seconds=90),
+    JobKind("index_vectors", index_vectors, time_limit_seconds=7200, cap=1, check_input=read_index_input),
+)
