@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 
 from octavo.storage import Bucket, open_bucket
-from octavo.storage.presign import AccessKeys, presign
+from octavo.storage.signed_links import AccessKeys, presign
 from tests.support.instance import free_port
 
 START_SECONDS = 20

@@ -17,7 +17,7 @@ from octavo.extract.detect import detect
 from octavo.intake import Intake
 from octavo.jobs.kinds import sync_kinds
 from octavo.library import changes
-from octavo.ops.doctor import Patient
+from octavo.ops.doctor import Installation
 from octavo.pipeline import Tools, known_kinds
 from octavo.storage import open_bucket
 from tests.support.engine import Engine
@@ -40,13 +40,13 @@ class House:
     """One installation for all examples: emptied instead of made anew, because that takes a tenth of the time."""
 
     def __init__(
-        self, engine: Engine, desk: Desk, patient: Patient, run: Callable[[Coroutine[Any, Any, Any]], Any]
+        self, engine: Engine, desk: Desk, installation: Installation, run: Callable[[Coroutine[Any, Any, Any]], Any]
     ) -> None:
         self.engine = engine
         self.desk = desk
-        self.patient = patient
+        self.installation = installation
         self.run = run
-        self.tools = Tools(patient.settings, desk.database, desk.bucket, OpenSandbox())
+        self.tools = Tools(installation.settings, desk.database, desk.bucket, OpenSandbox())
 
     async def empty(self) -> None:
         self.engine.connection.execute(EMPTY.encode())
@@ -80,8 +80,8 @@ def open_house(connection_info: str) -> Generator[House]:
             bucket = await stack.enter_async_context(aclosing(open_bucket(settings_.storage_url or "")))
             desk = await stack.enter_async_context(open_desk(hasty, bucket))
             desk = Desk(desk.database, bucket, Intake(desk.database, bucket, detect))
-            patient = Patient(settings_, await stack.enter_async_context(await connect(hasty)))
-            return House(engine, desk, patient, runner.run)
+            installation = Installation(settings_, await stack.enter_async_context(await connect(hasty)))
+            return House(engine, desk, installation, runner.run)
 
         try:
             yield runner.run(open_all())

@@ -8,7 +8,7 @@ from hashlib import sha256
 from uuid import UUID
 
 from octavo.intake import Outcome
-from octavo.intake.uploads import Policy
+from octavo.intake.upload_rows import Policy
 from octavo.jobs.job_run import ClaimedJob
 
 

@@ -13,7 +13,7 @@ import psycopg
 from octavo.database import connect
 from octavo.owners import Caller
 from octavo.owners.keys import make_key
-from octavo.owners.sign_in import local_owner
+from octavo.owners.sessions import local_owner
 from tests.support import preloaded
 from tests.support.instance import fetch, free_port
 from tests.support.postgres import Server, as_url, open_folder

@@ -85,7 +85,7 @@ def everything(
 def begin(process: str, parent: int | None = None) -> Settings:
     """The first step of every long-running process."""
     from octavo.ops.logs import configure_logs
-    from octavo.ops.parent import end_with_parent
+    from octavo.ops.processes import end_with_parent
 
     if parent is not None:
         end_with_parent(parent)

@@ -31,7 +31,7 @@ from octavo.core.http import read_retry_after
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
-from octavo.fetch import Fetched, FetchLimits, GuardedClient
+from octavo.fetch import FetchLimits, FetchResponse, GuardedClient
 from octavo.fetch.urls import parse_url
 from octavo.jobs.job_run import LeaseLost, Run
 from octavo.storage import Bucket
@@ -78,7 +78,7 @@ class RemoteService:
             error.retry_after_seconds = row[0]
             raise error
 
-    async def _post(self, body: bytes, mapping: str) -> Fetched:
+    async def _post(self, body: bytes, mapping: str) -> FetchResponse:
         """One attempt. Every outcome is reported as an event with the address, the status and the duration."""
         target = parse_url(self._address)
         allow = frozenset({f"{target.host}:{target.port}"})
@@ -116,7 +116,7 @@ def _as_gateway(error: OctavoError) -> OctavoError:
     return GatewayTimedOut() if isinstance(error, TimedOut) else GatewayFailed(error.line)
 
 
-def _problem(response: Fetched) -> OctavoError | None:
+def _problem(response: FetchResponse) -> OctavoError | None:
     if _OK <= response.status < _REDIRECT:
         return None
     if response.status >= _FAILURE:

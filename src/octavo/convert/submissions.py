@@ -18,7 +18,7 @@ from octavo.database import Database, load_queries
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType
 from octavo.intake.names import clean_filename
-from octavo.intake.quotas import check_quota, hold_usage
+from octavo.intake.upload_rows import check_quota, lock_usage
 from octavo.library.changes import SourceGone
 from octavo.storage import Bucket, Stored
 
@@ -129,7 +129,7 @@ class ConversionIntake:
         counts = document is None and self.stored_bytes is not None  # a document's file already counts
         async with self.database.transaction() as connection:
             if counts:
-                await hold_usage(connection, owner)
+                await lock_usage(connection, owner)
             row = await (await connection.execute(QUERIES.begin, values)).fetchone()
             if row is None:
                 raise AssertionError("begin_conversion returns one row")

@@ -13,7 +13,7 @@ _last = 0
 
 
 def new_id() -> UUID:
-    """A new id, greater than every earlier one of this process, even if the clock stands still or goes back.
+    """A new id, greater than every earlier one of this process, even if the clock stops or goes back.
 
     The embedded time only orders ids; nothing reads it as a clock.
     """

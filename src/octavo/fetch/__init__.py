@@ -1,9 +1,9 @@
-"""Reaches other people's servers: only public ones, whatever a link or its redirects say, and never for long."""
+"""Requests to other servers: only public addresses, also after redirects, with limits on size and time."""
 
 from octavo.fetch.addresses import is_public
-from octavo.fetch.answers import Fetched, FetchLimits
 from octavo.fetch.client import GuardedClient
 from octavo.fetch.errors import AddressRefused, AnswerBroken, BadUrl, CertificateRefused, NameUnknown, TooManyRedirects
+from octavo.fetch.responses import FetchLimits, FetchResponse
 from octavo.fetch.urls import Target, parse_url, refuse_literal
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "BadUrl",
     "CertificateRefused",
     "FetchLimits",
-    "Fetched",
+    "FetchResponse",
     "GuardedClient",
     "NameUnknown",
     "Target",

@@ -1,6 +1,6 @@
-"""Which network addresses are public. Pure; whatever is not known to be public is not.
+"""Which network addresses are public. Pure; an address that is not known to be public counts as private.
 
-Addresses that carry another inside (IPv4 in IPv6, in all its forms) are refused without a look at the inner one.
+Addresses that embed another one (IPv4 in IPv6, in all forms) are refused without checking the inner one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _NOT_PUBLIC_4 = tuple(
         (
             "0.0.0.0/8",  # this network
             "10.0.0.0/8",
-            "100.64.0.0/10",  # shared by the customers of a provider
+            "100.64.0.0/10",  # carrier-grade NAT
             "127.0.0.0/8",
-            "168.63.129.16/32",  # a cloud's own service, although in a public range
-            "169.254.0.0/16",  # link-local, and with it the metadata of clouds
+            "168.63.129.16/32",  # a cloud's internal service, although in a public range
+            "169.254.0.0/16",  # link-local, including cloud metadata
             "172.16.0.0/12",
             "192.0.0.0/24",  # protocol assignments
             "192.0.2.0/24",  # documentation
@@ -36,7 +36,7 @@ _NOT_PUBLIC_4 = tuple(
     )
 )
 
-# All that was ever given to networks. Mapped, compatible and translated IPv4, loopback, link-local, unique local,
+# All ranges ever assigned. Mapped, compatible and translated IPv4, loopback, link-local, unique local,
 # site-local and multicast addresses are outside.
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NOT_PUBLIC_6 = tuple(
@@ -54,7 +54,7 @@ _NOT_PUBLIC_6 = tuple(
 
 
 def is_public(address: str | Address) -> bool:
-    """Whether this address belongs to the open internet; False for what is no address."""
+    """Whether this address is on the public internet; False for invalid addresses."""
     try:
         parsed = ip_address(address)
     except ValueError:

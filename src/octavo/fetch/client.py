@@ -1,4 +1,4 @@
-"""The one way out to other people's servers."""
+"""The only client for requests to other servers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ import httpx
 
 from octavo import __version__
 from octavo.core.errors import NetworkFailed, TimedOut, TooLarge
-from octavo.fetch.answers import Fetched, FetchLimits
-from octavo.fetch.bodies import ACCEPTED, Body
+from octavo.core.formatting import format_bytes
 from octavo.fetch.connect import GuardedBackend, Resolve, SystemResolver
 from octavo.fetch.errors import CertificateRefused, TooManyRedirects
+from octavo.fetch.responses import ACCEPTED, Body, FetchLimits, FetchResponse
 from octavo.fetch.urls import Target, join_url, parse_url
 
 USER_AGENT = f"Octavo/{__version__}"
 CONNECTIONS = 100
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# What another host may see too. Anything else may be a secret that was meant for the first one.
+# Headers that another host may see. Others could be secrets for the first host.
 _FOR_ANYBODY = frozenset({"accept", "accept-language", "user-agent"})
 
 
 class GuardedClient:
-    """Reaches public addresses only, and those that `allow` names as `host:port`.
+    """Connects only to public addresses, and to those in `allow` (`host:port`).
 
-    No proxies, certificates or passwords from the environment, no cookies. `resolve` is replaced in tests only.
+    Uses no proxies, certificates or passwords from the environment, and no cookies. Tests replace `resolve`.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class GuardedClient:
         if self._names:
             self._names.close()
 
-    async def get(self, url: str, limits: FetchLimits, headers: Mapping[str, str] | None = None) -> Fetched:
-        """Follows redirects, each of which is checked like the first address. Any status is an answer."""
+    async def get(self, url: str, limits: FetchLimits, headers: Mapping[str, str] | None = None) -> FetchResponse:
+        """Follows redirects, each checked like the first URL. Any status is returned."""
         target, sent = parse_url(url), dict(headers or {})
         async with _within(limits):
             for _ in range(limits.redirects + 1):
@@ -75,28 +75,28 @@ class GuardedClient:
                 target = following
         raise TooManyRedirects
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str], limits: FetchLimits) -> Fetched:
-        """A redirect is an answer like any other: what was meant for one address is not sent to another."""
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], limits: FetchLimits) -> FetchResponse:
+        """Does not follow redirects: the body must not go to another address."""
         async with _within(limits):
             return await self._exchange("POST", parse_url(url), body, headers, limits)
 
     async def _exchange(
         self, method: str, target: Target, body: bytes | None, headers: Mapping[str, str], limits: FetchLimits
-    ) -> Fetched:
+    ) -> FetchResponse:
         try:
             return await self._send(method, target, body, headers, limits)
         except (httpcore.ConnectError, httpcore.NetworkError) as error:
-            if _is_about_safety(error):
+            if _is_tls_failure(error):
                 raise CertificateRefused from None
             raise NetworkFailed from None
         except httpcore.TimeoutException:
             raise TimedOut from None
         except (httpcore.ProtocolError, httpcore.UnsupportedProtocol):
-            raise NetworkFailed("It did not answer as web servers do.") from None
+            raise NetworkFailed("The response is not valid HTTP.") from None
 
     async def _send(
         self, method: str, target: Target, body: bytes | None, headers: Mapping[str, str], limits: FetchLimits
-    ) -> Fetched:
+    ) -> FetchResponse:
         address = httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
         sent = {"User-Agent": USER_AGENT, "Accept": "*/*", **headers, "Accept-Encoding": ACCEPTED}
         async with self._pool.stream(method, address, headers=list(sent.items()), content=body) as response:
@@ -105,13 +105,13 @@ class GuardedClient:
                 return _fetched(target, response.status, received, b"")
             announced = received.get("content-length", "")
             if announced.isdecimal() and int(announced) > limits.bytes:
-                raise TooLarge(f"At most {limits.bytes:,} bytes are fetched.")
+                raise TooLarge(f"The limit is {format_bytes(limits.bytes)}.")
             whole = await Body(received.get("content-encoding", ""), limits.bytes).read(response.aiter_stream())
             return _fetched(target, response.status, received, whole)
 
 
-def _is_about_safety(error: BaseException) -> bool:
-    """Whether a connection failed because it could not be made safe, however deep that is said."""
+def _is_tls_failure(error: BaseException) -> bool:
+    """Whether the cause of a failure, however deep, is TLS."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
@@ -120,8 +120,8 @@ def _is_about_safety(error: BaseException) -> bool:
     return False
 
 
-def _fetched(target: Target, status: int, headers: Mapping[str, str], body: bytes) -> Fetched:
-    return Fetched(target.url, status, headers.get("content-type", ""), headers, body)
+def _fetched(target: Target, status: int, headers: Mapping[str, str], body: bytes) -> FetchResponse:
+    return FetchResponse(target.url, status, headers.get("content-type", ""), headers, body)
 
 
 def _plain_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -134,7 +134,7 @@ def _plain_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @asynccontextmanager
 async def _within(limits: FetchLimits) -> AsyncGenerator[None]:
-    """The time for all of a fetch, whatever it is spent on."""
+    """A time limit for the whole fetch."""
     try:
         async with asyncio.timeout(limits.seconds):
             yield

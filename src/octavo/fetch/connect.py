@@ -1,4 +1,4 @@
-"""Opens connections: a name is looked up once, all it leads to is checked, and the connection goes to just that."""
+"""Opens connections: resolves a name once, checks all its addresses, and connects to a checked one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple
 
 
 class SystemResolver:
-    """The system's own lookup, in threads of its own: it cannot be ended, and others must not wait for it."""
+    """The system's resolver in separate threads: a lookup cannot be cancelled, and others must not wait for it."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="octavo-names")
@@ -35,12 +35,10 @@ class SystemResolver:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 found = await loop.run_in_executor(self._threads, _look_up, host, port)
         except TimeoutError:
-            raise NetworkFailed("Its name could not be looked up in time.") from None
+            raise NetworkFailed("The name lookup timed out.") from None
         except socket.gaierror as error:
-            raise (
-                NameUnknown() if error.errno in _UNKNOWN else NetworkFailed("Its name cannot be looked up.")
-            ) from None
-        except UnicodeError:  # a label that is longer than names may have
+            raise (NameUnknown() if error.errno in _UNKNOWN else NetworkFailed("The name lookup failed.")) from None
+        except UnicodeError:  # a label that is too long
             raise NameUnknown from None
         return found
 
@@ -54,21 +52,21 @@ def _look_up(host: str, port: int) -> Sequence[str]:
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """`allow` holds `host:port` pairs that may be reached although they are not public."""
+    """`allow` has `host:port` pairs of private servers that are allowed."""
 
     def __init__(
         self, allow: frozenset[str], resolve: Resolve, network: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         self._allow = allow
         self._resolve = resolve
-        # Its type is lost where a stand-in takes its place.
+        # The cast restores the type that the alternative loses.
         self._network = network or cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
 
     async def connect_tcp(
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - as httpcore calls it
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's interface
         local_address: str | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore.AsyncNetworkStream:
@@ -83,7 +81,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         raise failure
 
     async def checked_addresses(self, host: str, port: int) -> Sequence[str]:
-        """All or nothing: a name that leads inside by one of its addresses is refused with all of them."""
+        """Refuses a name completely if one of its addresses is private."""
         addresses = await self._resolve(host, port)
         if not is_allowed(self._allow, host, port) and not all(map(is_public, addresses)):
             raise AddressRefused

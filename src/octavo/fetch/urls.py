@@ -1,4 +1,4 @@
-"""A web address taken apart once, so that what was checked is what is fetched. Pure."""
+"""Parses a URL once, so that the checked URL is the fetched one. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from octavo.fetch.errors import AddressRefused, BadUrl
 
 URL_CHARACTERS = 8000
 _PORTS = {"http": 80, "https": 443}
-# As names and addresses are written once a parser has made them plain; no percent signs, no zones.
+# Normalised names and addresses; no percent signs, no zones.
 _HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*|[0-9a-f:.]*:[0-9a-f:.]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`host` has no brackets, `path` is what the request line says, `url` is the address without its fragment."""
+    """`host` has no brackets, `path` is the target of the request line, `url` has no fragment."""
 
     url: str
     scheme: str
@@ -34,25 +34,25 @@ class Target:
 
 
 def parse_url(url: str) -> Target:
-    """Raises `BadUrl`. Says nothing yet about where the host leads."""
+    """Raises `BadUrl`. Does not check the host's address yet."""
     return _target(_parsed(url))
 
 
 def join_url(base: Target, location: str) -> Target:
-    """Where a redirect leads."""
+    """The target of a redirect."""
     try:
         return _target(_parsed(base.url).join(location))
     except (httpx.InvalidURL, ValueError):
-        raise BadUrl("It redirects to something that is not an address.") from None
+        raise BadUrl("It redirects to an invalid URL.") from None
 
 
 def is_allowed(allow: frozenset[str], host: str, port: int) -> bool:
-    """Whether `allow` names this very host and port."""
+    """Whether `allow` contains this host and port."""
     return f"{host}:{port}" in allow or f"[{host}]:{port}" in allow
 
 
 def refuse_literal(target: Target, allow: frozenset[str] = frozenset()) -> None:
-    """What can be told without asking for a name: a private address, in any form that a resolver would take."""
+    """Refuses private addresses in any form that a resolver accepts, without a lookup."""
     if is_allowed(allow, target.host, target.port):
         return
     host = target.host.rstrip(".")
@@ -74,20 +74,20 @@ def _parsed(url: str) -> httpx.URL:
 
 def _target(url: httpx.URL) -> Target:
     if url.scheme not in _PORTS:
-        raise BadUrl("Only addresses that begin with http:// or https:// can be fetched.")
+        raise BadUrl("Only http:// and https:// are supported.")
     if url.userinfo:
-        raise BadUrl("It holds a name or a password. Leave them out.")
+        raise BadUrl("Remove the user name and password from it.")
     host = url.raw_host.decode("ascii").lower()
     if not _HOST.fullmatch(host):
-        raise BadUrl("It has no proper host name.")
+        raise BadUrl("The host name is invalid.")
     port = url.port if url.port is not None else _PORTS[url.scheme]
-    if not 0 < port <= 65535:  # noqa: PLR2004 - the ports there are
-        raise BadUrl("It has no proper port.")
+    if not 0 < port <= 65535:  # noqa: PLR2004 - the range of ports
+        raise BadUrl("The port is invalid.")
     return Target(str(url.copy_with(fragment=None)), url.scheme, host, port, url.raw_path)
 
 
 def _literal(host: str) -> str | None:
-    """`127.1`, `0x7f.1` and `2130706433` are addresses too, as the system's resolver reads them."""
+    """The system's resolver also reads `127.1`, `0x7f.1` and `2130706433` as addresses."""
     try:
         return str(ip_address(host))
     except ValueError:

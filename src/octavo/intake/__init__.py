@@ -1,4 +1,4 @@
-"""How documents come in: uploads in two steps or one, and whose document a content is."""
+"""Adding documents: uploads in one or two steps, and deduplication by content."""
 
 from octavo.intake.names import clean_filename
 from octavo.intake.uploads import Intake, IntakeLimits, NewUpload

@@ -1,4 +1,4 @@
-"""File names are labels for people; no path or key is ever made from one."""
+"""File names are labels for people; they are never used in paths or keys."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ MOST_CHARACTERS = 200
 MOST_ENDING_CHARACTERS = 20
 NAMELESS = "untitled"
 
-# Controls, marks that turn the reading direction around, breaks of lines, and halves of characters.
+# Control characters, direction marks, line breaks, and lone surrogates.
 _UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _PLACEHOLDERS = "\ufffc\ufffd"
-# Scripts and emoji need these inside a name, although they show nothing themselves.
+# Invisible characters that scripts and emoji need inside a name.
 _JOINERS = "\u200c\u200d"
 _SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _EDGES = f".{_JOINERS}{_SPACES}"
 
 
 def clean_filename(given: str) -> str:
-    """The last part of whatever was given, readable, in one line and not too long; its ending stays."""
-    # Normalized last: what stood between a letter and its accent is gone by then.
+    """The last part of the name, readable, on one line and not too long; keeps the ending."""
+    # Normalised last, when characters between a letter and its accent are removed.
     shown = unicodedata.normalize("NFC", "".join(filter(_is_shown, given)))
     name = shown.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].strip(_EDGES)
     return _shorten(name) or NAMELESS

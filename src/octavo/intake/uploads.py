@@ -1,12 +1,11 @@
-"""Uploads: begin, send the bytes, finalize. Nothing exists before finalize, and everything after it."""
+"""Uploads: begin, send the bytes, finalize. Finalize creates everything in one transaction."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
-from typing import Literal
 from uuid import UUID
 
 import psycopg
@@ -16,21 +15,30 @@ from psycopg.types.json import Jsonb
 
 from octavo.choreography import Cause, comparison_job
 from octavo.core.errors import Empty, NotFound, OctavoError, TooLarge
+from octavo.core.formatting import format_bytes
 from octavo.core.ids import new_id
-from octavo.core.types import JSON
-from octavo.database import Connection, Database, load_queries
+from octavo.database import Database, load_queries
 from octavo.intake.errors import (
     Duplicate,
     HashMismatch,
     NotCanonical,
     QuotaExceeded,
     SizeMismatch,
-    TooManyUploads,
     UploadClosed,
     UploadIncomplete,
 )
-from octavo.intake.names import clean_filename
-from octavo.intake.quotas import check_quota, over_quota
+from octavo.intake.upload_rows import (
+    NO_DOCUMENT,
+    IntakeLimits,
+    NewUpload,
+    Upload,
+    announced_upload,
+    check_concurrency,
+    check_quota,
+    check_version,
+    insert_upload,
+    over_quota,
+)
 from octavo.jobs.queue import NewJob
 from octavo.library.changes import process_job
 from octavo.records.documents import Outcome, Ticket
@@ -41,71 +49,11 @@ QUERIES = load_queries("uploads")
 HEAD_BYTES = 64 << 10
 PUT_SECONDS = 3600
 FIRST_REVISION = 1
-# An upload that nobody goes on with stops counting as one of many at once after this long.
-CONCURRENT_SECONDS = 900
-NO_DOCUMENT = "There is no document that this could be a version of."
-
-Policy = Literal["reuse", "new", "reject"]
 Detect = Callable[[bytes, str, str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class IntakeLimits:
-    """What one owner may bring in; `stored_bytes` is None where there is no limit."""
-
-    upload_bytes: int
-    stored_bytes: int | None
-    concurrent: int
-
-
-@dataclass(frozen=True, slots=True)
-class NewUpload:
-    """What somebody says about a file before its bytes are there. Nothing of it is believed.
-
-    `version_of`: the document that these are new bytes of.
-    """
-
-    filename: str
-    content_type: str = "application/octet-stream"
-    bytes: int | None = None
-    sha256: str | None = None
-    duplicates: Policy = "reuse"
-    source_type: str = "file"
-    source_url: str | None = None
-    given: dict[str, JSON] = field(default_factory=dict[str, JSON])
-    version_of: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """One row; a method's own view of it may be older than the row."""
-
-    id: UUID
-    owner_id: UUID
-    document_id: UUID
-    process_id: UUID
-    state: str
-    is_canonical: bool
-    duplicates: Policy
-    filename: str
-    content_type: str
-    source_type: str
-    source_url: str | None
-    given: dict[str, JSON]
-    claimed_bytes: int | None
-    claimed_sha256: str | None
-    incoming_key: str | None = None
-    object_key: str | None = None
-    bytes: int | None = None
-    sha256: str | None = None
-    version_of: UUID | None = None
-    error_code: str | None = None
-    error_message: str | None = None
-    duplicate_of: UUID | None = None
-
-
-class Beginning:
-    """Keeps the first bytes of a body that goes by."""
+class HeadRecorder:
+    """Records the first bytes of a body while it is streamed."""
 
     def __init__(self, body: Body) -> None:
         self._kept = bytearray()
@@ -122,31 +70,31 @@ class Beginning:
 
 
 class Intake:
-    """Brings files in for one owner at a time; `detect` tells a file's type from its first bytes."""
+    """Adds files for an owner; `detect` returns a file's type from its first bytes."""
 
     def __init__(self, database: Database, bucket: Bucket, detect: Detect) -> None:
         self._database = database
         self._bucket = bucket
         self._detect = detect
 
-    # Two steps and the bytes between them ------------------------------------------------------------------------
+    # Two steps, with the bytes in between --------------------------------------------------------------------------
 
     async def begin(self, owner: UUID, new: NewUpload, limits: IntakeLimits) -> Ticket:
-        """Make the record and say where the bytes go."""
-        upload = _announced(owner, new)
+        """Create the row and return where to send the bytes."""
+        upload = announced_upload(owner, new)
         incoming = f"incoming/{upload.id}"
         signed = await self._bucket.sign_put(incoming, seconds=PUT_SECONDS)
         async with self._database.transaction() as connection:
-            await _check_version(connection, upload)
-            await _check_concurrency(connection, owner, limits)
-            await _insert_upload(connection, replace(upload, incoming_key=incoming if signed else None))
+            await check_version(connection, upload)
+            await check_concurrency(connection, owner, limits)
+            await insert_upload(connection, replace(upload, incoming_key=incoming if signed else None))
         if _announces_too_much(upload, limits):
             raise await self._refuse(upload, _too_large(limits))
         put_url = signed or f"/api/v1/uploads/{upload.id}/content"
         return Ticket(upload.id, upload.document_id, upload.process_id, put_url)
 
     async def receive(self, owner: UUID, upload_id: UUID, body: Body, limits: IntakeLimits) -> Stored:
-        """Take the bytes. Sent twice, the last ones count; a transfer that breaks off leaves the upload as it was."""
+        """Receive the bytes. If sent twice, the last ones count; a broken transfer leaves the upload unchanged."""
         upload = await self.read(owner, upload_id)
         if upload.state != "pending":
             raise UploadClosed
@@ -160,7 +108,7 @@ class Intake:
         return stored
 
     async def finalize(self, owner: UUID, upload_id: UUID, limits: IntakeLimits) -> Outcome:
-        """Make the document, or find the one that this content is already. Repeated, it answers the same."""
+        """Create the document, or find the one with this content. Repeated calls return the same result."""
         while True:
             upload = await self.read(owner, upload_id)
             if upload.state in {"uploaded", "deduplicated"}:
@@ -175,7 +123,7 @@ class Intake:
             else:
                 if outcome:
                     return outcome
-            # Somebody else finalized it meanwhile, or sent its bytes again.
+            # Another request finalized it in the meantime, or sent its bytes again.
 
     async def _finalize(self, upload: Upload, limits: IntakeLimits) -> Outcome | None:
         if problem := _broken_claim(upload):
@@ -185,18 +133,18 @@ class Intake:
             outcome = await self._place(upload, source_type, limits)
         except (Duplicate, QuotaExceeded, NotFound) as error:
             raise await self._refuse(upload, error) from None
-        if outcome:  # a twin's bytes are there already
+        if outcome:  # a duplicate's bytes are already stored
             unused = (upload.incoming_key, upload.object_key if outcome.duplicate_of else None)
             await self._remove([key for key in unused if key])
         return outcome
 
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
-        """All three steps in one call. The record comes with the bytes: a transfer that breaks off leaves nothing."""
-        upload = _announced(owner, new)
+        """All three steps in one call. The row is created after the bytes, so a broken transfer leaves nothing."""
+        upload = announced_upload(owner, new)
         if upload.version_of:
             async with self._database.connection() as connection:
-                await _check_version(connection, upload)
-        beginning = Beginning(body)
+                await check_version(connection, upload)
+        beginning = HeadRecorder(body)
         try:
             upload = await self._store(upload, beginning.body, limits)
             source_type = await self._source_type(upload, beginning.read())
@@ -204,7 +152,7 @@ class Intake:
         except OctavoError as error:
             raise await self._refuse(upload, error, fresh=True) from None
         if outcome is None:
-            raise AssertionError("nobody else knows of this upload")
+            raise AssertionError("no other request knows this upload")
         await self._remove([upload.object_key] if outcome.duplicate_of and upload.object_key else [])
         return outcome
 
@@ -234,7 +182,7 @@ class Intake:
         return upload
 
     async def content(self, owner: UUID, upload_id: UUID) -> ObjectStream:
-        """The bytes of the upload that a document is made from, a twin's own one too; of any other they are refused."""
+        """The bytes of the upload that a document was created from; refused for other uploads."""
         async with self._database.connection() as connection:
             row = await (await connection.execute(QUERIES.content_key, {"owner": owner, "id": upload_id})).fetchone()
         if row is None:
@@ -243,7 +191,7 @@ class Intake:
             raise NotCanonical
         return await self._bucket.stream(row[0])
 
-    # Parts of them -----------------------------------------------------------------------------------------------
+    # Steps ---------------------------------------------------------------------------------------------------------
 
     async def _keep_received(self, upload: Upload, stored: Stored) -> None:
         values = {
@@ -261,7 +209,7 @@ class Intake:
         await self._remove([row[0]] if row[0] else [])
 
     async def _received(self, upload: Upload, limits: IntakeLimits) -> Upload:
-        """An upload whose bytes are under a key that only the server ever wrote to."""
+        """The upload with its bytes under a key that only the server writes to."""
         if upload.object_key:
             return upload
         info = await self._bucket.stat(upload.incoming_key) if upload.incoming_key else None
@@ -269,7 +217,7 @@ class Intake:
             raise UploadIncomplete
         if info.bytes > limits.upload_bytes:
             raise await self._refuse(upload, _too_large(limits))
-        # The link may be used again until it runs out, so what counts is a copy that it does not lead to.
+        # The link can be used again until it expires, so the bytes are copied to another key.
         key = _source_key(upload)
         await self._bucket.copy(upload.incoming_key, key)
         stored = await self._measure(key)
@@ -301,9 +249,9 @@ class Intake:
     async def _place(
         self, upload: Upload, source_type: str, limits: IntakeLimits, *, fresh: bool = False
     ) -> Outcome | None:
-        """The one transaction: whose content it is, the document, its job, their events, and a fresh one's record.
+        """The one transaction: deduplication, the document, its job, their events, and the row of a fresh upload.
 
-        None when somebody else finalized it meanwhile, or sent its bytes again.
+        None if another request finalized it in the meantime, or sent its bytes again.
         """
         values = {
             "id": upload.id,
@@ -318,7 +266,7 @@ class Intake:
         try:
             async with self._database.transaction() as connection:
                 if fresh:
-                    await _insert_upload(connection, upload)
+                    await insert_upload(connection, upload)
                 row = await (await connection.execute(QUERIES.place, values)).fetchone()
                 if row and row[0] == "uploaded":
                     await check_quota(connection, upload.owner_id, limits.stored_bytes)
@@ -329,7 +277,7 @@ class Intake:
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name != "uploads_canonical":
                 raise
-            raise Duplicate(f"It is document {error.diag.message_detail}.") from None
+            raise Duplicate(f"It exists as document {error.diag.message_detail}.") from None
         return _outcome(upload, *row) if row else None
 
     async def _repeat(self, upload: Upload) -> Outcome:
@@ -338,72 +286,22 @@ class Intake:
         return replace(outcome, duplicate=True)
 
     async def _refuse(self, upload: Upload, error: OctavoError, *, fresh: bool = False) -> OctavoError:
-        """Leave one row that says why, and none of the bytes; the error is given back to be raised."""
+        """Record the reason, remove the bytes, and return the error to raise."""
         values = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
         async with self._database.transaction() as connection:
             if fresh:
-                await _insert_upload(connection, upload)
+                await insert_upload(connection, upload)
             row = await (await connection.execute(QUERIES.refuse_upload, values)).fetchone()
         await self._remove([key for key in row or () if key])
         return error
 
     async def _remove(self, keys: list[str]) -> None:
-        """What is not removed now is found by the daily sweep, so that it must not fail a good upload."""
+        """A failure is only logged, because the daily clean-up removes the rest."""
         try:
             if keys:
                 await self._bucket.delete(keys)
         except OctavoError as error:
-            log.warning("unused objects stay until the sweep", keys=keys, reason=error.line)
-
-
-def _announced(owner: UUID, new: NewUpload) -> Upload:
-    return Upload(
-        id=new_id(),
-        owner_id=owner,
-        document_id=new_id(),
-        process_id=new_id(),
-        state="pending",
-        is_canonical=False,
-        duplicates=new.duplicates,
-        filename=clean_filename(new.filename),
-        content_type=new.content_type,
-        source_type=new.source_type,
-        source_url=new.source_url,
-        given=new.given,
-        claimed_bytes=new.bytes,
-        claimed_sha256=new.sha256,
-        version_of=new.version_of,
-    )
-
-
-async def _insert_upload(connection: Connection, upload: Upload) -> None:
-    names = (
-        *("id", "owner_id", "document_id", "process_id", "duplicates", "filename", "content_type", "source_type"),
-        *("source_url", "claimed_bytes", "claimed_sha256", "incoming_key", "object_key", "bytes", "sha256"),
-        "version_of",
-    )
-    values = {name: getattr(upload, name) for name in names} | {"given": Jsonb(upload.given)}
-    try:
-        await connection.execute(QUERIES.insert_upload, values)
-    except psycopg.errors.ForeignKeyViolation:  # the owner was merged into another a moment ago
-        raise NotFound from None
-
-
-async def _check_version(connection: Connection, upload: Upload) -> None:
-    """Before the bytes are sent; it is looked at again when they are placed."""
-    if upload.version_of is None:
-        return
-    values = {"owner": upload.owner_id, "document": upload.version_of}
-    row = await (await connection.execute(QUERIES.may_have_version, values)).fetchone()
-    if not row or not row[0]:
-        raise NotFound(NO_DOCUMENT)
-
-
-async def _check_concurrency(connection: Connection, owner: UUID, limits: IntakeLimits) -> None:
-    values = {"owner": owner, "seconds": CONCURRENT_SECONDS}
-    row = await (await connection.execute(QUERIES.count_pending, values)).fetchone()
-    if row and row[0] >= limits.concurrent:
-        raise TooManyUploads(f"At most {limits.concurrent} may be open.", retry_after_seconds=max(1.0, float(row[1])))
+            log.warning("unused objects stay until the clean-up", keys=keys, reason=error.line)
 
 
 def _process_job(upload: Upload) -> NewJob:
@@ -424,7 +322,7 @@ def _outcome(upload: Upload, state: str, document: UUID, process: UUID, twin: UU
 
 def _broken_claim(upload: Upload) -> OctavoError | None:
     if upload.claimed_bytes is not None and upload.claimed_bytes != upload.bytes:
-        return SizeMismatch(f"Announced were {upload.claimed_bytes:,} bytes, {upload.bytes:,} arrived.")
+        return SizeMismatch(f"Announced: {upload.claimed_bytes:,} bytes, received: {upload.bytes:,}.")
     if upload.claimed_sha256 is not None and upload.claimed_sha256 != upload.sha256:
         return HashMismatch()
     return None
@@ -435,9 +333,9 @@ def _announces_too_much(upload: Upload, limits: IntakeLimits) -> bool:
 
 
 def _too_large(limits: IntakeLimits) -> TooLarge:
-    return TooLarge(f"At most {limits.upload_bytes:,} bytes are allowed.")
+    return TooLarge(f"The limit is {format_bytes(limits.upload_bytes)}.")
 
 
 def _source_key(upload: Upload) -> str:
-    """Never presigned, and never written twice: a repeated transfer gets another."""
+    """Never presigned and never written twice: a repeated transfer gets a new key."""
     return f"sources/{upload.id}/{new_id()}"

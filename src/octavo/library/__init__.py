@@ -1,1 +1,1 @@
-"""An owner's documents after they came in: reading, editing, trash, and what happens to them on request."""
+"""An owner's documents: reading, editing, retrying, versions, collections and the trash."""

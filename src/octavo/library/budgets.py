@@ -1,4 +1,4 @@
-"""What models may cost for one document: its owner may raise it up to all that they may spend themselves."""
+"""The budget of one document. Its owner can raise it up to their own monthly budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from octavo.ai.budgets import Budgets, lock_ledger, set_budget
 from octavo.core.errors import BudgetTooHigh
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.library.changes import hold
+from octavo.library.changes import lock_documents
 from octavo.library.documents import show_document
 from octavo.records.account import DocumentBudget
 
@@ -38,12 +38,12 @@ async def read_document_budget(connection: Connection, owner: UUID, document: UU
 async def set_document_budget(
     connection: Connection, owner: UUID, document: UUID, most: float | None, usual: Budgets
 ) -> DocumentBudget:
-    """With None it is as for all documents again."""
-    await hold(connection, owner, [document])
+    """None restores the default."""
+    await lock_documents(connection, owner, [document])
     await lock_ledger(connection)
     before = await read_document_budget(connection, owner, document, usual)
     if most is not None and most > before.most_usd:
-        raise BudgetTooHigh(f"That is {before.most_usd:.2f} USD.")
+        raise BudgetTooHigh(f"The maximum is {before.most_usd:.2f} USD.")
     await set_budget(connection, "document", document, most)
     told = Jsonb({"fields": ["budget"], "budget_usd": most})
     await connection.execute(DOCUMENTS.record, {"kind": "edited", "documents": [document], "detail": told})

@@ -1,4 +1,4 @@
-"""What people do with documents: edit, retry, delete, restore. Each is one transaction with its events."""
+"""Edit, retry, delete and restore documents. Each is one transaction with its events."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MOST_TAGS = 50
 KIND = "process_document"
 FETCHED = "fetched"
 CHUNKED = "chunked"
-# Stages that only tell more about a text that is there.
+# Stages that only describe an existing text.
 DESCRIBING = frozenset({"classified", "enriched", "embedded"})
-# Fields that are filled in by themselves, until somebody writes them.
+# Fields that are filled in automatically until somebody edits them.
 FILLED_IN = frozenset({"title", "author", "document_date", "tags"})
 
 
@@ -48,7 +48,7 @@ class StillProcessed(BadInput):
 
 
 class Unset:
-    """Stands for a field that is left as it is; None empties it."""
+    """Marks a field that stays unchanged; None clears a field."""
 
 
 UNSET = Unset()
@@ -64,8 +64,8 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A document that is locked until the transaction ends."""
+class LockedDocument:
+    """A document that is locked until the end of the transaction."""
 
     id: UUID
     owner_id: UUID
@@ -80,18 +80,18 @@ class Held:
     sha256: str
 
 
-async def hold(
+async def lock_documents(
     connection: Connection,
     owner: UUID,
     documents: Iterable[UUID],
     *,
     trashed: bool | None = False,
     beside: Iterable[UUID] = (),
-) -> list[Held]:
-    """Lock documents of this owner, all of them or none, and others with them."""
+) -> list[LockedDocument]:
+    """Lock documents of this owner, all or none, together with `beside`."""
     wanted = set(documents)
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
-    async with connection.cursor(row_factory=class_row(Held)) as cursor:
+    async with connection.cursor(row_factory=class_row(LockedDocument)) as cursor:
         await cursor.execute(QUERIES.lock_documents, {"owner": owner, "documents": list(wanted.union(beside))})
         held = await cursor.fetchall()
     fitting = [one for one in held if trashed is None or (one.deleted_at is not None) is trashed]
@@ -101,25 +101,25 @@ async def hold(
     return found
 
 
-async def hold_contents(
+async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
-) -> list[Held]:
-    """Lock documents, and all others of the same contents: what is done decides whose these are."""
+) -> list[LockedDocument]:
+    """Lock documents and all others with the same content, because the change decides which of them owns it."""
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
     await connection.execute(QUERIES.lock_contents, values)
     twins = [row[0] for row in await (await connection.execute(QUERIES.documents_like, values)).fetchall()]
     await connection.execute(QUERIES.lock_jobs_of, {"documents": twins})
-    return await hold(connection, owner, wanted, trashed=trashed, beside=twins)
+    return await lock_documents(connection, owner, wanted, trashed=trashed, beside=twins)
 
 
 # Editing -----------------------------------------------------------------------------------------------------------
 
 
 async def edit_documents(connection: Connection, owner: UUID, documents: Iterable[UUID], edit: Edit) -> int:
-    """Change what is given, of all of them or of none."""
-    held = await hold(connection, owner, documents)
+    """Change the given fields of all documents or of none."""
+    held = await lock_documents(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
     tags = await _tags(connection, owner, edit.tags)
     changed = [name for name in Edit.__dataclass_fields__ if not isinstance(getattr(edit, name), Unset)]
@@ -154,7 +154,7 @@ async def _tags(connection: Connection, owner: UUID, names: Sequence[str] | Unse
     if isinstance(names, Unset):
         return None
     if len(names) > MOST_TAGS:
-        raise BadInput(f"A document has at most {MOST_TAGS} tags.")
+        raise BadInput(f"The limit per document is {MOST_TAGS} tags.")
     wanted = [clean_label(name, "tag") for name in names]
     values = {"owner": owner, "ids": [new_id() for _ in wanted], "names": wanted}
     return [row[0] for row in await (await connection.execute(QUERIES.ensure_tags, values)).fetchall()]
@@ -170,20 +170,20 @@ async def retry_document(
     from_stage: str | None,
     extraction: Extraction = Extraction.PLAIN,
 ) -> Retried:
-    """Go on with what failed, or make a new revision of what is complete; rapid clicks make one job.
+    """Retry a failed document, or create a new revision of a complete one. Repeated clicks create one job.
 
-    What only lacks its description gets just that, and asking for it by its stage has a text described anew. With an
-    `extraction` other than the plain one a new revision is made in that way, unless that is just being tried.
+    A document that lacks only its description gets just that; a describing stage as `from_stage` describes the text
+    again. Another `extraction` than the plain one creates a new revision, unless that is already in progress.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
-        raise BadInput("A text that a model writes begins with the file: leave `from_stage` out.")
-    (held,) = await hold(connection, owner, [document])
+        raise BadInput("Extraction by a model starts from the file. Leave out `from_stage`.")
+    (held,) = await lock_documents(connection, owner, [document])
     if held.quality == "stored_only" and held.status == "completed":
         return Retried(held.id, held.process_id, "skipped")
     row = await (await connection.execute(QUERIES.has_source, {"document": held.id})).fetchone()
     if not row or not row[0]:
         raise SourceGone
-    if extraction is not Extraction.PLAIN and not await _is_wanted_so(connection, held, extraction):
+    if extraction is not Extraction.PLAIN and not await _has_extraction(connection, held, extraction):
         return await _begin_revision(connection, held, None, extraction)
     if held.status == "pending":
         if not await _is_paused(connection, held):
@@ -196,12 +196,14 @@ async def retry_document(
         await queue.requeue(connection, held.process_id, from_stage=again)
         return Retried(held.id, held.process_id, "pending")
     if held.needs_classification and (from_stage is None or from_stage in DESCRIBING):
-        return await _describe_at_last(connection, held)
-    return await _begin_revision(connection, held, from_stage, extraction, anew=extraction is not Extraction.PLAIN)
+        return await _add_description(connection, held)
+    return await _begin_revision(
+        connection, held, from_stage, extraction, regenerate=extraction is not Extraction.PLAIN
+    )
 
 
-async def _is_wanted_so(connection: Connection, held: Held, extraction: Extraction) -> bool:
-    """Whether its job makes the text in this way already. Raises `StillProcessed` while another one is under way."""
+async def _has_extraction(connection: Connection, held: LockedDocument, extraction: Extraction) -> bool:
+    """Whether its job already uses this extraction. Raises `StillProcessed` if another is running."""
     row = await (await connection.execute(QUERIES.job_extraction, {"job": held.process_id})).fetchone()
     if row is not None and row[0] == extraction:
         return True
@@ -210,34 +212,34 @@ async def _is_wanted_so(connection: Connection, held: Held, extraction: Extracti
     return False
 
 
-async def _describe_at_last(connection: Connection, held: Held) -> Retried:
-    """Whatever is missing; a twin of an undescribed document has no job of its own that could go on."""
+async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
+    """Add the missing description. A duplicate of an undescribed document has no job that could resume."""
     if not await _is_paused(connection, held):
         return await _begin_revision(connection, held, None)
     await queue.requeue(connection, held.process_id)
     return Retried(held.id, held.process_id, "pending")
 
 
-async def _stage_to_repeat(connection: Connection, held: Held) -> str | None:
-    """A page that was fetched and could not be read may have changed, so it is fetched anew."""
+async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
+    """A fetched page that could not be read may have changed, so it is fetched again."""
     row = await (await connection.execute(QUERIES.last_stage, {"job": held.process_id})).fetchone()
     return FETCHED if row and row[0] == FETCHED else None
 
 
-async def _is_paused(connection: Connection, held: Held) -> bool:
+async def _is_paused(connection: Connection, held: LockedDocument) -> bool:
     row = await (await connection.execute(QUERIES.job_status, {"job": held.process_id})).fetchone()
     return row is not None and JobStatus(row[0]) in RETRYABLE
 
 
 async def _begin_revision(
     connection: Connection,
-    held: Held,
+    held: LockedDocument,
     from_stage: str | None,
     extraction: Extraction = Extraction.PLAIN,
     *,
-    anew: bool = False,
+    regenerate: bool = False,
 ) -> Retried:
-    """`anew`: models are asked also what they have answered before."""
+    """`regenerate`: do not reuse earlier answers of models."""
     process = new_id()
     values: dict[str, Any] = {"document": held.id, "process": process}
     row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
@@ -246,10 +248,10 @@ async def _begin_revision(
     if extraction is not Extraction.PLAIN:
         job.input["extraction"] = extraction
     describing = from_stage in DESCRIBING
-    if describing or anew:
+    if describing or regenerate:
         job.input["generation"] = revision
     if describing:
-        # Passages belong to a revision, so they are cut anew; whoever describes them is asked anew, too.
+        # Chunks belong to a revision, so they are created again, and so are their descriptions.
         from_stage = CHUNKED
     await enqueue(connection, [job])
     if from_stage:
@@ -262,13 +264,13 @@ async def _begin_revision(
             "stage": from_stage,
         }
         row = await (await connection.execute(QUERIES.inherit_stages, values)).fetchone()
-        if not describing and (not row or not row[0]):  # a twin has its text without a stage, and begins anew
-            raise BadInput(f"There is no finished stage {from_stage}.")
+        if not describing and (not row or not row[0]):  # a duplicate has its text without a stage and starts over
+            raise BadInput(f"No finished stage {from_stage}.")
     return Retried(held.id, process, "pending")
 
 
 def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
-    """The job that makes a revision of a document; it is put in line once."""
+    """The job that creates a revision of a document; queued only once."""
     key = f"process:{document}:{revision}"
     return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job)
 
@@ -277,8 +279,8 @@ def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: U
 
 
 async def trash_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
-    """To the trash: what is being done with them stops, and their content may be brought in again."""
-    held = await hold_contents(connection, owner, documents)
+    """Move to the trash: cancels their jobs; the same content can be added again."""
+    held = await lock_contents(connection, owner, documents)
     ids = [one.id for one in held]
     await _stop_jobs(connection, ids)
     await connection.execute(QUERIES.trash, {"documents": ids})
@@ -289,8 +291,8 @@ async def trash_documents(connection: Connection, owner: UUID, documents: Iterab
 
 
 async def restore_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
-    """Back from the trash; one whose content came in again meanwhile is its twin, and what was stopped goes on."""
-    held = await hold_contents(connection, owner, documents, trashed=True)
+    """Restore from the trash and resume cancelled jobs. If the content was added again, it becomes a duplicate."""
+    held = await lock_contents(connection, owner, documents, trashed=True)
     await connection.execute(QUERIES.restore, {"documents": [one.id for one in held]})
     for one in held:
         await connection.execute(QUERIES.reclaim_upload, {"owner": owner, "document": one.id})
@@ -302,8 +304,8 @@ async def restore_documents(connection: Connection, owner: UUID, documents: Iter
 
 
 async def purge_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> list[str]:
-    """For good. Answers the keys of objects that nobody refers to any more; remove them after the commit."""
-    held = await hold_contents(connection, owner, documents, trashed=None)
+    """Delete permanently. Returns the keys of unused objects; remove them after the commit."""
+    held = await lock_contents(connection, owner, documents, trashed=None)
     ids = [one.id for one in held]
     await _record(connection, "purged", held, {})
     await _stop_jobs(connection, ids)
@@ -322,14 +324,14 @@ async def _stop_jobs(connection: Connection, documents: list[UUID]) -> None:
             async with connection.transaction():
                 await queue.cancel(connection, job)
         except queue.IllegalTransition:
-            continue  # it ended with the job that it followed from, or by itself a moment ago
+            continue  # it ended in the meantime, alone or with the job before it
 
 
-async def _was_stopped(connection: Connection, held: Held) -> bool:
+async def _was_stopped(connection: Connection, held: LockedDocument) -> bool:
     row = await (await connection.execute(QUERIES.job_status, {"job": held.process_id})).fetchone()
     return row is not None and row[0] == JobStatus.CANCELLED
 
 
-async def _record(connection: Connection, kind: str, held: Sequence[Held], detail: dict[str, JSON]) -> None:
+async def _record(connection: Connection, kind: str, held: Sequence[LockedDocument], detail: dict[str, JSON]) -> None:
     values = {"kind": kind, "documents": [one.id for one in held], "detail": Jsonb(detail)}
     await connection.execute(QUERIES.record, values)

@@ -1,4 +1,4 @@
-"""Collections and tags: the names under which an owner keeps documents together."""
+"""Collections and tags of an owner."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ async def list_collections(connection: Connection, owner: UUID) -> list[Collecti
 
 
 async def list_tags(connection: Connection, owner: UUID) -> list[Tag]:
-    """Those in use, the most used first."""
+    """Tags in use, most used first."""
     async with connection.cursor(row_factory=class_row(Tag)) as cursor:
         await cursor.execute(QUERIES.tags, {"owner": owner})
         return await cursor.fetchall()
 
 
 async def ensure_collection(connection: Connection, owner: UUID, name: str) -> UUID:
-    """The collection of this name, made if there is none."""
+    """The collection of this name; created if needed."""
     values = {"owner": owner, "id": new_id(), "name": clean_label(name, "collection")}
     row = await (await connection.execute(QUERIES.ensure_collection, values)).fetchone()
     if row is None:
-        raise AssertionError("an upsert answers its row")
+        raise AssertionError("an upsert returns its row")
     made, is_new = row
     if is_new:
-        await _tell(connection, owner, made, "made")
+        await _publish(connection, owner, made, "made")
     return made
 
 
@@ -72,19 +72,19 @@ async def rename_collection(connection: Connection, owner: UUID, collection: UUI
         raise NameTaken(label) from None
     if row is None:
         raise NotFound
-    await _tell(connection, owner, collection, "renamed")
+    await _publish(connection, owner, collection, "renamed")
 
 
 async def delete_collection(connection: Connection, owner: UUID, collection: UUID) -> None:
-    """The collection only; its documents stay."""
+    """Deletes only the collection; its documents stay."""
     values = {"owner": owner, "id": collection}
     if await (await connection.execute(QUERIES.delete_collection, values)).fetchone() is None:
         raise NotFound
-    await _tell(connection, owner, collection, "deleted")
+    await _publish(connection, owner, collection, "deleted")
 
 
-async def _tell(connection: Connection, owner: UUID, collection: UUID, change: str) -> None:
-    """For those who look at a list of them."""
+async def _publish(connection: Connection, owner: UUID, collection: UUID, change: str) -> None:
+    """For live updates of lists."""
     await connection.execute(EVENTS.tell_of_collection, {"owner": owner, "collection": collection, "change": change})
 
 

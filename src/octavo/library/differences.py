@@ -1,8 +1,8 @@
-"""What differs between two texts: paragraphs that came, went or changed, and in those the words.
+"""The differences between two texts: paragraphs that were added, removed or changed, and the words in those.
 
-Pure. The time is bounded by the length: what stands once in both texts anchors them (patience diff), and what lies
-between two anchors is compared with the fewest edits (Myers), for a number of steps that grows with the texts. What is
-left after that counts as changed as a whole, which is true, if coarse.
+Pure. The time is bounded by the length: elements that occur once in both texts are anchors (patience diff), and the
+gaps between anchors are compared with the fewest edits (Myers), for a number of steps that grows with the texts. The
+rest counts as changed as a whole, which is correct but coarse.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Kind = Literal["same", "removed", "added"]
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 _WORD = re.compile(rf"[{ONE_CHARACTER}]|\s+|(?:(?![{ONE_CHARACTER}])\w)+|[^\w\s]")
-# How deep anchors are looked for between anchors; each level looks at everything at most once.
+# How often gaps are searched for further anchors; each level scans everything at most once.
 _LEVELS = 8
 _STEPS_A_CHARACTER = 2
 _LEAST_STEPS = 500_000
 _MOST_EDITS = 500
-# Where less than this is the same, words that happen to stand in both are told as noise.
+# If a smaller share is equal, the common words are treated as noise.
 _LEAST_SAME = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`old[old_start:old_end]` became `new[new_start:new_end]`; `parts` say it word by word."""
+    """`old[old_start:old_end]` became `new[new_start:new_end]`; `parts` has the words."""
 
     old_start: int
     old_end: int
@@ -43,15 +43,15 @@ class Change:
 
 
 @dataclass(slots=True)
-class Steps:
-    """How much more may be looked at; shared by all that belongs to one comparison."""
+class StepBudget:
+    """The remaining steps, shared by all parts of one comparison."""
 
     left: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What lies between two runs that are the same: `old[a:b]` stands where `new[c:d]` does."""
+    """A difference between two equal runs: `old[a:b]` is replaced by `new[c:d]`."""
 
     a: int
     b: int
@@ -60,8 +60,8 @@ class Gap:
 
 
 def compare(old: str, new: str) -> list[Change]:
-    """In the order of the texts. `change` makes the one of the other with them."""
-    steps = Steps(_LEAST_STEPS + _STEPS_A_CHARACTER * (len(old) + len(new)))
+    """The changes in text order; `change` applies them."""
+    steps = StepBudget(_LEAST_STEPS + _STEPS_A_CHARACTER * (len(old) + len(new)))
     before, after = split_paragraphs(old), split_paragraphs(new)
     at_old, at_new = _offsets(before), _offsets(after)
     return [
@@ -77,7 +77,7 @@ def compare(old: str, new: str) -> list[Change]:
 
 
 def change(old: str, changes: Sequence[Change]) -> str:
-    """The other text, from one text and what differs."""
+    """Apply changes to a text."""
     pieces, position = list[str](), 0
     for one in changes:
         pieces.append(old[position : one.old_start])
@@ -87,7 +87,7 @@ def change(old: str, changes: Sequence[Change]) -> str:
 
 
 def split_paragraphs(text: str) -> list[str]:
-    """Paragraphs and what stands between them, by turns: joined, they are the text."""
+    """Paragraphs and separators alternately; joined, they are the text."""
     pieces, position, end = list[str](), 0, len(text.rstrip())
     for between in _PARAGRAPH.finditer(text, 0, end):
         pieces += [text[position : between.start()], between.group()]
@@ -98,7 +98,7 @@ def split_paragraphs(text: str) -> list[str]:
 # Words -------------------------------------------------------------------------------------------------------------
 
 
-def compare_words(old: str, new: str, steps: Steps) -> tuple[Part, ...]:
+def compare_words(old: str, new: str, steps: StepBudget) -> tuple[Part, ...]:
     before, after = _WORD.findall(old), _WORD.findall(new)
     enough = _LEAST_SAME * max(len(old), len(new))
     whole = tuple(_parts(removed=[old], added=[new]))
@@ -127,7 +127,7 @@ def _parts(*, same: Sequence[str] = (), removed: Sequence[str] = (), added: Sequ
 
 
 def _join(parts: Sequence[Part]) -> Iterator[Part]:
-    """Words that changed side by side are told as one: the blank between them came and went with them."""
+    """Join neighbouring changed words into one change, including the space between them."""
 
     def changed(place: int) -> bool:
         part = parts[place]
@@ -145,7 +145,7 @@ def _join(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def shorten(parts: Sequence[tuple[Kind, str]], around: int) -> Iterator[tuple[Kind, str]]:
-    """For people: what is the same is cut to what stands right beside a change."""
+    """For display: shortens equal text to the part next to a change."""
     for place, (kind, text) in enumerate(parts):
         if kind == "same" and len(text) > 2 * around:
             begin, end = text[:around] if place else "", text[-around:] if place < len(parts) - 1 else ""
@@ -157,20 +157,20 @@ def shorten(parts: Sequence[tuple[Kind, str]], around: int) -> Iterator[tuple[Ki
 # Sequences ---------------------------------------------------------------------------------------------------------
 
 
-def find_gaps(old: Sequence[str], new: Sequence[str], steps: Steps) -> list[Gap]:
-    """Where two sequences differ."""
-    aligning = _Aligning(old, new, steps)
-    runs = sorted(aligning.run())
+def find_gaps(old: Sequence[str], new: Sequence[str], steps: StepBudget) -> list[Gap]:
+    """The differences between two sequences."""
+    alignment = _Alignment(old, new, steps)
+    runs = sorted(alignment.run())
     ends = [(0, 0), *((a + length, c + length) for a, c, length in runs)]
     begins = [*((a, c) for a, c, _ in runs), (len(old), len(new))]
     found = (Gap(a, b, c, d) for (a, c), (b, d) in zip(ends, begins, strict=True))
     return [gap for gap in found if gap.a < gap.b or gap.c < gap.d]
 
 
-class _Aligning:
-    """Collects runs that are the same in both: (place in old, place in new, length)."""
+class _Alignment:
+    """Collects equal runs: (position in old, position in new, length)."""
 
-    def __init__(self, old: Sequence[str], new: Sequence[str], steps: Steps) -> None:
+    def __init__(self, old: Sequence[str], new: Sequence[str], steps: StepBudget) -> None:
         numbers: dict[str, int] = {}
         self._old = [numbers.setdefault(one, len(numbers)) for one in old]
         self._new = [numbers.setdefault(one, len(numbers)) for one in new]
@@ -186,7 +186,7 @@ class _Aligning:
         return self._runs
 
     def _trim(self, gap: Gap) -> Gap:
-        """Without what is the same at both ends."""
+        """The gap without equal elements at both ends."""
         a, b, c, d = gap.a, gap.b, gap.c, gap.d
         old, new = self._old, self._new
         while a < b and c < d and old[a] == new[c]:
@@ -200,7 +200,7 @@ class _Aligning:
         return Gap(a, b, c, d)
 
     def _divide(self, gap: Gap) -> list[Gap]:
-        """At everything that stands once on both sides, in the longest order that both have."""
+        """Split at elements that occur once on both sides, in their longest common order."""
         if gap.a == gap.b or gap.c == gap.d:
             return []
         counted = Counter(self._old[gap.a : gap.b]), Counter(self._new[gap.c : gap.d])
@@ -216,7 +216,7 @@ class _Aligning:
         return [Gap(a + 1, b, c + 1, d) for (a, c), (b, d) in pairwise(ends) if a + 1 < b and c + 1 < d]
 
     def _fewest_edits(self, gap: Gap) -> list[tuple[int, int, int]]:
-        """Myers's greedy search, as far as the steps last."""
+        """Myers's greedy algorithm, until the steps are used up."""
         old, new = self._old[gap.a : gap.b], self._new[gap.c : gap.d]
         if not old or not new:
             return []
@@ -239,7 +239,7 @@ class _Aligning:
 
 
 def _goes_down(reached: Mapping[int, int], diagonal: int, edits: int) -> bool:
-    """Whether the way to a diagonal that reaches furthest adds something, else it removes something."""
+    """Whether the furthest-reaching path to a diagonal ends with an insertion, otherwise with a deletion."""
     if abs(diagonal) == edits:
         return diagonal == -edits
     return reached.get(diagonal - 1, -1) < reached.get(diagonal + 1, -1)
@@ -260,7 +260,7 @@ def _walk_back(history: list[dict[int, int]], x: int, y: int) -> list[tuple[int,
 
 
 def _longest_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most of these pairs, which come in the order of their first, that are in order of their second too."""
+    """The longest increasing subsequence by the second value; the pairs are sorted by the first."""
     tails: list[int] = []
     last: list[int] = []
     before: list[int | None] = []

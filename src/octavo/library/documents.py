@@ -1,4 +1,4 @@
-"""Documents as people see them. The records here are the public form: the API answers them as they are."""
+"""Documents as the API returns them: lists, single documents, chunks and events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from octavo.records.documents import Chunk, Concept, Document, DocumentJob, Page
 from octavo.records.jobs import JobError
 
 QUERIES = load_queries("documents")
-# As links to videos are kept.
+# The form in which links to videos are stored.
 VIDEO = "https://www.youtube.com/watch?v="
 Tab = Literal["working", "needs_you", "failed", "stored_only"]
 Sort = Literal["newest", "oldest", "title"]
@@ -24,9 +24,9 @@ Sort = Literal["newest", "oldest", "title"]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """`q` is looked for in title, file name and author; `id` is the beginning or the end of one.
+    """`q` searches title, file name and author; `id` is the beginning or the end of an id.
 
-    Of versions the newest is listed; all are with `versions`, in the trash, and where an `id` is asked for.
+    Only the newest version is listed, unless `versions`, `trashed` or `id` is set.
     """
 
     id: str | None = None
@@ -68,13 +68,13 @@ async def list_documents(
 
 
 async def find_documents(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[Document]:
-    """Those of these documents that there are and that are not in the trash, newest first."""
+    """Those of these documents that exist and are not in the trash, newest first."""
     values: Row = {"documents": list(documents), "trashed": False, "versions": True}
     return await _as_documents(connection, await _read(connection, owner, values, len(documents)))
 
 
 async def show_document(connection: Connection, owner: UUID, document: UUID, *, trashed: bool = False) -> Document:
-    """One document; what is in the trash is found only when it is asked for there."""
+    """One document; in the trash only if `trashed` is set."""
     rows = await _read(connection, owner, {"document": document, "trashed": trashed, "versions": True}, 1)
     if not rows:
         raise NotFound
@@ -84,7 +84,7 @@ async def show_document(connection: Connection, owner: UUID, document: UUID, *, 
 async def list_chunks(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[Chunk]:
-    """In the order of the text."""
+    """In text order."""
     source_url = (await show_document(connection, owner, document)).source_url
     after = _number(cursor) if cursor else -1
     values = {"document": document, "after": after, "most": limit + 1}
@@ -96,7 +96,7 @@ async def list_chunks(
 async def list_events(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = MOST_LIMIT
 ) -> Page[EventView]:
-    """All that happened to a document, oldest first."""
+    """All events of a document, oldest first."""
     await show_document(connection, owner, document)
     values = {"document": document, "after": _number(cursor) if cursor else 0, "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.events_of, values)
@@ -134,7 +134,7 @@ def _behind(sort: Sort, row: Row) -> str:
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
-    """Two more queries for the whole page, however many documents it has."""
+    """Needs two more queries for the whole page, regardless of the number of documents."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
@@ -149,7 +149,7 @@ def _as_document(row: Row, tags: list[str], jobs: list[DocumentJob]) -> Document
     rest = dict(row)
     code, message, cost = rest.pop("error_code"), rest.pop("error_message"), rest.pop("cost_usd")
     del rest["order_text"]
-    if code is None and rest["status"] == "failed":  # a cancelled job carries no error of its own
+    if code is None and rest["status"] == "failed":  # a cancelled job has no error
         code, message = "CANCELLED", "Stopped by you."
     return Document(
         tags=tags,
@@ -168,7 +168,7 @@ def _as_chunk(row: Row, source_url: str | None) -> Chunk:
 
 
 def moment_url(source_url: str | None, seconds: float | None) -> str | None:
-    """Opens a video at its second."""
+    """A link that opens a video at this second."""
     if seconds is None or not source_url or not source_url.startswith(VIDEO):
         return None
     return f"{source_url}&t={int(seconds)}s"
@@ -183,5 +183,5 @@ def _like(q: str | None) -> str | None:
 
 def _number(cursor: str) -> int:
     if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 18:  # noqa: PLR2004 - fits a bigint
-        raise BadInput("The cursor is none that a list answered as next_cursor.")
+        raise BadInput("Invalid cursor. Use the next_cursor of the previous page.")
     return int(cursor)

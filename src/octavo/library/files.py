@@ -1,4 +1,4 @@
-"""The files of a document: its source as it came in, and what was made from it."""
+"""The files of a document: its source, an unlocked copy of it, and what was made from it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from octavo.core.errors import BadInput
-from octavo.database import Connection, load_queries
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.library.changes import SourceGone, lock_documents
 from octavo.library.documents import show_document
+from octavo.storage import Stored
 
 QUERIES = load_queries("documents")
+UNLOCKED = load_queries("unlocked")
 FETCHED_ENDINGS = {
     "application/json": ".json",
     "application/pdf": ".pdf",
@@ -19,7 +23,7 @@ FETCHED_ENDINGS = {
     "text/html": ".html",
     "text/plain": ".txt",
 }
-# What jobs make and fetch; what people bring has its own place and its own name.
+# Prefixes of files that jobs create and fetch; uploads have another prefix.
 FETCHED_KEYS = "derived/"
 
 
@@ -31,7 +35,7 @@ class NotReady(BadInput):
 
 
 class NeverReady(NotReady):
-    """There is none: no text was found, or the file could not be read."""
+    """There is no text: none was found, or the file could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,9 @@ class File:
 
 
 async def find_file(connection: Connection, owner: UUID, document: UUID, kind: str, name: str = "") -> File:
-    """One file of the revision that is read; missing and foreign documents answer alike.
+    """One file of the current revision. Missing documents and those of other owners get the same error.
 
-    The source of a link is what it led to, as soon as that was fetched.
+    The source of a link is the fetched page, once it is fetched.
     """
     values = {"owner": owner, "document": document}
     async with connection.cursor(row_factory=class_row(File)) as cursor:
@@ -63,12 +67,36 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
 
 
 def _with_ending(file: File) -> str:
-    """What was fetched has only a label; its type says how such files end."""
+    """Fetched files have only a label; the ending comes from their type."""
     ending = FETCHED_ENDINGS.get(file.content_type.partition(";")[0])
     label_only = file.key.startswith(FETCHED_KEYS) and ending and not file.filename.lower().endswith(ending)
     return f"{file.filename}{ending}" if label_only else file.filename
 
 
 async def count_download(connection: Connection, document: UUID) -> None:
-    """Told as an event too."""
+    """Also recorded as an event."""
     await connection.execute(QUERIES.count_download, {"document": document})
+
+
+async def find_locked(connection: Connection, owner: UUID, document: UUID) -> str:
+    """The key of the uploaded PDF; only PDFs support passwords."""
+    rows = await fetch_rows(connection, UNLOCKED.source, {"owner": owner, "document": document})
+    if not rows:
+        raise NotFound(f"Document {document}.")
+    if rows[0]["source_type"] != "pdf":
+        raise BadInput("Passwords are supported only for PDFs that were added as files.")
+    if rows[0]["key"] is None:
+        raise SourceGone
+    return rows[0]["key"]
+
+
+async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
+    """Process the document from this copy from now on. Returns the keys of objects to remove after the commit."""
+    await lock_documents(connection, owner, [document])
+    before = await fetch_rows(connection, UNLOCKED.delete_unlocked, {"document": document})
+    await connection.execute(
+        UNLOCKED.insert_object, {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
+    )
+    await connection.execute(UNLOCKED.insert_unlocked, {"id": new_id(), "document": document, "key": stored.key})
+    unused = await fetch_rows(connection, UNLOCKED.delete_unused_objects, {"keys": [row["key"] for row in before]})
+    return [row["key"] for row in unused]

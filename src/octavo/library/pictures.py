@@ -1,4 +1,4 @@
-"""Pictures of pages: which documents have them, what they are made from, and the ones that were made already."""
+"""Page images: which documents have them, their source files, and the stored images."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class PageSource:
-    """`key` is the file that the page is in; `page_width` is in points, and unknown before the file was read."""
+    """`key` is the file with the page; `page_width` is in points, and unknown until the file was extracted."""
 
     source_type: str
     key: str
@@ -38,7 +38,7 @@ class PageSource:
 
 
 def is_pictured(document: Document) -> bool:
-    """Whether people are shown its pages: once the file was read, because before nobody knows whether it has any."""
+    """Whether its page images are shown: only after extraction, when the number of pages is known."""
     return document.source_type in PICTURED and bool(document.page_count) and not document.deleted_at
 
 
@@ -47,7 +47,7 @@ def picture_name(number: int, width: int) -> str:
 
 
 async def find_page(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> PageSource:
-    """A page of an owner's document. A page that only the file itself can tell to be missing is found here."""
+    """A page of an owner's document. Before the extraction, a missing page is noticed only when it is rendered."""
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, QUERIES.page, values)
     if not rows:
@@ -56,13 +56,13 @@ async def find_page(connection: Connection, owner: UUID, document: UUID, number:
     if row["source_type"] not in PICTURED:
         raise NoPagePictures
     if row["page_count"] is not None and number > row["page_count"]:
-        raise PageMissing(f"It has {row['page_count']}.")
+        raise PageMissing(f"The last page is {row['page_count']}.")
     picture = Picture(row["picture_key"], row["picture_sha256"]) if row["picture_key"] else None
     return PageSource(row["source_type"], row["key"], row["revision"], row["page_width"], picture)
 
 
 async def keep_picture(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
-    """Answers the key again if the picture is not needed after all; remove it from the bucket after the commit."""
+    """Returns the key if the image is not needed after all; remove it from the bucket after the commit."""
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)
     place = {"id": new_id(), "document": document, "revision": revision, "name": name, "key": stored.key}
@@ -71,7 +71,7 @@ async def keep_picture(connection: Connection, document: UUID, revision: int, na
 
 
 async def find_boxes(connection: Connection, owner: UUID, document: UUID, chunk: UUID, number: int) -> list[Box]:
-    """Where on a page a passage stands."""
+    """The boxes of a chunk on a page."""
     rows = await fetch_rows(connection, QUERIES.boxes, {"owner": owner, "document": document, "chunk": chunk})
     if not rows:
         raise NotFound(f"Chunk {chunk}.")
@@ -80,7 +80,7 @@ async def find_boxes(connection: Connection, owner: UUID, document: UUID, chunk:
 
 
 async def forget_pictures(database: Database, bucket: Bucket, days: int = KEPT_DAYS) -> int:
-    """Remove pictures that were made so long ago; who looks at the page again gets a new one."""
+    """Remove old page images; they are rendered again when needed."""
     forgotten = 0
     while True:
         async with database.transaction() as connection:

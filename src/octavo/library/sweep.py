@@ -1,4 +1,4 @@
-"""What nobody needs any more: old trash, and objects that no row refers to."""
+"""Daily clean-up: old trash, and objects without a row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_ONCE = 500
 
 
 async def purge_old_trash(database: Database, bucket: Bucket, days: int) -> int:
-    """Delete for good what has been in the trash for so long."""
+    """Permanently delete documents that have been in the trash for this long."""
     purged = 0
     while True:
         async with database.connection() as connection:
@@ -34,14 +34,14 @@ async def _purge(database: Database, bucket: Bucket, owner: UUID, documents: lis
     try:
         async with database.transaction() as connection:
             keys = await purge_documents(connection, owner, documents)
-    except NotFound:  # somebody restored or purged one of them a moment ago; the rest goes next time
+    except NotFound:  # one of them was restored or purged in the meantime; the rest is deleted next time
         return 0
     await bucket.delete(keys)
     return len(documents)
 
 
 async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
-    """Remove objects without a row. Young ones are left alone: their row may be about to come."""
+    """Remove objects without a row. Young ones are kept: their row may not be committed yet."""
     removed = 0
     batch: list[str] = []
     before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)

@@ -1,6 +1,6 @@
-"""Versions of a document, and what changed from one to another: its text, its fields, its connections.
+"""Versions of a document, and the changes between two of them in text, fields and connections.
 
-A version is new bytes, a revision is the same bytes processed again, a correction is a field that a person wrote.
+A version has new bytes, a revision is the same bytes processed again, a correction is a field edited by a person.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ class NothingBefore(BadInput):
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
-    """One side of a comparison; without a revision, the one that is read."""
+class DocumentRevision:
+    """One side of a comparison; by default the current revision."""
 
     document: UUID
     revision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
-    """`sheets` are the pages: where each begins, and its number."""
+class _LoadedSide:
+    """`sheets` has the start and number of each page."""
 
     document: Document
     revision: int
@@ -83,23 +83,25 @@ class _Opened:
 
 
 async def list_versions(connection: Connection, owner: UUID, document: UUID) -> list[Version]:
-    """Newest first; those in the trash are left out."""
+    """Newest first, without those in the trash."""
     rows = await fetch_rows(connection, QUERIES.versions, {"owner": owner, "document": document})
     if not rows:
         raise NotFound
     return [Version(**row) for row in rows]
 
 
-async def compare_documents(database: Database, bucket: Bucket, owner: UUID, old: Pick | None, new: Pick) -> Comparison:
-    """What changed from the one to the other; any two documents of an owner can be compared.
+async def compare_documents(
+    database: Database, bucket: Bucket, owner: UUID, old: DocumentRevision | None, new: DocumentRevision
+) -> Comparison:
+    """The changes from `old` to `new`; any two documents of an owner can be compared.
 
-    Without an old one, the version before is compared, or the revision before where that is the first version.
+    Without `old`, compares with the previous version, or the previous revision of the first version.
     """
     async with database.connection() as connection:
         old = old or await _find_before(connection, owner, new)
         before, after = await _open(connection, owner, old), await _open(connection, owner, new)
         values = {"owner": owner, "old": old.document, "new": new.document, "most": MOST_CONNECTIONS}
-        # Of an earlier revision there are none left.
+        # Connections of earlier revisions are not kept.
         others = await fetch_rows(connection, QUERIES.other_connections, values) if old.document != new.document else []
     changes: list[Change] | None = None
     if before.key and after.key:
@@ -121,20 +123,20 @@ def _connections(rows: Sequence[Row], *, appeared: bool) -> list[OtherConnection
     return [OtherConnection(**{name: value for name, value in row.items() if name != "appeared"}) for row in wanted]
 
 
-async def _find_before(connection: Connection, owner: UUID, new: Pick) -> Pick:
+async def _find_before(connection: Connection, owner: UUID, new: DocumentRevision) -> DocumentRevision:
     versions = await list_versions(connection, owner, new.document)
     here = next(one for one in versions if one.document_id == new.document)
     older = [one.document_id for one in versions if one.version < here.version]
     earlier = [one for one in here.revisions if one < (new.revision or here.revision)]
     if older and new.revision is None:
-        return Pick(older[0])
+        return DocumentRevision(older[0])
     if earlier:
-        return Pick(new.document, earlier[0])
+        return DocumentRevision(new.document, earlier[0])
     raise NothingBefore
 
 
 def compare_fields(old: Document, new: Document) -> list[FieldChange]:
-    """Those that differ, in the form in which the API tells them."""
+    """The fields that differ, in the form of the API."""
     values = ((name, _plain(getattr(old, name)), _plain(getattr(new, name))) for name in FIELDS)
     return [FieldChange(name, before, after) for name, before, after in values if before != after]
 
@@ -145,23 +147,23 @@ def _plain(value: object) -> Value:
     return [str(one) for one in value] if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-async def _open(connection: Connection, owner: UUID, pick: Pick) -> _Opened:
+async def _open(connection: Connection, owner: UUID, pick: DocumentRevision) -> _LoadedSide:
     document = await show_document(connection, owner, pick.document)
     values = {"owner": owner, "document": pick.document}
     rows = await fetch_rows(connection, QUERIES.text_of, values | {"revision": pick.revision})
     if not rows:
         if pick.revision is not None:
-            raise NotFound(f"There is no text of revision {pick.revision}.")
-        return _Opened(document, document.revision, None, [])
+            raise NotFound(f"No text is stored for revision {pick.revision}.")
+        return _LoadedSide(document, document.revision, None, [])
     row = rows[0]
     if row["bytes"] > MOST_BYTES:
         raise TooLongToCompare
     starts = await fetch_rows(connection, QUERIES.page_starts, values | {"revision": row["revision"]})
-    return _Opened(document, row["revision"], row["key"], [(one["char_start"], one["number"]) for one in starts])
+    return _LoadedSide(document, row["revision"], row["key"], [(one["char_start"], one["number"]) for one in starts])
 
 
 def _first(changes: Sequence[Change]) -> list[Change]:
-    """As many as somebody may want to look at; a text that is new as a whole is cut."""
+    """The first changes, shortened: a completely new text would be too long to show."""
     chosen, room = list[Change](), MOST_CHARACTERS
     for change in changes[:MOST_CHANGES]:
         size = sum(len(part.text) for part in change.parts)
@@ -177,7 +179,7 @@ def _cut(change: Change) -> Change:
     return replace(change, parts=tuple(Part(part.kind, part.text[:room]) for part in change.parts))
 
 
-def _placed(change: Change, before: _Opened, after: _Opened) -> TextChange:
+def _placed(change: Change, before: _LoadedSide, after: _LoadedSide) -> TextChange:
     return TextChange(
         before.span(change.old_start, change.old_end), after.span(change.new_start, change.new_end), list(change.parts)
     )

@@ -1,1 +1,1 @@
-"""Running Octavo: logs, start and supervision, health, and the doctor."""
+"""Running Octavo: logs, supervision, workers, health checks and the doctor."""

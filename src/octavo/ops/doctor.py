@@ -1,6 +1,6 @@
-"""`octavo doctor`: looks at everything an installation stands on and says what is wrong and what to do.
+"""`octavo doctor`: checks the whole installation and reports what is wrong and what to do.
 
-Each check answers what it found in good order, or raises an error that says what is not.
+Each check returns a description, or raises an error that explains the problem.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ class WrongState(Defect):
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
-    """What the checks look at; opened once for all of them."""
+class Installation:
+    """What the checks need; opened once for all of them."""
 
     settings: Settings
     connection: Connection
 
 
-Examine = Callable[[Patient], Awaitable[str]]
+Examine = Callable[[Installation], Awaitable[str]]
 CHECKS: dict[str, Examine] = {}
 
 
 def check(name: str) -> Callable[[Examine], Examine]:
-    """Register a check; two of one name would hide each other."""
+    """Register a check. Names must be unique."""
 
     def register(examine: Examine) -> Examine:
         if name in CHECKS:
-            raise ValueError(f"there is a check {name} already")
+            raise ValueError(f"the check {name} already exists")
         CHECKS[name] = examine
         return examine
 
@@ -57,16 +57,16 @@ def check(name: str) -> Callable[[Examine], Examine]:
 
 
 async def examine(settings: Settings) -> list[Check]:
-    """Run every check, also after one that failed."""
+    """Run every check, even after a failure."""
     DataFolder(settings.data_dir).prepare()
     async with open_connection(settings) as connection:
-        patient = Patient(settings, connection)
-        return [await _run(name, examine_one, patient) for name, examine_one in CHECKS.items()]
+        installation = Installation(settings, connection)
+        return [await _run(name, examine_one, installation) for name, examine_one in CHECKS.items()]
 
 
-async def _run(name: str, examine_one: Examine, patient: Patient) -> Check:
+async def _run(name: str, examine_one: Examine, installation: Installation) -> Check:
     try:
-        return Check(name, ok=True, detail=await examine_one(patient))
+        return Check(name, ok=True, detail=await examine_one(installation))
     except OctavoError as error:
         return Check(name, ok=False, detail=error.line)
     except psycopg.Error as error:
@@ -74,118 +74,118 @@ async def _run(name: str, examine_one: Examine, patient: Patient) -> Check:
 
 
 @check("data folder")
-async def data_folder(patient: Patient) -> str:
-    folder = patient.settings.data_dir
+async def data_folder(installation: Installation) -> str:
+    folder = installation.settings.data_dir
     free = shutil.disk_usage(folder).free
     if free < LEAST_FREE_BYTES:
-        raise NotPossibleHere(f"Only {free >> 20} MiB are free in {folder}; free some space.")
+        raise NotPossibleHere(f"Only {free >> 20} MiB free in {folder}. Free some space.")
     return f"{folder}, {free >> 30} GiB free"
 
 
 @check("database")
-async def database(patient: Patient) -> str:
-    await refuse_unfit_server(patient.connection)
-    version = patient.connection.info.server_version
+async def database(installation: Installation) -> str:
+    await refuse_unfit_server(installation.connection)
+    version = installation.connection.info.server_version
     return f"PostgreSQL {version // 10000}.{version % 10000}"
 
 
 @check("schema")
-async def schema(patient: Patient) -> str:
-    state = await require_current(patient.connection)
+async def schema(installation: Installation) -> str:
+    state = await require_current(installation.connection)
     return f"{state.applied} migrations applied, none missing"
 
 
 @check("jobs")
-async def jobs(patient: Patient) -> str:
-    """The state of every job is where its events end, and every step on the way was allowed."""
-    await _refuse_rows(patient, QUERIES.jobs_unlike_events, "Jobs differ from their events")
-    await _refuse_rows(patient, QUERIES.broken_jobs, "Jobs break their rules")
-    await _refuse_rows(patient, QUERIES.illegal_histories, "Jobs went a way that is not allowed")
-    await _refuse_rows(patient, QUERIES.left_leases, "Jobs were left behind by their workers")
-    row = await (await patient.connection.execute(QUERIES.count_jobs)).fetchone()
-    return f"{row[0] if row else 0} jobs, each in the state that its events tell"
+async def jobs(installation: Installation) -> str:
+    """The state of every job matches its last event, and every transition was legal."""
+    await _refuse_rows(installation, QUERIES.jobs_unlike_events, "Jobs differ from their events")
+    await _refuse_rows(installation, QUERIES.broken_jobs, "Jobs violate their invariants")
+    await _refuse_rows(installation, QUERIES.illegal_histories, "Jobs made illegal transitions")
+    await _refuse_rows(installation, QUERIES.left_leases, "Jobs were abandoned by their workers")
+    row = await (await installation.connection.execute(QUERIES.count_jobs)).fetchone()
+    return f"{row[0] if row else 0} jobs, all consistent with their events"
 
 
 @check("caps")
-async def caps(patient: Patient) -> str:
-    await _refuse_rows(patient, QUERIES.wrong_caps, "Slots were counted wrongly")
-    await _refuse_rows(patient, QUERIES.idle_caps, "Free slots were not given to those who wait")
+async def caps(installation: Installation) -> str:
+    await _refuse_rows(installation, QUERIES.wrong_caps, "Wrong slot counts")
+    await _refuse_rows(installation, QUERIES.idle_caps, "Free slots were not given to waiting jobs")
     return "slots recounted"
 
 
 @check("schedules")
-async def schedules(patient: Patient) -> str:
-    await _refuse_rows(patient, QUERIES.late_schedules, "Schedules are late")
+async def schedules(installation: Installation) -> str:
+    await _refuse_rows(installation, QUERIES.late_schedules, "Schedules are late")
     return "none is late"
 
 
 @check("documents")
-async def documents(patient: Patient) -> str:
-    """Every document is as its job is, its files are counted, and no content of an owner is there twice unasked."""
-    await _refuse_rows(patient, QUERIES.wrong_documents, "Documents are not in the state of their jobs")
-    await _refuse_rows(patient, QUERIES.uncanonical_documents, "Documents belong to no upload")
-    await _refuse_rows(patient, QUERIES.wrong_versions, "Versions stand in the wrong order")
-    await _refuse_rows(patient, QUERIES.wrong_references, "Files were counted wrongly")
-    await _refuse_rows(patient, QUERIES.wrong_usage, "Owners' use was added up wrongly")
-    await _refuse_rows(patient, QUERIES.orphan_chunks, "Chunks were left behind")
-    row = await (await patient.connection.execute(QUERIES.count_documents)).fetchone()
+async def documents(installation: Installation) -> str:
+    """Every document mirrors its job, its files are counted, and an owner has no content twice by accident."""
+    await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
+    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents without an upload")
+    await _refuse_rows(installation, QUERIES.wrong_versions, "Versions are in the wrong order")
+    await _refuse_rows(installation, QUERIES.wrong_references, "Wrong reference counts of files")
+    await _refuse_rows(installation, QUERIES.wrong_usage, "Wrong storage usage of owners")
+    await _refuse_rows(installation, QUERIES.orphan_chunks, "Orphaned chunks")
+    row = await (await installation.connection.execute(QUERIES.count_documents)).fetchone()
     total, trashed, chunks = row or (0, 0, 0)
     each = f", {chunks / total:.1f} chunks each" if total else ""
     return f"{total} documents, {trashed} of them in the trash{each}"
 
 
 @check("analyses")
-async def analyses(patient: Patient) -> str:
-    """Every page of an analysed document belongs to a segment, and whatever is open is being seen to."""
-    await _refuse_rows(patient, QUERIES.wrong_analyses, "Analyses are not as their parts are")
-    row = await (await patient.connection.execute(QUERIES.count_analyses)).fetchone()
+async def analyses(installation: Installation) -> str:
+    """Every page of an analysed document belongs to a segment, and all open work has a job."""
+    await _refuse_rows(installation, QUERIES.wrong_analyses, "Analyses do not match their parts")
+    row = await (await installation.connection.execute(QUERIES.count_analyses)).fetchone()
     total, items = row or (0, 0)
     return f"{total} analyses with {items} items"
 
 
 @check("ledger")
-async def ledger(patient: Patient) -> str:
-    """What is counted as spent is the sum of the calls."""
-    await _refuse_rows(patient, QUERIES.wrong_spending, "What models cost was added up wrongly")
-    row = await (await patient.connection.execute(QUERIES.count_calls)).fetchone()
+async def ledger(installation: Installation) -> str:
+    """The recorded spending equals the sum of the calls."""
+    await _refuse_rows(installation, QUERIES.wrong_spending, "Wrong sums of model costs")
+    row = await (await installation.connection.execute(QUERIES.count_calls)).fetchone()
     calls, cost = row or (0, 0)
-    return f"{calls} calls of models, {cost:.2f} USD"
+    return f"{calls} model calls, {cost:.2f} USD"
 
 
 @check("files")
-async def files(patient: Patient) -> str:
-    """Every object that a row refers to is in the bucket, whole."""
+async def files(installation: Installation) -> str:
+    """Every object that a row refers to is complete in the bucket."""
     known, missing, last = 0, list[str](), ""
-    async with aclosing(bucket_of(patient.settings)) as bucket:
-        while rows := await _objects_after(patient, last):
+    async with aclosing(bucket_of(installation.settings)) as bucket:
+        while rows := await _objects_after(installation, last):
             infos = await asyncio.gather(*(bucket.stat(key) for key, _ in rows))
             missing += [key for (key, size), info in zip(rows, infos, strict=True) if not info or info.bytes != size]
             known, last = known + len(rows), rows[-1][0]
     if missing:
-        raise WrongState(f"Files are missing or cut: {'; '.join(missing[:3])}.")
-    return f"{known} files, all there"
+        raise WrongState(f"Files are missing or truncated: {'; '.join(missing[:3])}.")
+    return f"{known} files, all complete"
 
 
-async def _objects_after(patient: Patient, key: str) -> list[tuple[str, int]]:
-    cursor = await patient.connection.execute(QUERIES.objects_after, {"key": key, "most": OBJECTS_AT_ONCE})
+async def _objects_after(installation: Installation, key: str) -> list[tuple[str, int]]:
+    cursor = await installation.connection.execute(QUERIES.objects_after, {"key": key, "most": OBJECTS_AT_ONCE})
     return [(row[0], row[1]) for row in await cursor.fetchall()]
 
 
-async def _refuse_rows(patient: Patient, query: bytes, finding: str) -> None:
-    rows = await (await patient.connection.execute(query)).fetchall()
+async def _refuse_rows(installation: Installation, query: bytes, finding: str) -> None:
+    rows = await (await installation.connection.execute(query)).fetchall()
     if rows:
         shown = "; ".join(" ".join(str(value) for value in row) for row in rows[:3])
         raise WrongState(f"{finding}: {shown}.")
 
 
 @check("storage")
-async def storage(patient: Patient) -> str:
-    async with aclosing(bucket_of(patient.settings)) as bucket:
+async def storage(installation: Installation) -> str:
+    async with aclosing(bucket_of(installation.settings)) as bucket:
         await bucket.check()
-        return f"{storage_place(patient.settings)}: written, read back and deleted"
+        return f"{storage_place(installation.settings)}: written, read back and deleted"
 
 
 @check("sandbox")
-async def sandbox(patient: Patient) -> str:
-    async with sandbox_of(patient.settings) as box:
+async def sandbox(installation: Installation) -> str:
+    async with sandbox_of(installation.settings) as box:
         return (await box.layers()).summary

@@ -1,4 +1,4 @@
-"""Whether this process can serve: asked by load balancers and by people, so it is quick and changes nothing."""
+"""Readiness of this process, for load balancers and people: quick and without side effects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from octavo.core.errors import OctavoError
 from octavo.database import Database, require_current
 from octavo.storage import Bucket
 
-PATIENCE_SECONDS = 3
+TIMEOUT_SECONDS = 3
 PROBE_KEY = "probe/readiness"
 
 
@@ -22,7 +22,7 @@ class Check:
 
 
 async def check_readiness(database: Database, bucket: Bucket, place: str) -> list[Check]:
-    """Both parts at the same time, each with a limit."""
+    """Checks database and storage in parallel, each with a timeout."""
     return list(
         await asyncio.gather(
             _limited("database", _check_database(database)),
@@ -33,16 +33,16 @@ async def check_readiness(database: Database, bucket: Bucket, place: str) -> lis
 
 async def _limited(name: str, answer: Awaitable[str]) -> Check:
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return Check(name, ok=True, detail=await answer)
     except OctavoError as error:
         return Check(name, ok=False, detail=error.line)
     except TimeoutError:
-        return Check(name, ok=False, detail=f"No answer within {PATIENCE_SECONDS} seconds.")
+        return Check(name, ok=False, detail=f"No response within {TIMEOUT_SECONDS} seconds.")
 
 
 async def _check_database(database: Database) -> str:
-    async with database.connection(wait_seconds=PATIENCE_SECONDS) as connection:
+    async with database.connection(wait_seconds=TIMEOUT_SECONDS) as connection:
         state = await require_current(connection)
         version = connection.info.server_version
         return f"PostgreSQL {version // 10000}.{version % 10000}, schema {state.applied}"

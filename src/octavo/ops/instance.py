@@ -1,4 +1,4 @@
-"""Opens the parts of an installation from its settings: the same way for every command and process."""
+"""Opens the parts of an installation from its settings, in the same way for every command and process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
-# What a worker's sandbox would otherwise import anew for every document, and for some.
+# Modules that a worker's sandbox would otherwise import for every document; LATER: for some documents.
 PRELOAD = (*EXTRACT_PRELOAD, *CHUNKS_PRELOAD)
 LATER = (
     *PDF_PRELOAD,
@@ -50,17 +50,17 @@ def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
 
 
 async def start_database(settings: Settings, server: EmbeddedPostgres | None) -> str:
-    """How to connect, after starting the built-in server where it is ours to start."""
+    """The connection string. Starts the built-in server unless the settings name another."""
     if settings.database_url:
         return settings.database_url.get_secret_value()
     if server is None:
-        raise AssertionError("without an address there is a built-in server")
+        raise AssertionError("there is a built-in server if no database URL is set")
     return await asyncio.to_thread(server.start)
 
 
 @asynccontextmanager
 async def database_address(settings: Settings) -> AsyncGenerator[str]:
-    """How to connect for a while; the built-in server ends after it when nobody else uses it."""
+    """The connection string for a while; afterwards the built-in server stops unless it is still used."""
     server = embedded_server(settings)
     try:
         yield await start_database(settings, server)
@@ -70,7 +70,7 @@ async def database_address(settings: Settings) -> AsyncGenerator[str]:
 
 
 async def migrate_database(settings: Settings) -> MigrationState:
-    """Bring the database to this version's schema."""
+    """Migrate the database to the schema of this version."""
     async with database_address(settings) as connection_info:
         return await migrate(connection_info)
 
@@ -84,7 +84,7 @@ async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
 
 @asynccontextmanager
 async def open_database(settings: Settings) -> AsyncGenerator[Database]:
-    """A pool on the right server; the built-in one is kept running as long as this process needs it."""
+    """A connection pool. The built-in server is kept running while this process needs it."""
     server = embedded_server(settings)
     connection_info = await start_database(settings, server)
     watch = asyncio.create_task(keep_running(server)) if server else None
@@ -100,25 +100,25 @@ async def open_database(settings: Settings) -> AsyncGenerator[Database]:
 
 
 async def keep_running(server: EmbeddedPostgres) -> None:
-    """Start the built-in server again whenever it ended although somebody still needs it."""
+    """Restart the built-in server when it ends while it is still needed."""
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         if server.is_running():
             continue
-        log.warning("database ended, starting it again")
+        log.warning("database ended, restarting it")
         try:
             await asyncio.to_thread(server.start)
         except OctavoError as error:
-            log.error("database does not start", code=error.code, reason=error.line)  # noqa: TRY400 - expected
+            log.error("database failed to start", code=error.code, reason=error.line)  # noqa: TRY400 - expected
 
 
 def storage_place(settings: Settings) -> str:
-    """Where documents are kept, for people."""
+    """The location of files, for people."""
     return settings.storage_url or str(DataFolder(settings.data_dir).objects)
 
 
 def bucket_of(settings: Settings) -> Bucket:
-    """The bucket that the settings name; the data folder's own by default."""
+    """The bucket from the settings; by default in the data folder."""
     return open_bucket(
         settings.storage_url or DataFolder(settings.data_dir).objects.as_uri(),
         endpoint=settings.s3_endpoint,
@@ -131,26 +131,26 @@ def bucket_of(settings: Settings) -> Bucket:
 def sandbox_of(
     settings: Settings, preload: Sequence[str] = (), *, later: Sequence[str] = (), niceness: int = BACKGROUND_NICENESS
 ) -> Sandbox:
-    """The sandbox with this installation's limits; `preload` is what its children import, and `later` what some do."""
+    """The sandbox with this installation's limits. `preload`: modules for all children; `later`: for some."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
     at_once = settings.sandbox_at_once or _files_at_once(limits.memory_bytes)
     return Sandbox(limits=limits, preload=preload, later=later, niceness=niceness, parallel=at_once)
 
 
 def _files_at_once(memory_bytes: int) -> int:
-    """All may need their memory together. Twice the processors: a small file need not wait for two that take long."""
+    """All can use their full memory at the same time. Twice the CPUs, so that small files do not wait for slow ones."""
     return max(1, min(2 * (os.cpu_count() or 1), psutil.virtual_memory().total // 2 // memory_bytes))
 
 
 @asynccontextmanager
 async def open_recognition(settings: Settings) -> AsyncGenerator[Recognition]:
-    """Its own warm parent has the models. It starts with the first scan, and other files do not pay for it."""
+    """A separate parent process loads the models with the first scan, so that other files do not pay for it."""
     async with aclosing(sandbox_of(settings, OCR_PRELOAD)) as sandbox:
         yield Recognition(sandbox, settings.ocr_language, settings.ocr_seconds, settings.ocr_pages)
 
 
 def fetch_client_of(settings: Settings) -> GuardedClient:
-    """The way out to other people's servers."""
+    """The client for requests to other servers."""
     return GuardedClient(frozenset(settings.fetch_allow))
 
 

@@ -1,6 +1,6 @@
-"""Structured logs: readable on a terminal, one JSON object a line elsewhere; other libraries' lines look the same.
+"""Structured logs: readable on a terminal, one JSON object per line elsewhere, also for other libraries.
 
-A traceback names what the database refused, and never shows it.
+Tracebacks of database errors do not show the values of rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Format = Literal["auto", "console", "json"]
 
 
 def configure_logs(level: str, form: Format, **bound: object) -> None:
-    """Set up the logs of this process; `bound` stands on every line."""
+    """Set up the logs of this process; `bound` is added to every line."""
     number = logging.getLevelNamesMapping()[level.upper()]
     before: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -44,8 +44,8 @@ def configure_logs(level: str, form: Format, **bound: object) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(number)
-    # The pool repeats every failed attempt, the server tells of every start and stop, and the client of every request.
-    # We say ourselves what of it matters.
+    # The pool logs every failed attempt, the server every start and stop, and the client every request.
+    # Octavo logs the important ones itself.
     logging.getLogger("psycopg.pool").setLevel(max(number, logging.ERROR))
     for name in ("uvicorn", "httpx"):
         logging.getLogger(name).setLevel(number if number < logging.INFO else max(number, logging.WARNING))
@@ -67,7 +67,7 @@ def _as_text(exc_info: ExcInfo) -> str:
 
 
 def format_exception(error: BaseException) -> str:
-    """As Python writes it, but errors of the database without what is in the rows."""
+    """Like Python's, but without row values in database errors."""
     return "".join(_lines(error, set())).rstrip()
 
 

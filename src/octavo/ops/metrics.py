@@ -1,4 +1,4 @@
-"""What a monitoring system asks for, in the form of Prometheus. Counted in the database, so any process can tell."""
+"""Metrics in the Prometheus format. Counted in the database, so any process can serve them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from octavo.jobs.views import count_jobs
 
 QUERIES = load_queries("metrics")
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# Those that somebody may have to do something about; the rest is history, and long.
+# States that may need attention; the others are history.
 STATES = (
     *(JobStatus.QUEUED, JobStatus.PROCESSING),
     *(JobStatus.PAUSED, JobStatus.FAILED, JobStatus.DEAD_LETTER),
@@ -21,7 +21,7 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One gauge; each value has the labels that tell it from the others."""
+    """One gauge; labels distinguish its values."""
 
     name: str
     help: str
@@ -30,32 +30,32 @@ class Metric:
 
 async def read_metrics(connection: Connection) -> list[Metric]:
     jobs = await count_jobs(connection)
-    line = await fetch_rows(connection, QUERIES.line, {})
+    queue = await fetch_rows(connection, QUERIES.line, {})
     workers = {row["alive"]: row for row in await fetch_rows(connection, QUERIES.workers, {})}
     (spent,) = await fetch_rows(connection, QUERIES.spent, {})
     alive, lost = workers.get(True, {}), workers.get(False, {})
     return [
-        Metric("build_info", "The version that answers.", [({"version": __version__}, 1)]),
+        Metric("build_info", "Version of this process.", [({"version": __version__}, 1)]),
         Metric("jobs", "Jobs by state.", [({"status": one}, jobs.get(one, 0)) for one in STATES]),
-        Metric("jobs_queued", "Jobs in line by kind.", [({"kind": row["kind"]}, row["jobs"]) for row in line]),
+        Metric("jobs_queued", "Queued jobs by kind.", [({"kind": row["kind"]}, row["jobs"]) for row in queue]),
         Metric(
             "jobs_oldest_wait_seconds",
-            "For how long the first job in line has been waiting, by kind.",
-            [({"kind": row["kind"]}, row["waiting_seconds"]) for row in line],
+            "Waiting time of the oldest queued job, by kind.",
+            [({"kind": row["kind"]}, row["waiting_seconds"]) for row in queue],
         ),
         Metric(
             "workers",
-            "Workers that run, and those that ended without a word in the last hour.",
+            "Running workers, and workers lost in the last hour.",
             [({"state": "alive"}, alive.get("workers", 0)), ({"state": "lost"}, lost.get("workers", 0))],
         ),
-        Metric("worker_slots", "Jobs that the running workers can do at once.", [({}, alive.get("slots", 0))]),
-        Metric("worker_slots_taken", "Jobs that they are doing.", [({}, alive.get("running", 0))]),
+        Metric("worker_slots", "Job slots of the running workers.", [({}, alive.get("slots", 0))]),
+        Metric("worker_slots_taken", "Job slots in use.", [({}, alive.get("running", 0))]),
         Metric(
             "worker_heartbeat_age_seconds",
-            "Since when the running worker that was silent for longest has given no sign of life.",
+            "Age of the oldest heartbeat among the running workers.",
             [({}, alive["heartbeat_seconds"])] if alive else [],
         ),
-        Metric("ai_spent_usd", "What models cost in this month.", [({}, spent["spent_usd"])]),
+        Metric("ai_spent_usd", "Cost of models this month, in US dollars.", [({}, spent["spent_usd"])]),
     ]
 
 
@@ -68,5 +68,5 @@ def render_metrics(metrics: Iterable[Metric]) -> str:
 
 
 def _labels(labels: dict[str, str]) -> str:
-    """Names of states and kinds are ours, so nothing in them has to be written differently."""
+    """States and kinds are our own names, so nothing needs escaping."""
     return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}" if labels else ""

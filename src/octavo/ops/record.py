@@ -1,4 +1,4 @@
-"""The running installation's record in the data folder: how `status` and `stop` find what `up` started."""
+"""The record of a running installation in the data folder; `status` and `stop` read it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class UpRecord:
 
 
 class RecordFile:
-    """Valid only while its lock is held; the kernel frees the lock when the supervisor ends."""
+    """Valid only while its lock is held. The kernel releases the lock when the supervisor ends."""
 
     def __init__(self, folder: DataFolder) -> None:
         self._lock_path = folder.run / "up.lock"
@@ -34,7 +34,7 @@ class RecordFile:
         self._lock: FileLock | None = None
 
     def claim(self) -> None:
-        """Become the one supervisor of this data folder."""
+        """Become the only supervisor of this data folder."""
         try:
             lock = FileLock(self._lock_path)
         except OSError as error:
@@ -42,7 +42,7 @@ class RecordFile:
         if not lock.try_lock():
             lock.close()
             running = self.read()
-            where = f"It answers at {running.address} (process {running.pid}). " if running else ""
+            where = f"It runs at {running.address} (process {running.pid}). " if running else ""
             raise AlreadyRunning(f"{where}Stop it with `octavo stop`, or set OCTAVO_DATA_DIR to start another.")
         self._lock = lock
 
@@ -52,7 +52,7 @@ class RecordFile:
         temporary.replace(self._path)
 
     def read(self) -> UpRecord | None:
-        """The record of a live supervisor; None when none runs or it has just begun."""
+        """The record of a running supervisor; None if there is none or it has just started."""
         if not is_locked(self._lock_path):
             return None
         try:

@@ -1,4 +1,4 @@
-"""What runs on this machine, and how to end it."""
+"""The status of the installation on this machine, and stopping it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_status(settings: Settings) -> Status:
 
 
 def stop(settings: Settings) -> bool:
-    """End what `up` started and wait until it is gone; False when nothing ran."""
+    """Stop what `up` started and wait; False if nothing was running."""
     record_file = RecordFile(DataFolder(settings.data_dir))
     record = record_file.read()
     if record:
@@ -66,7 +66,7 @@ def stop(settings: Settings) -> bool:
         deadline = time.monotonic() + STOP_SECONDS
         while record_file.is_claimed():
             if time.monotonic() > deadline:
-                raise TimedOut(f"Process {record.pid} does not stop; end it with `kill -9 {record.pid}`.")
+                raise TimedOut(f"Process {record.pid} does not stop. End it with `kill -9 {record.pid}`.")
             time.sleep(POLL_SECONDS)
     server = embedded_server(settings)
     left = server is not None and server.pid() is not None

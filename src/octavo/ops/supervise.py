@@ -1,4 +1,4 @@
-"""`octavo up`: starts the parts of one machine, starts again what dies, and ends everything in good order."""
+"""`octavo up`: starts all processes of one machine, restarts those that die, and stops them in order."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from octavo.core.errors import NotPossibleHere, OctavoError
 from octavo.core.settings import Settings
 from octavo.database import connect, migrate
 from octavo.database.embedded import DataFolder
-from octavo.ops.backoff import Backoff
 from octavo.ops.instance import bucket_of, embedded_server, keep_running, sandbox_of, start_database
+from octavo.ops.processes import Backoff
 from octavo.ops.record import ProcessRecord, RecordFile, UpRecord
 from octavo.owners import make_sign_in_link
 
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 GRACE_SECONDS = 15
 READY_SECONDS = 60
 POLL_SECONDS = 0.05
-# A killed predecessor's web process lets go of the port a moment after it.
+# The web process of a killed predecessor releases the port a moment later.
 PORT_TRIES, PORT_PAUSE_SECONDS = 20, 0.05
 BACKLOG = 2048
 
@@ -63,7 +63,7 @@ class Supervisor:
         self._address = ""
 
     async def run(self) -> None:
-        """Until a signal asks to stop; every failure before that leaves nothing running."""
+        """Runs until a signal. A failure before that leaves nothing running."""
         check_models(self._settings)
         self._folder.prepare()
         self._record.claim()
@@ -112,7 +112,7 @@ class Supervisor:
             if await is_ready(self._address):
                 return True
             if time.monotonic() > deadline:
-                raise OctavoError(f"The web server did not become ready in {READY_SECONDS} seconds; see its log lines.")
+                raise OctavoError(f"The web server was not ready after {READY_SECONDS} seconds. See the log.")
             await asyncio.sleep(POLL_SECONDS)
         return False
 
@@ -129,7 +129,7 @@ class Supervisor:
                 await end_process(child.process)
                 raise
             pause = backoff.after_run(time.monotonic() - started)
-            log.warning("process ended, starting it again", process=child.name, code=code, pause_seconds=pause)
+            log.warning("process ended, restarting it", process=child.name, code=code, pause_seconds=pause)
             child.restarts += 1
             child.process = None
             self._write_record()
@@ -145,16 +145,16 @@ class Supervisor:
 
 
 async def describe_sandbox(settings: Settings) -> str:
-    """Which layers hold on this machine; said at every start, because a missing one is a risk to know of."""
+    """The protection layers that work on this machine. Printed at every start, because a missing one is a risk."""
     async with sandbox_of(settings) as sandbox:
         return (await sandbox.layers()).summary
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The port is taken before anything else starts, and stays taken while the web process is started again."""
+    """Opens the port before anything else starts; it stays open while the web process restarts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in range(PORT_TRIES):
-        # With its protocol named: only then are small answers sent at once (TCP_NODELAY).
+        # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -172,9 +172,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 def explain_address(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} on {host} is used by another program. Stop that one, or set OCTAVO_PORT."
+        return f"Port {port} on {host} is in use. Stop the other program, or set OCTAVO_PORT."
     if error.errno == errno.EACCES:
-        return f"Port {port} needs more rights. Set OCTAVO_PORT to one above 1023."
+        return f"Port {port} requires root. Set OCTAVO_PORT to a port above 1023."
     reason = error.strerror or error
     return f"Cannot listen on {host} port {port}: {reason}. Set OCTAVO_HOST to an address of this machine."
 
@@ -186,7 +186,7 @@ def address_of(listener: socket.socket) -> str:
 
 
 async def spawn(child: Child) -> asyncio.subprocess.Process:
-    """Its own session, so that Ctrl-C reaches only the supervisor, which then ends its children in order."""
+    """In a new session, so that Ctrl-C reaches only the supervisor, which then stops its children in order."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "octavo", *child.arguments, "--parent", str(os.getpid())),
         stdin=asyncio.subprocess.DEVNULL,
@@ -212,7 +212,7 @@ async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def is_ready(address: str) -> bool:
-    """One plain request; the supervisor needs no HTTP client for it."""
+    """One plain request, without an HTTP client."""
     host, _, port = address.removeprefix("http://").rpartition(":")
     try:
         async with asyncio.timeout(5):

@@ -1,4 +1,4 @@
-"""One worker process: opens what jobs need, and runs them until it is asked to stop."""
+"""One worker process: opens what jobs need and runs jobs until it is stopped."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from octavo.jobs.faults import FaultPlan
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.ops.instance import LATER, PRELOAD, bucket_of, fetch_client_of, open_database, open_recognition, sandbox_of
-from octavo.owners.sign_in import local_owner
+from octavo.owners.sessions import local_owner
 from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules
 
 log = structlog.get_logger()
-PATIENCE = 5  # as `nice` counts: a third of what others get when all are busy
+NICENESS = 5  # a third of the CPU share of others when all are busy
 
 
 async def work(settings: Settings, *, beside_web: bool = False) -> None:
-    """Until it is asked to stop. Beside a web process, on one machine, it makes way for those who wait for a page."""
+    """Runs until it is stopped. With a web process on the same machine, it yields CPU time to page requests."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -51,12 +51,12 @@ async def work(settings: Settings, *, beside_web: bool = False) -> None:
 
 
 def _step_back() -> None:
-    """What people wait for goes first, where the system shares its processors between sessions.
+    """Lower the priority of this session, where the system schedules by session.
 
-    Not `nice`: the built-in database would inherit it when this process starts it again.
+    Not `nice`: the built-in database would inherit it when this process restarts it.
     """
     with suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(PATIENCE))
+        Path("/proc/self/autogroup").write_text(str(NICENESS))
 
 
 async def _prepare(database: Database, settings: Settings) -> None:

@@ -1,9 +1,16 @@
-"""Who somebody is: owners, the people and browsers and programs that act for them, and what each may do."""
+"""Owners, and the people, browsers and programs that act for them with their permissions."""
 
 from octavo.owners.callers import Caller, Role, Scope
 from octavo.owners.keys import read_key
-from octavo.owners.sessions import SESSION_SECONDS, open_anonymous_session, read_session
-from octavo.owners.sign_in import ensure_local_owner, local_owner, make_sign_in_link, use_sign_in_link
+from octavo.owners.sessions import (
+    SESSION_SECONDS,
+    ensure_local_owner,
+    local_owner,
+    make_sign_in_link,
+    open_anonymous_session,
+    read_session,
+    use_sign_in_link,
+)
 
 __all__ = [
     "SESSION_SECONDS",

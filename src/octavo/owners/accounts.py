@@ -1,4 +1,4 @@
-"""People with an address and a password, which is hashed and checked before the transactions here: that takes long."""
+"""Accounts with email address and password. Hashing is slow, so it happens before these transactions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def read_account(connection: Connection, user_id: UUID) -> Account | None:
 
 
 async def sign_up(connection: Connection, email: str, password_hash: str, *, replacing: str | None) -> str:
-    """Make an account and answer its first session; what the browser's visitor has becomes the new person's."""
+    """Create an account and return its first session. Documents of the anonymous visitor move to the account."""
     visitor = await end_session(connection, replacing)
     adopted = await _adopt(connection, visitor) if visitor else None
     owner_id = adopted or await _new_home(connection)
@@ -43,7 +43,7 @@ async def sign_up(connection: Connection, email: str, password_hash: str, *, rep
 
 
 async def sign_in(connection: Connection, account: Account, password_hash: str, *, replacing: str | None) -> str:
-    """Answer a new session for somebody whose password was right, unless it was changed in the meantime."""
+    """A new session after a correct password, unless the password was changed in the meantime."""
     await _keep_password(connection, account, password_hash)
     row = await (await connection.execute(QUERIES.first_owner, {"user": account.id})).fetchone()
     owner_id = row[0] if row else await _move_home(connection, account.id)
@@ -51,7 +51,7 @@ async def sign_in(connection: Connection, account: Account, password_hash: str, 
 
 
 async def change_password(connection: Connection, account: Account, password_hash: str, *, keeping: str) -> None:
-    """Every session of this person ends but the one that is kept."""
+    """Ends all other sessions of this person."""
     await _keep_password(connection, account, password_hash)
     await end_other_sessions(connection, account.id, keeping)
 

@@ -1,4 +1,4 @@
-"""Who asks: the owner they act for, and how much they may do there."""
+"""The caller of a request: the owner they act for, and their permissions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_SCOPE: dict[Role, Scope] = {"reader": "read", "member": "write", "owner": "
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`scope` is what the session or the key allows; the role can make it less, never more."""
+    """`scope` is the permission of the session or key; the role can only reduce it."""
 
     owner_id: UUID
     kind: str
@@ -31,7 +31,7 @@ class Caller:
 
     @property
     def may_manage(self) -> bool:
-        """Members, and everybody's keys."""
+        """Manage members and all API keys of the owner."""
         return self._reaches("admin") and not self.is_anonymous
 
     @property
@@ -44,7 +44,7 @@ class Caller:
         return self.kind == "anonymous"
 
     def may_grant(self, scope: Scope) -> bool:
-        """A key can do no more than its maker; keys make keys only when they may do everything."""
+        """A key has at most the permissions of its creator. Only keys with the scope admin can create keys."""
         trusted = self.via == "session" or self._reaches("admin")
         return trusted and not self.is_anonymous and self._reaches(scope)
 

@@ -1,4 +1,4 @@
-"""Keys for programs: shown once, kept as a hash, and never stronger than whoever made them."""
+"""API keys: shown once, stored as a hash, with at most the permissions of their creator."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ async def make_key(
 ) -> NewKey:
     if not caller.may_grant(scope):
         raise NotAllowed(
-            "Only signed-in people and keys with the scope admin make keys, and none above their own role."
+            "Only signed-in users and keys with the scope admin can create keys, and none above their own role."
         )
     key = PREFIX + new_token()
     values = {"id": new_id(), "owner": caller.owner_id, "user": caller.user_id, "name": name, "scope": scope}
     values |= {"start": key[:SHOWN_CHARACTERS], "key_hash": hash_token(key), "days": days}
     made = await fetch_one(connection, QUERIES.insert_key, values, KeyView)
     if made is None:
-        raise AssertionError("an insert answers its row")
+        raise AssertionError("an insert returns its row")
     return NewKey(**{name: getattr(made, name) for name in KeyView.__dataclass_fields__}, key=key)
 
 
 async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
-    """Those of the caller; for whoever manages the owner, everybody's."""
+    """The caller's keys; for managers, all keys of the owner."""
     return await fetch_all(connection, QUERIES.list_keys, _whose(caller), KeyView)
 
 
 async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> None:
-    """It stops working at once."""
+    """It stops working immediately."""
     cursor = await connection.execute(QUERIES.revoke_key, {"key": key_id, **_whose(caller)})
     if cursor.rowcount == 0:
         raise NotFound
 
 
 async def read_key(connection: Connection, key: str) -> Caller | None:
-    """Whom a program acts for, while its key is good and its maker is a member."""
+    """The caller of a valid key whose creator is still a member."""
     return await fetch_one(connection, QUERIES.read_key, {"key_hash": hash_token(key)}, Caller)
 
 
 def _whose(caller: Caller) -> dict[str, Any]:
     if not caller.may_grant("read"):
-        raise NotAllowed("Only signed-in people and keys with the scope admin see and change keys.")
+        raise NotAllowed("Only signed-in users and keys with the scope admin can see and change keys.")
     return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

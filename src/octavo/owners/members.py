@@ -1,4 +1,4 @@
-"""Several people who share one owner, each with a role."""
+"""Members: people who share one owner, each with a role."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """An owner that a person may act for; `email` is that of the person at home there."""
+    """An owner that a person can act for; `email` is that of its original person."""
 
     owner_id: UUID
     kind: str
@@ -43,11 +43,11 @@ async def list_owners(connection: Connection, user_id: UUID) -> list[OwnerChoice
 
 
 async def add_member(connection: Connection, caller: Caller, email: str, role: Role) -> Member:
-    """Let somebody who has an account act for the caller's owner."""
+    """Add a person with an account as a member of the caller's owner."""
     await _lock_members(connection, caller)
     account = await find_account(connection, email)
     if account is None:
-        raise NotFound("Nobody with this address has an account here.")
+        raise NotFound("There is no account with this address.")
     values = {"owner": caller.owner_id, "user": account.id, "role": role}
     cursor = await connection.execute(QUERIES.add_member, values)
     if cursor.rowcount == 0:
@@ -56,7 +56,7 @@ async def add_member(connection: Connection, caller: Caller, email: str, role: R
 
 
 async def change_role(connection: Connection, caller: Caller, user_id: UUID, role: Role) -> Member:
-    """From the next request on."""
+    """Takes effect with the next request."""
     members = await _lock_members(connection, caller)
     if role != "owner":
         _keep_an_owner(caller, members, user_id)
@@ -65,14 +65,14 @@ async def change_role(connection: Connection, caller: Caller, user_id: UUID, rol
 
 
 async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -> None:
-    """With their sessions and keys for this owner."""
+    """Also removes their sessions and keys for this owner."""
     members = await _lock_members(connection, caller)
     _keep_an_owner(caller, members, user_id)
     await connection.execute(QUERIES.remove_member, {"owner": caller.owner_id, "user": user_id})
 
 
 async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner_id: UUID) -> None:
-    """Let a session act for another owner that the person is a member of."""
+    """Switch a session to another owner that the person is a member of."""
     values = {"session_hash": hash_token(secret), "user": user_id, "owner": owner_id}
     cursor = await connection.execute(QUERIES.switch_owner, values)
     if cursor.rowcount == 0:
@@ -80,9 +80,9 @@ async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner
 
 
 async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Member]:
-    """The members, whom nobody else changes until the end of the transaction.
+    """The members, locked until the end of the transaction.
 
-    The caller is looked at again, because they may have been removed since their request came in.
+    Checks the caller again, because they may have been removed since the request started.
     """
     if not caller.may_manage:
         raise NotAllowed
@@ -94,7 +94,7 @@ async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Me
 
 
 def _keep_an_owner(caller: Caller, members: dict[UUID, Member], user_id: UUID) -> None:
-    """Refuse to lose the last person with the role; the owner of this machine is there without an account."""
+    """Keep at least one person with the role owner. The local owner needs no account."""
     if user_id not in members:
         raise NotFound
     owners = [member.user_id for member in members.values() if member.role == "owner"]

@@ -1,6 +1,6 @@
-"""Passwords: hashed slowly with argon2id, outside the loop that serves everybody else.
+"""Passwords: hashed with argon2id in threads, outside the event loop.
 
-Two at a time, because each takes 64 MB and several processors; whoever comes meanwhile waits.
+At most two in parallel, because each takes 64 MB and several CPUs; others wait.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from argon2.exceptions import VerificationError
 from octavo.core.errors import WeakPassword
 
 LEAST_CHARACTERS = 10
-# Verified when there is no such account, so that the answer takes as long as for a wrong password.
+# Verified if the account does not exist, so that it takes as long as a wrong password.
 NOBODYS_HASH = "$argon2id$v=19$m=65536,t=3,p=4$4HQmZLABisHpVBBRc3YP7Q$wF/7PUIKxxMxsjnLezb27OsBKGYkd4L6INazqdBCoB0"
 MOST_AT_ONCE = 2
 _hasher = PasswordHasher()
@@ -26,14 +26,14 @@ Answer = TypeVar("Answer")
 
 
 async def hash_password(password: str) -> str:
-    """The hash of a new password that is long enough."""
+    """The hash of a new password; refuses short ones."""
     if len(password) < LEAST_CHARACTERS:
-        raise WeakPassword(f"It needs {LEAST_CHARACTERS} characters.")
+        raise WeakPassword(f"Use at least {LEAST_CHARACTERS} characters.")
     return await _in_turn(lambda: _hasher.hash(password))
 
 
 async def verify_password(kept: str | None, password: str) -> str | None:
-    """The hash to keep if the password is right: a new one when hashing was made harder since."""
+    """The hash to store if the password is correct: a new one if the parameters have changed since."""
     right = await _in_turn(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:
         return None

@@ -1,4 +1,4 @@
-"""Rows of the database as records, with times in UTC."""
+"""Database rows as records, with times in UTC."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def fetch_all(
 async def fetch_one(
     connection: Connection, query: bytes, values: Mapping[str, Any], record: type[Record]
 ) -> Record | None:
-    """The first record, if there is any."""
+    """The first record, or None."""
     found = await fetch_all(connection, query, values, record)
     return found[0] if found else None
 

@@ -1,4 +1,4 @@
-"""Browsers that act for an owner: anonymous visitors, people, and the owner of this machine."""
+"""Sessions of browsers: anonymous visitors, people, and the local owner with one-time sign-in links."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from uuid import UUID
 from psycopg.rows import dict_row
 
 from octavo.choreography import Cause, compare_documents
+from octavo.core.errors import SignInRefused
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
 from octavo.owners.callers import Caller
@@ -16,20 +17,21 @@ from octavo.owners.tokens import hash_token, new_token
 
 QUERIES = load_queries("owners")
 SESSION_SECONDS = 30 * 24 * 3600
-# A session that is used goes on; it is written down at most once a day.
+LINK_SECONDS = 15 * 60
+# A session in use is extended, at most once a day.
 RENEWED_BELOW_SECONDS = SESSION_SECONDS - 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """`renewed`: it now lasts longer than the browser's cookie."""
+    """`renewed`: it was extended, so the browser needs a new cookie."""
 
     caller: Caller
     renewed: bool
 
 
 async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
-    """A new owner for somebody who just came, and the secret by which the browser is known again."""
+    """A new anonymous owner, and the secret for the browser's cookie."""
     owner_id = new_id()
     await connection.execute(QUERIES.insert_owner, {"id": owner_id, "kind": "anonymous"})
     secret = await insert_session(connection, owner_id, None)
@@ -37,7 +39,7 @@ async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
 
 
 async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | None, *, replacing: str | None) -> str:
-    """A new session instead of the browser's old one; what a visitor collected in that one becomes the owner's."""
+    """A new session instead of the browser's old one. Documents of an anonymous visitor move to the owner."""
     visitor = await end_session(connection, replacing)
     if visitor:
         values = {"visitor": visitor, "person": owner_id}
@@ -55,7 +57,7 @@ async def insert_session(connection: Connection, owner_id: UUID, user_id: UUID |
 
 
 async def read_session(connection: Connection, secret: str, *, renew: bool = True) -> OpenSession | None:
-    """Whom a browser acts for, while its session lasts and the person is a member."""
+    """The caller of a valid session whose person is still a member."""
     below = RENEWED_BELOW_SECONDS if renew else 0
     values = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "below": below}
     async with connection.cursor(row_factory=dict_row) as cursor:
@@ -68,7 +70,7 @@ async def read_session(connection: Connection, secret: str, *, renew: bool = Tru
 
 
 async def end_session(connection: Connection, secret: str | None) -> UUID | None:
-    """Answers the owner that it was for when that was an anonymous one, whose only way in it may have been."""
+    """Returns the owner if it was an anonymous one: this may have been its only session."""
     if not secret:
         return None
     cursor = await connection.execute(QUERIES.end_session, {"session_hash": hash_token(secret)})
@@ -77,5 +79,35 @@ async def end_session(connection: Connection, secret: str | None) -> UUID | None
 
 
 async def end_other_sessions(connection: Connection, user_id: UUID, secret: str) -> None:
-    """Everywhere else where this person is signed in."""
+    """Ends all other sessions of this person."""
     await connection.execute(QUERIES.end_other_sessions, {"user": user_id, "session_hash": hash_token(secret)})
+
+
+async def ensure_local_owner(connection: Connection) -> None:
+    """Creates the local owner, the administrator of this machine's installation, if needed."""
+    await connection.execute(QUERIES.ensure_local_owner, {"id": new_id()})
+
+
+async def local_owner(connection: Connection) -> UUID:
+    """Creates it if needed."""
+    await ensure_local_owner(connection)
+    row = await (await connection.execute(QUERIES.local_owner)).fetchone()
+    if row is None:
+        raise AssertionError("the local owner was just created")
+    return row[0]
+
+
+async def make_sign_in_link(connection: Connection) -> str:
+    """A token that signs in one browser as the local owner, once, within 15 minutes."""
+    token = new_token()
+    await ensure_local_owner(connection)
+    await connection.execute(QUERIES.insert_link, {"token_hash": hash_token(token), "seconds": LINK_SECONDS})
+    return token
+
+
+async def use_sign_in_link(connection: Connection, token: str, *, replacing: str | None = None) -> str:
+    """Exchange a link for a session and return its secret. A link works once, even in a race."""
+    row = await (await connection.execute(QUERIES.use_link, {"token_hash": hash_token(token)})).fetchone()
+    if row is None:
+        raise SignInRefused
+    return await open_session(connection, row[0], None, replacing=replacing)

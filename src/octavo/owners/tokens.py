@@ -1,4 +1,4 @@
-"""Secrets that are handed out once and kept only as hashes, so a leaked dump signs nobody in."""
+"""Secrets that are handed out once and stored only as hashes, so that a leaked dump is useless."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def new_token() -> str:
 
 
 def hash_token(token: str) -> bytes:
-    """Tokens are long and random, so a plain hash is as good as a slow one."""
+    """Tokens are long and random, so a fast hash is safe."""
     return hashlib.sha256(token.encode()).digest()

@@ -10,7 +10,7 @@ from octavo.core.types import JSON
 from octavo.database import load_queries
 from octavo.deliver.notifications import forget_notifications
 from octavo.deliver.subscribers import forget_attempts
-from octavo.intake.sweep import sweep_abandoned
+from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.schedules import Schedule

@@ -1,4 +1,4 @@
-"""Turns what callers give to store into blocks of a useful size, and stops when it is more than allowed."""
+"""Splits bodies into blocks of a useful size and enforces the size limit."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from hashlib import sha256
 from pathlib import Path
 
 from octavo.core.errors import TooLarge
-from octavo.storage.calls import Threads
+from octavo.core.formatting import format_bytes
+from octavo.storage.threads import Threads
 
 Body = bytes | Path | AsyncIterable[bytes]
 
 
 class Digest:
-    """Size and SHA-256 of what goes through."""
+    """Size and SHA-256 of the bytes so far."""
 
     def __init__(self) -> None:
         self.bytes = 0
         self._hash = sha256()
 
     def update(self, block: bytes) -> None:
-        """Blocks while it hashes."""
+        """Blocks the thread while hashing."""
         self._hash.update(block)
         self.bytes += len(block)
 
     @property
     def sha256(self) -> str:
-        """In hexadecimal, as everybody writes it."""
+        """In hexadecimal."""
         return self._hash.hexdigest()
 
 
 async def in_blocks(body: Body, size: int, limit: int | None, threads: Threads) -> AsyncGenerator[bytes]:
-    """Blocks of at most `size`, one when all fits. Small chunks are joined: each block costs a thread hop."""
+    """Blocks of at most `size`. Small chunks are joined, because each block costs a thread call."""
     pending: list[bytes] = []
     held = total = 0
     async with aclosing(_chunks(body, size, threads)) as chunks:
         async for chunk in chunks:
             total += len(chunk)
             if limit is not None and total > limit:
-                raise TooLarge(f"At most {limit:,} bytes are allowed.")
+                raise TooLarge(f"The limit is {format_bytes(limit)}.")
             for piece in _pieces(chunk, size):
                 if held + len(piece) > size:
                     yield b"".join(pending)
@@ -68,7 +69,7 @@ async def _chunks(body: Body, size: int, threads: Threads) -> AsyncGenerator[byt
 
 
 def _read_at(path: Path, position: int, size: int) -> bytes:
-    """Opened each time, so that no cancel can leave a file open; it costs little beside a block."""
+    """Opened each time, so that a cancellation cannot leave a file open; this is cheap compared to a block."""
     with path.open("rb", buffering=0) as file:
         file.seek(position)
         return file.read(size)

@@ -1,4 +1,4 @@
-"""The local bucket's files: durable before they are acknowledged, and never reached through links.
+"""The files of the local bucket: durable before they are acknowledged, and never opened through symbolic links.
 
 Everything here blocks, raises plain OSErrors, and runs in threads.
 """
@@ -25,7 +25,7 @@ Names = Sequence[str]
 
 
 def make_root(root: Path) -> None:
-    """Make the bucket's folder, and those above it, so that they survive a power cut."""
+    """Create the bucket's folder and its parents durably."""
     missing = [folder for folder in (root, *root.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -35,7 +35,7 @@ def make_root(root: Path) -> None:
 
 @contextmanager
 def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
-    """Walk down from the root one open folder at a time; a link on the way is an error, not a way out."""
+    """Open the folders from the root down one by one; a symbolic link on the way is an error."""
     folder = os.open(root, _FOLDER)
     try:
         for name in names:
@@ -52,12 +52,12 @@ def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[
 def _make_folder(name: str, parent: int) -> None:
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent)
-    # Also when it was there: a neighbour may have made it a moment ago and not have come to this line.
+    # Also if it existed: another process may have created it just now and not synced it yet.
     os.fsync(parent)
 
 
 class UnfinishedFile:
-    """A file being written, hashed and measured on the way; nobody sees it before it is published."""
+    """A file being written, hashed and measured; invisible until it is published."""
 
     def __init__(self, root: Path) -> None:
         self.digest = Digest()
@@ -66,7 +66,7 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write in one go, since each hop to a thread costs as much as hashing 100 KB."""
+        """Hash and write in one call, because each thread call costs as much as hashing 100 KB."""
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)
@@ -74,13 +74,13 @@ class UnfinishedFile:
             rest = rest[os.write(file, rest) :]
 
     def publish(self, names: Names) -> None:
-        """Give it its name, for good; FileExistsError when that is taken."""
+        """Give it its final name; raises FileExistsError if that is taken."""
         os.fsync(self._open())
         with opened_folder(self._root, [UNFINISHED]) as folder:
             _link(self._root, folder, self._name, names)
 
     def discard(self) -> None:
-        """Remove the unfinished name. What was published stays."""
+        """Remove the temporary name; a published file stays."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -96,14 +96,14 @@ class UnfinishedFile:
 
 
 def _link(root: Path, source_folder: int, source_name: str, names: Names) -> None:
-    """A hard link appears at once, for a whole file, and never replaces another: hence write-once."""
+    """A hard link is atomic and never replaces a file, which makes objects write-once."""
     *folders, name = names
     for attempt in range(_PUBLISH_ATTEMPTS):
         try:
             with opened_folder(root, folders, make=True) as folder:
                 os.link(source_name, name, src_dir_fd=source_folder, dst_dir_fd=folder, follow_symlinks=False)
                 _keep_name(folder, name)
-        except FileNotFoundError:  # a neighbour deleted the last object of this folder, and the folder with it
+        except FileNotFoundError:  # another process deleted the last object of this folder, and the folder with it
             if attempt == _PUBLISH_ATTEMPTS - 1:
                 raise
         else:
@@ -119,16 +119,16 @@ def _keep_name(folder: int, name: str) -> None:
 
 
 def copy_file(root: Path, source: Names, target: Names) -> None:
-    """A copy is another name for the same file, because objects never change."""
+    """A copy is a hard link, because objects never change."""
     *folders, name = source
     with opened_folder(root, folders) as folder:
-        # The sweep spares young objects, and this one is young under its new key.
+        # The clean-up spares young objects, and this one is young under its new key.
         os.utime(name, dir_fd=folder, follow_symlinks=False)
         _link(root, folder, name, target)
 
 
 def open_file(root: Path, names: Names) -> FileIO:
-    """Open for reading; what is no plain file is not there."""
+    """Open for reading; anything but a regular file counts as missing."""
     *folders, name = names
     with opened_folder(root, folders) as folder:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
@@ -139,17 +139,17 @@ def open_file(root: Path, names: Names) -> FileIO:
 
 
 def describe(key: str, status: os.stat_result) -> ObjectInfo:
-    """What the bucket tells of a file."""
+    """A file as an object of the bucket."""
     return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def remove_file(root: Path, names: Names) -> None:
-    """Remove a file that may be gone already, and the folders that it leaves empty."""
+    """Remove a file if it exists, and the folders that become empty."""
     *folders, name = names
     with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
         with opened_folder(root, folders) as folder:
             os.unlink(name, dir_fd=folder)
-        with suppress(OSError):  # a folder that is not empty ends it
+        with suppress(OSError):  # stops at a folder that is not empty
             _remove_empty_folders(root, folders)
 
 
@@ -160,7 +160,7 @@ def _remove_empty_folders(root: Path, folders: Names) -> None:
 
 
 def walk_files(root: Path, names: Names) -> Generator[ObjectInfo]:
-    """Every object under some segments. Links, and names that begin with a dot, are not objects."""
+    """Every object under some segments. Symbolic links and names that begin with a dot are not objects."""
     with suppress(FileNotFoundError, NotADirectoryError), opened_folder(root, names) as folder:
         yield from _walk(folder, "".join(f"{name}/" for name in names))
 
@@ -170,7 +170,7 @@ def _walk(folder: int, prefix: str) -> Generator[ObjectInfo]:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
-            with suppress(FileNotFoundError):  # deleted meanwhile
+            with suppress(FileNotFoundError):  # deleted in the meantime
                 if entry.is_dir(follow_symlinks=False):
                     yield from _walk_below(folder, entry.name, prefix)
                 elif entry.is_file(follow_symlinks=False):
@@ -186,7 +186,7 @@ def _walk_below(folder: int, name: str, prefix: str) -> Generator[ObjectInfo]:
 
 
 def remove_unfinished(root: Path, before: float) -> int:
-    """Remove files that nobody has written to since `before`."""
+    """Remove files not written to since `before`."""
     removed = 0
     with (
         suppress(FileNotFoundError),

@@ -1,4 +1,4 @@
-"""The bucket on one machine: a folder, which several processes may share."""
+"""The bucket on one machine: a folder, which several processes can share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from typing import ParamSpec, Self, TypeVar
 from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage import folder
 from octavo.storage.bodies import Body, in_blocks
-from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size
-from octavo.storage.calls import Threads, complete_or_undo, ended
+from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size, probe
 from octavo.storage.errors import ObjectMissing
 from octavo.storage.keys import check_key, check_prefix, segments
-from octavo.storage.links import Link, sign_link, verify_link
-from octavo.storage.probe import probe
+from octavo.storage.signed_links import Link, sign_link, verify_link
+from octavo.storage.threads import Threads, complete_or_undo, ended
 
 BLOCK_BYTES = 1 << 20
 PAGE_KEYS = 1_000
@@ -32,16 +31,16 @@ _SIGNING_KEY = (".octavo", "signing-key")
 _SIGNING_KEY_BYTES = 32
 
 _ADVICE = {
-    errno.ENOSPC: "The disk is full: free some space in {root}, then it goes on by itself.",
-    errno.EDQUOT: "The disk quota is used up: free some space in {root}, then it goes on by itself.",
-    errno.EACCES: "Octavo may not use {root}: check who owns it.",
-    errno.EPERM: "Octavo may not do this in {root}: check its owner, and that its file system has hard links.",
-    errno.EROFS: "{root} can only be read: check how its file system is mounted.",
+    errno.ENOSPC: "The disk is full. Free some space in {root}; work then resumes automatically.",
+    errno.EDQUOT: "The disk quota is used up. Free some space in {root}; work then resumes automatically.",
+    errno.EACCES: "No permission to use {root}. Check its owner.",
+    errno.EPERM: "Not permitted in {root}. Check its owner, and that its file system supports hard links.",
+    errno.EROFS: "{root} is read-only. Check how its file system is mounted.",
     errno.ENOENT: "{root} has been removed or is not mounted.",
-    errno.ENOTDIR: "In {root} something that is no folder stands where a folder should be.",
-    errno.ELOOP: "In {root} a link stands where a file should be.",
-    errno.EIO: "The disk under {root} reports an error: check it.",
-    errno.EMFILE: "Too many files are open: raise the limit (ulimit -n).",
+    errno.ENOTDIR: "{root} contains a file where a folder is expected.",
+    errno.ELOOP: "{root} contains a symbolic link where a file is expected.",
+    errno.EIO: "The disk of {root} reports an error. Check the disk.",
+    errno.EMFILE: "Too many open files. Raise the limit (ulimit -n).",
 }
 
 P = ParamSpec("P")
@@ -49,7 +48,7 @@ T = TypeVar("T")
 
 
 class LocalBucket:
-    """See `Bucket`. Files are 0600 and folders 0700; names that begin with a dot are the bucket's own."""
+    """See `Bucket`. Files are 0600 and folders 0700; names that begin with a dot are reserved."""
 
     def __init__(self, root: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._root = root
@@ -59,14 +58,14 @@ class LocalBucket:
 
     @classmethod
     def open(cls, root: Path) -> Self:
-        """Make the folder now and never later: a disk that is not mounted must not go unnoticed."""
+        """Create the folder only now: later, a missing folder means an unmounted disk."""
         bucket = cls(root)
         with bucket._named_failures():
             folder.make_root(root)
         return bucket
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Write beside, make durable, then give the file its name."""
+        """Write a temporary file, sync it, then publish it."""
         names = segments(key)
         file = folder.UnfinishedFile(self._root)
         try:
@@ -79,7 +78,7 @@ class LocalBucket:
         return Stored(key, file.digest.bytes, file.digest.sha256)
 
     async def _write(self, file: folder.UnfinishedFile, blocks: AsyncIterator[bytes]) -> None:
-        """A block is hashed and written while the next one comes in."""
+        """Hash and write a block while the next one arrives."""
         writing: asyncio.Task[None] | None = None
         try:
             async for block in blocks:
@@ -100,11 +99,11 @@ class LocalBucket:
         with self._open(key) as file:
             content = file.read(limit + 1)
         if len(content) > limit:
-            raise TooLarge(f"{key} has more than the {limit:,} bytes that can be read at once.")
+            raise TooLarge(f"{key} is larger than {limit:,} bytes, the limit for reading into memory.")
         return content
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Opened for each chunk: a reader that goes away leaves nothing open."""
+        """Opened for each chunk, so that an abandoned reader leaves nothing open."""
         info = await self._run(self._stat, key)
         start, end = cut_to_size(start, end, info.bytes)
         return ObjectStream(info, start, end, self._chunks(key, start, end))
@@ -119,11 +118,11 @@ class LocalBucket:
         with self._open(key) as file:
             chunk = os.pread(file.fileno(), size, start)
         if not chunk:
-            raise StorageFailed(f"{key} was cut short: somebody changed it in {self._root}.")
+            raise StorageFailed(f"{key} is truncated: it was changed in {self._root}.")
         return chunk
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Looked up anew each time."""
+        """Not cached."""
         try:
             return await self._run(self._stat, key)
         except ObjectMissing:
@@ -139,7 +138,7 @@ class LocalBucket:
             return folder.open_file(self._root, names)
 
     async def copy(self, source: str, target: str) -> None:
-        """Takes no time and no space, whatever the size."""
+        """A hard link: takes no time and no space."""
         copy = self._run(self._copy, source, target)
         await complete_or_undo(copy, lambda: self.delete([target]))
 
@@ -149,7 +148,7 @@ class LocalBucket:
             _once(target, folder.copy_file, self._root, *names)
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """A page of keys for each hop to a thread."""
+        """One page of keys per thread call."""
         remaining = iter(keys)
         while page := [segments(key) for key in islice(remaining, PAGE_KEYS)]:
             await self._run(self._delete, page)
@@ -159,7 +158,7 @@ class LocalBucket:
             folder.remove_file(self._root, names)
 
     async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """A page of objects for each hop to a thread."""
+        """One page of objects per thread call."""
         names = segments(check_prefix(prefix)) if prefix else ()
         files = folder.walk_files(self._root, names)
         try:
@@ -170,15 +169,15 @@ class LocalBucket:
             await self._run(files.close)
 
     async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
-        """A path of our own web server."""
+        """A path on our web server."""
         secret = await self._secret()
         return sign_link(secret, Link("GET", check_key(key), int(self._clock()) + seconds, filename, content_type))
 
     async def sign_put(self, key: str, *, seconds: int) -> None:
-        """Uploads go through our own web server."""
+        """Uploads go through our web server."""
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
-        """Every process on this folder has the same key, so any of them can check what another signed."""
+        """All processes of this folder share the key, so each can verify the links of the others."""
         return verify_link(await self._secret(), method, key, query, now=self._clock())
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
@@ -228,7 +227,7 @@ def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) 
 
 
 def _signing_key(root: Path) -> bytes:
-    """Made by whoever comes first, and kept in the bucket: the same for every process and in every backup."""
+    """Created by the first process and stored in the bucket: the same for every process and in backups."""
     with suppress(FileNotFoundError), folder.open_file(root, _SIGNING_KEY) as file:
         return file.read(_SIGNING_KEY_BYTES)
     file = folder.UnfinishedFile(root)

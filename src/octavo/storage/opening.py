@@ -1,4 +1,4 @@
-"""Opens the bucket that the settings name; everything above this gets only a `Bucket`."""
+"""Opens the bucket from the settings; other code only sees a `Bucket`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from octavo.core.errors import BadSetting
 from octavo.storage.bucket import Bucket
 from octavo.storage.keys import check_prefix
 from octavo.storage.local import LocalBucket
-from octavo.storage.presign import AccessKeys
 from octavo.storage.s3 import S3Bucket
-from octavo.storage.s3_address import S3Address
+from octavo.storage.s3_client import S3Address
+from octavo.storage.signed_links import AccessKeys
 
 
 def open_bucket(
@@ -22,7 +22,7 @@ def open_bucket(
     access_key: str | None = None,
     secret_key: str | None = None,
 ) -> Bucket:
-    """`file:///folder` or `s3://bucket/prefix`; the rest is for S3 only. Nothing is asked of S3 yet."""
+    """`file:///folder` or `s3://bucket/prefix`; the other arguments are for S3. Does not connect yet."""
     parts = urlsplit(url)
     if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
         return LocalBucket.open(Path(unquote(parts.path)))
@@ -36,5 +36,5 @@ def _access_keys(access_key: str | None, secret_key: str | None) -> AccessKeys |
     if access_key and secret_key:
         return AccessKeys(access_key, secret_key)
     if access_key or secret_key:
-        raise BadSetting("OCTAVO_S3_ACCESS_KEY and OCTAVO_S3_SECRET_KEY must be given together.")
+        raise BadSetting("OCTAVO_S3_ACCESS_KEY and OCTAVO_S3_SECRET_KEY must be set together.")
     return None

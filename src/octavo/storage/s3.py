@@ -1,6 +1,6 @@
-"""The bucket for many machines: S3, through obstore.
+"""The bucket for several machines: S3, through obstore.
 
-docs/decisions/0002-storage.md tells why large objects take a detour.
+docs/decisions/0002-storage.md explains why large objects are written to a temporary key first.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 
 from octavo.core.errors import AlreadyStored, StorageFailed, TooLarge
 from octavo.storage.bodies import Body, Digest, in_blocks
-from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size
-from octavo.storage.calls import Threads, complete_or_undo
+from octavo.storage.bucket import READ_LIMIT, ObjectInfo, ObjectStream, Stored, cut_to_size, probe
 from octavo.storage.errors import LinkRefused, ObjectMissing
 from octavo.storage.keys import UNFINISHED, check_key, check_prefix
-from octavo.storage.links import Link, attachment_header
-from octavo.storage.presign import AccessKeys, presign
-from octavo.storage.probe import probe
-from octavo.storage.s3_address import S3Address, explain, is_missing_bucket
-from octavo.storage.s3_client import open_store
+from octavo.storage.s3_client import S3Address, explain, is_missing_bucket, open_store
+from octavo.storage.signed_links import AccessKeys, Link, attachment_header, presign
+from octavo.storage.threads import Threads, complete_or_undo
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -37,7 +34,7 @@ PART_BYTES = 8 << 20
 PARTS_IN_FLIGHT = 3
 PAGE_KEYS = 1_000
 THREADS = 4
-# Amazon copies no more than this in one call, and only that call can be refused because the key is taken.
+# The largest copy in one call of Amazon S3, the only one that can be refused because the key exists.
 MOST_BYTES = 5 << 30
 
 _CLAIM_SECONDS = 15
@@ -48,7 +45,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class S3Bucket:
-    """See `Bucket`. Without keys of its own, it looks where Amazon's tools look."""
+    """See `Bucket`. Without keys, it uses the AWS default credential chain."""
 
     def __init__(self, address: S3Address, keys: AccessKeys | None, *, clock: Callable[[], float] = time.time) -> None:
         self._address = address
@@ -59,7 +56,7 @@ class S3Bucket:
         self._copying_store = open_store(address, keys, timeout=timedelta(minutes=15))
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """What fits into one part is one conditional request; more goes to a key of its own first."""
+        """A body of one part is one conditional request; a larger one goes to a temporary key first."""
         check_key(key)
         digest = Digest()
         most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)
@@ -87,7 +84,7 @@ class S3Bucket:
     async def _upload(self, name: str, blocks: AsyncIterator[bytes]) -> None:
         writer = obstore.open_writer_async(self._store, name, buffer_size=PART_BYTES, max_concurrency=PARTS_IN_FLIGHT)
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(writer)  # aborts the upload when left by an exception or a cancel
+            await stack.enter_async_context(writer)  # aborts the upload after an exception or a cancellation
             async for block in blocks:
                 await self._ask(name, writer.write(block))
             stack.pop_all()
@@ -102,14 +99,14 @@ class S3Bucket:
             yield block
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
-        """The size comes with the answer, before the content is fetched."""
+        """The response has the size before the content is fetched."""
         result = await self._ask(key, obstore.get_async(self._store, check_key(key)), reads=key)
         if result.meta["size"] > limit:
-            raise TooLarge(f"{key} has more than the {limit:,} bytes that can be read at once.")
+            raise TooLarge(f"{key} is larger than {limit:,} bytes, the limit for reading into memory.")
         return bytes(await self._ask(key, result.bytes_async(), reads=key))
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Part by part: one long answer is cut off when the reader is slow, and cannot be tried again."""
+        """Part by part: one long response breaks if the reader is slow, and cannot be retried."""
         info = await self._head(check_key(key))
         start, end = cut_to_size(start, end, info.bytes)
         return ObjectStream(info, start, end, self._chunks(key, start, end))
@@ -123,7 +120,7 @@ class S3Bucket:
             yield bytes(chunk)
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """A missing bucket cannot be told from a missing object here: the answer has no body."""
+        """A missing bucket looks like a missing object here, because the response has no body."""
         try:
             return await self._head(check_key(key))
         except ObjectMissing:
@@ -133,14 +130,14 @@ class S3Bucket:
         return _describe(await self._ask(key, obstore.head_async(self._store, key), reads=key))
 
     async def copy(self, source: str, target: str) -> None:
-        """Done by the server."""
+        """Copied by the server."""
         await self._place(check_key(source), check_key(target))
 
     async def _place(self, source: str, target: str) -> None:
         await complete_or_undo(self._copy(source, target), lambda: self.delete([target]))
 
     async def _copy(self, source: str, target: str) -> None:
-        """Claimed first, because not every server looks for the target and finishes the copy in one step."""
+        """Takes a claim first, because not every server checks the target and copies atomically."""
         claim = f"{UNFINISHED}/claims/{target}"
         await self._take_claim(claim, target)
         try:
@@ -158,10 +155,10 @@ class S3Bucket:
                 if await self.stat(key):
                     raise AlreadyStored(key) from None
             await asyncio.sleep(_CLAIM_POLL_SECONDS)
-        raise StorageFailed(f"Another write of {key} is under way, or was cut off and waits for the sweep.")
+        raise StorageFailed(f"Another write of {key} is in progress, or was interrupted and waits for the clean-up.")
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """As many in one request as S3 allows."""
+        """As many per request as S3 allows."""
         remaining = iter(keys)
         while page := [check_key(key) for key in islice(remaining, PAGE_KEYS)]:
             await self._delete(page)
@@ -172,11 +169,13 @@ class S3Bucket:
     async def _clean_up(self, name: str) -> None:
         try:
             await self._delete([name])
-        except StorageFailed as error:  # the sweep removes it later; what was asked for is done or has its own error
+        except (
+            StorageFailed
+        ) as error:  # the clean-up removes it later; the operation itself succeeded or has its own error
             log.warning("storage_left_unfinished", name=name, reason=error.line)
 
     async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """As many for each request as S3 allows."""
+        """As many per request as S3 allows."""
         async for info in self._objects(check_prefix(prefix)):
             if not info.key.startswith("."):
                 yield info
@@ -190,7 +189,7 @@ class S3Bucket:
                 yield _describe(meta)
 
     async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
-        """With keys that obstore found, and keeps to itself, the browser names the file by the end of its key."""
+        """With keys from the default credential chain, the browser names the file after the end of its key."""
         check_key(key)
         if self._keys is None:
             return await self._sign("GET", key, seconds)
@@ -203,19 +202,19 @@ class S3Bucket:
         return presign("GET", url, query, self._keys, region=region, seconds=seconds, now=now)
 
     async def sign_put(self, key: str, *, seconds: int) -> str:
-        """Whoever has the URL can write more than once: copy the object to another key before trusting it."""
+        """The URL can be used repeatedly: copy the object to another key before trusting it."""
         return await self._sign("PUT", check_key(key), seconds)
 
     async def _sign(self, method: Literal["GET", "PUT"], key: str, seconds: int) -> str:
         return await self._ask(key, obstore.sign_async(self._store, method, key, timedelta(seconds=seconds)))
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
-        """S3 checks its links itself, so none of them leads to our web server."""
+        """S3 verifies its own links, so none of them leads to our web server."""
         del method, key, query
         raise LinkRefused
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
-        """Parts of uploads that were cut off are not listed: a lifecycle rule of the bucket removes those."""
+        """Parts of interrupted uploads are not listed; a lifecycle rule of the bucket removes them."""
         before = datetime.fromtimestamp(self._clock() - older_than_seconds, UTC)
         old = [info.key async for info in self._objects(UNFINISHED) if info.last_modified < before]
         for start in range(0, len(old), PAGE_KEYS):
@@ -227,11 +226,11 @@ class S3Bucket:
         await probe(self)
 
     async def aclose(self) -> None:
-        """End the threads; connections end with the bucket."""
+        """Stop the threads; connections close with the bucket."""
         await self._threads.aclose()
 
     async def _ask(self, key: str, answer: Awaitable[T], *, reads: str | None = None) -> T:
-        """`reads` is the key that must exist; without it, "not found" means the bucket or the server."""
+        """`reads` is the key that must exist; without it, "not found" refers to the bucket or the server."""
         try:
             return await answer
         except AlreadyExistsError:

@@ -1,18 +1,88 @@
-"""How obstore is set up for S3: failures in seconds, and an endpoint that the environment cannot change."""
+"""Address and client of an S3 bucket, and advice for its errors."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from obstore.store import S3Store
 
-from octavo.storage.presign import AccessKeys
-from octavo.storage.s3_address import S3Address
+from octavo.core.errors import StorageFailed
+from octavo.storage.signed_links import AccessKeys
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig, S3Config, S3Credential
+
+
+_REFUSED = {"401", "403"}
+
+
+@dataclass(frozen=True, slots=True)
+class S3Address:
+    """A bucket, our prefix in it, and the server; without an endpoint, Amazon."""
+
+    bucket: str
+    prefix: str
+    endpoint: str | None
+    region: str
+
+    @property
+    def virtual_hosted(self) -> bool:
+        """Amazon expects the bucket in the host name, where a dot breaks the certificate; others in the path."""
+        return self.endpoint is None and "." not in self.bucket
+
+    @property
+    def bucket_url(self) -> str:
+        """The base URL of the bucket's keys."""
+        if self.virtual_hosted:
+            return f"https://{self.bucket}.s3.{self.region}.amazonaws.com"
+        return f"{self.server_url}/{self.bucket}"
+
+    @property
+    def server_url(self) -> str:
+        """The URL of the server, without the bucket."""
+        return (self.endpoint or f"https://s3.{self.region}.amazonaws.com").rstrip("/")
+
+    def object_url(self, key: str) -> str:
+        """The URL of one object."""
+        return "/".join(part for part in (self.bucket_url, self.prefix, key) if part)
+
+
+def is_missing_bucket(error: Exception) -> bool:
+    """A missing bucket and a missing object have the same status."""
+    return _code(error) == "NoSuchBucket"
+
+
+def explain(error: Exception, address: S3Address) -> StorageFailed:
+    """Leaves out the server's message, because it repeats access keys; the code is enough."""
+    status = _found(r"status code: (\d{3})", error)
+    answer = f"{status} {_code(error)}".strip()
+    if is_missing_bucket(error):
+        line = f"{address.server_url} has no bucket {address.bucket}. Create it, or change OCTAVO_STORAGE_URL."
+    elif "169.254." in str(error):
+        line = "No S3 keys found. Set OCTAVO_S3_ACCESS_KEY and OCTAVO_S3_SECRET_KEY."
+    elif status in _REFUSED:
+        line = (
+            f"{address.server_url} refused access ({answer}). Check OCTAVO_S3_ACCESS_KEY, OCTAVO_S3_SECRET_KEY and "
+            f"OCTAVO_S3_REGION, and that they can read, write, list and delete in {address.bucket}."
+        )
+    elif status:
+        line = f"{address.server_url} returned {answer}. Check OCTAVO_S3_ENDPOINT, and the log of that server."
+    else:
+        line = f"{address.server_url} does not respond. Check OCTAVO_S3_ENDPOINT and the network."
+    return StorageFailed(line)
+
+
+def _code(error: Exception) -> str:
+    return _found(r"<Code>(\w{1,64})</Code>", error)
+
+
+def _found(pattern: str, error: Exception) -> str:
+    match = re.search(pattern, str(error))
+    return match[1] if match else ""
+
 
 _CONNECT_TIMEOUT = timedelta(seconds=3)
 _RETRIES: RetryConfig = {
@@ -23,10 +93,10 @@ _RETRIES: RetryConfig = {
 
 
 def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelta) -> S3Store:
-    """`timeout` is for one request with its body, so a body is never more than one part."""
+    """`timeout` applies to one request with its body, so a body is at most one part."""
     url = address.bucket_url if address.virtual_hosted else address.server_url
     config: S3Config = {
-        # Both, because variables in the environment would win over the one that is not given.
+        # Set both, because environment variables would override the one that is not set.
         "endpoint": url,
         "aws_endpoint_url_s3": url,
         "region": address.region,
@@ -50,7 +120,7 @@ def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelt
 
 @dataclass(frozen=True, slots=True)
 class _FixedKeys:
-    """A provider, because to keys given plainly obstore adds a session token from the environment."""
+    """A provider, because obstore adds a session token from the environment to plain keys."""
 
     keys: AccessKeys
 

@@ -21,14 +21,14 @@ from octavo.core.settings import Settings
 from octavo.database import connect
 from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload, Outcome
-from octavo.intake.sweep import sweep_abandoned
+from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.faults import FaultPlan
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.library import changes
 from octavo.library.files import find_file
 from octavo.library.sweep import sweep_objects
-from octavo.ops.doctor import CHECKS, Patient
+from octavo.ops.doctor import CHECKS, Installation
 from octavo.owners import open_anonymous_session
 from octavo.owners.sessions import open_session
 from octavo.pipeline import Tools, known_kinds
@@ -146,7 +146,7 @@ async def examine(desk: Desk, settings: Settings, info: str) -> None:
     await desk.check_books()
     async with await connect(info) as connection:
         for name in ("jobs", "caps", "documents", "files"):
-            await CHECKS[name](Patient(settings, connection))
+            await CHECKS[name](Installation(settings, connection))
 
 
 async def all_processed(desk: Desk) -> None:

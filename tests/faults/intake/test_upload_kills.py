@@ -16,7 +16,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.intake.sweep import sweep_abandoned
+from octavo.intake.upload_rows import sweep_abandoned
 from octavo.library.sweep import sweep_objects
 from octavo.ops.instance import bucket_of
 from octavo.storage.keys import UNFINISHED

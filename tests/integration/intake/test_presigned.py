@@ -14,7 +14,7 @@ import pytest
 from octavo.core.errors import Empty, OctavoError, TooLarge
 from octavo.intake import IntakeLimits, NewUpload, Ticket
 from octavo.intake.errors import HashMismatch, SizeMismatch, UploadIncomplete
-from octavo.intake.sweep import sweep_abandoned
+from octavo.intake.upload_rows import sweep_abandoned
 from tests.support.library import LIMITS, Desk, open_desk
 from tests.support.s3 import S3Server, open_s3
 

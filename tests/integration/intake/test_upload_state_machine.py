@@ -22,8 +22,7 @@ from hypothesis.stateful import (
 from octavo.core.errors import OctavoError
 from octavo.database import Connection
 from octavo.intake import IntakeLimits, NewUpload, Outcome
-from octavo.intake.sweep import sweep_abandoned
-from octavo.intake.uploads import Policy
+from octavo.intake.upload_rows import Policy, sweep_abandoned
 from octavo.jobs.job_run import ClaimedJob
 from octavo.library import changes
 from octavo.library.changes import KIND
@@ -432,7 +431,7 @@ class Machine(RuleBasedStateMachine):
     async def the_books_balance_and_the_doctor_finds_nothing(self) -> None:
         await self.desk.check_books()
         for name in ("documents", "files", "jobs", "caps"):
-            await CHECKS[name](self.house.patient)
+            await CHECKS[name](self.house.installation)
 
     def teardown(self) -> None:
         """Every document that is not in the trash can be read back, byte for byte, and its text too."""

@@ -14,7 +14,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library import changes
 from octavo.library.changes import Edit
 from octavo.library.documents import Filters, list_documents, show_document
-from octavo.library.versions import Pick, compare_documents, list_versions
+from octavo.library.versions import DocumentRevision, compare_documents, list_versions
 from tests.support.library import LIMITS, Desk
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, text_of, working
@@ -156,7 +156,7 @@ async def test_nobody_adds_a_version_to_what_is_not_theirs(desk: Desk, owner: UU
         with pytest.raises(NotFound):
             await list_versions(connection, stranger, first)
     with pytest.raises(NotFound):
-        await compare_documents(desk.database, desk.bucket, stranger, Pick(first), Pick(first))
+        await compare_documents(desk.database, desk.bucket, stranger, DocumentRevision(first), DocumentRevision(first))
 
 
 async def test_what_changed_between_versions_and_between_revisions(desk: Desk, owner: UUID, folder: Path) -> None:
@@ -170,18 +170,24 @@ async def test_what_changed_between_versions_and_between_revisions(desk: Desk, o
         async with desk.database.transaction() as connection:
             await changes.retry_document(connection, owner, second, "chunked")
         assert (await finished(desk, owner, second)).revision == 2
-    found = await compare_documents(desk.database, desk.bucket, owner, Pick(first), Pick(second))
+    found = await compare_documents(
+        desk.database, desk.bucket, owner, DocumentRevision(first), DocumentRevision(second)
+    )
     assert (found.old.version, found.new.version, found.changes) == (1, 2, 2)
     assert found.text
     assert [part.text for part in found.text[0].parts if part.kind == "removed"] == ["100"]
     assert [(part.kind, part.text) for part in found.text[1].parts] == [("added", "\n\nPets are allowed.")]
     assert {"filename", "bytes", "word_count"} <= {one.field for one in found.fields}
     await check_connections(desk, owner, first, second, other)
-    again = await compare_documents(desk.database, desk.bucket, owner, Pick(second, 1), Pick(second))
+    again = await compare_documents(
+        desk.database, desk.bucket, owner, DocumentRevision(second, 1), DocumentRevision(second)
+    )
     assert (again.old.revision, again.new.revision, again.text) == (1, 2, [])
     assert await text_of(desk, owner, first) == FIRST
     with pytest.raises(NotFound):
-        await compare_documents(desk.database, desk.bucket, owner, Pick(second, 9), Pick(second))
+        await compare_documents(
+            desk.database, desk.bucket, owner, DocumentRevision(second, 9), DocumentRevision(second)
+        )
     await desk.check_books()
 
 
@@ -196,7 +202,7 @@ async def check_connections(desk: Desk, owner: UUID, first: UUID, second: UUID, 
     for engine, documents in engines.items():
         for document in documents:
             await desk.rows(CONNECT, owner, engine, document, other)
-    found = await compare_documents(desk.database, desk.bucket, owner, None, Pick(second))
+    found = await compare_documents(desk.database, desk.bucket, owner, None, DocumentRevision(second))
     assert found.old.document_id == first
     assert [(one.engine, one.document_id, one.quote) for one in found.appeared] == [
         ("contradiction_detection", other, "# Oth")

@@ -12,9 +12,9 @@ import pytest
 
 from octavo.core.errors import StorageFailed
 from octavo.storage import Bucket, LinkRefused, open_bucket
-from octavo.storage.presign import AccessKeys
 from octavo.storage.s3 import PART_BYTES, S3Bucket
-from octavo.storage.s3_address import S3Address
+from octavo.storage.s3_client import S3Address
+from octavo.storage.signed_links import AccessKeys
 from tests.support.instance import free_port
 from tests.support.s3 import S3Server
 
@@ -131,7 +131,7 @@ async def test_a_claim_left_by_the_dead_is_swept(bucket: Bucket, monkeypatch: py
     assert isinstance(bucket, S3Bucket)
     await bucket.put("a", b"x")
     await bucket._create(".unfinished/claims/b", b"")  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(StorageFailed, match="waits for the sweep"):
+    with pytest.raises(StorageFailed, match="waits for the clean-up"):
         await bucket.copy("a", "b")
     assert [info.key async for info in bucket.list()] == ["a"]
     assert await bucket.sweep_unfinished(3_600) == 0
@@ -171,7 +171,7 @@ async def test_an_address_where_something_else_answers_is_explained() -> None:
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         bucket = open_bucket("s3://bucket", endpoint=f"http://127.0.0.1:{port}", access_key="a", secret_key="b")
-        with pytest.raises(StorageFailed, match="answered 404: check OCTAVO_S3_ENDPOINT"):
+        with pytest.raises(StorageFailed, match=r"returned 404\. Check OCTAVO_S3_ENDPOINT"):
             await bucket.check()
         await bucket.aclose()
 
@@ -180,7 +180,7 @@ async def test_a_server_that_is_not_there_is_noticed_in_seconds() -> None:
     endpoint = f"http://127.0.0.1:{free_port()}"
     bucket = open_bucket("s3://bucket", endpoint=endpoint, access_key="a", secret_key="b")
     start = time.monotonic()
-    with pytest.raises(StorageFailed, match="does not answer: check OCTAVO_S3_ENDPOINT"):
+    with pytest.raises(StorageFailed, match=r"does not respond\. Check OCTAVO_S3_ENDPOINT"):
         await bucket.check()
     assert time.monotonic() - start < 10
     await bucket.aclose()

@@ -107,7 +107,7 @@ def test_a_video_is_recognised_in_every_form(url: str) -> None:
 @pytest.mark.parametrize("url", NO_VIDEOS, ids=[f"{number}" for number in range(len(NO_VIDEOS))])
 def test_what_is_no_video_is_none(url: str) -> None:
     assert video_id(url) is None
-    with pytest.raises(BadUrl, match="YouTube video, which looks like"):
+    with pytest.raises(BadUrl, match="YouTube URL looks like"):
         video_source(url)
 
 

@@ -11,9 +11,9 @@ from tests.support.processes import running, wait_until
 
 CHILD = """
 import sys, time
-from octavo.ops import parent
+from octavo.ops import processes
 {setup}
-parent.end_with_parent(int(sys.argv[1]))
+processes.end_with_parent(int(sys.argv[1]))
 print("tied", flush=True)
 time.sleep(60)
 """
@@ -24,7 +24,7 @@ child.stdout.readline()
 print(child.pid, flush=True)
 child.wait()
 """
-ELSEWHERE = "parent.sys = type('elsewhere', (), {'platform': 'other'})"
+ELSEWHERE = "processes.sys = type('elsewhere', (), {'platform': 'other'})"
 
 
 def ends_with_parent(child: str) -> None:

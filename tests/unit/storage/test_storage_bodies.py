@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from octavo.core.errors import TooLarge
 from octavo.storage.bodies import Body, Digest, in_blocks
-from octavo.storage.calls import Threads
+from octavo.storage.threads import Threads
 
 
 async def blocks_of(body: Body, size: int, limit: int | None = None) -> list[bytes]:

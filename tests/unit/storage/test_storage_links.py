@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.storage.errors import LinkRefused
-from octavo.storage.links import PATH, Link, attachment_header, sign_link, verify_link
+from octavo.storage.signed_links import PATH, Link, attachment_header, sign_link, verify_link
 
 SECRET = bytes(range(32))
 LINK = Link("GET", "sources/1/file.pdf", 1_000, "Größe & more.pdf", "application/pdf")

@@ -9,7 +9,7 @@ from octavo.core.errors import BadSetting, StorageFailed
 from octavo.storage import open_bucket
 from octavo.storage.local import LocalBucket
 from octavo.storage.s3 import S3Bucket
-from octavo.storage.s3_address import S3Address
+from octavo.storage.s3_client import S3Address
 
 
 async def test_a_folder_is_made_for_its_owner_only(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ async def test_a_folder_is_made_for_its_owner_only(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StorageFailed, match="no folder"):
+    with pytest.raises(StorageFailed, match="a folder is expected"):
         open_bucket((tmp_path / "file" / "objects").as_uri())
 
 

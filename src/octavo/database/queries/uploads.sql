@@ -10,7 +10,7 @@ VALUES (:id, :owner_id, :document_id, :process_id, :duplicates, :filename, :cont
 SELECT state, document_id, process_id, duplicate_of
 FROM place_upload(:id, :owner, :sha256, :key, :source_type, :quota, :process, :compare);
 
--- name: hold_usage(owner)!
+-- name: lock_usage(owner)!
 -- Whoever brings in documents or sources of conversions of an owner does so one after the other; the owner first, as
 -- everybody takes them.
 WITH owner AS (SELECT id FROM owners WHERE id = :owner FOR KEY SHARE)

@@ -1,10 +1,9 @@
-"""Links as sources: what somebody gives is the address; the page or the transcript is fetched by the job."""
+"""Links and pasted text as documents. The upload stores the URL; the job fetches the page or transcript."""
 
-from octavo.intake.links.addresses import canonical_url, label_of
+from octavo.intake.links.addresses import canonical_url, label_of, video_id, watch_url
 from octavo.intake.links.pages import RawPage, fetch_page
 from octavo.intake.links.sources import LINK_TYPE, link_source, paste_source, video_source
 from octavo.intake.links.transcripts import fetch_transcript
-from octavo.intake.links.videos import video_id, watch_url
 
 __all__ = [
     "LINK_TYPE",

@@ -1,25 +1,25 @@
-"""One form for each web address, and a name for it that people can read. Pure.
+"""Canonical URLs, readable names for them, and ids of YouTube videos. Pure.
 
-Conservative: what might lead to another page is left as it was.
+Conservative: a part of a URL that could matter stays unchanged.
 """
 
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from octavo.fetch import BadUrl, parse_url
 
 MOST_CHARACTERS = 2000
 LABEL_CHARACTERS = 120
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Only say how somebody came to the page.
+# Tracking parameters.
 _TRACKING = re.compile(r"(?:utm_[a-z0-9_]*|fbclid|gclid)(?:=|$)", re.IGNORECASE)
 _SPACES = re.compile(r"[\s_+-]+")
 
 
 def canonical_url(given: str) -> str:
-    """Scheme and host in small letters, without default port, fragment and marks of campaigns. Raises `BadUrl`."""
+    """Lower-case scheme and host, without default port, fragment and tracking parameters. Raises `BadUrl`."""
     written = given.strip()
     if len(written) > MOST_CHARACTERS:
         raise BadUrl(f"It has more than {MOST_CHARACTERS:,} characters.")
@@ -28,19 +28,54 @@ def canonical_url(given: str) -> str:
     port = "" if parsed.port == _DEFAULT_PORTS[parsed.scheme] else f":{parsed.port}"
     host = f"[{parsed.host}]" if ":" in parsed.host else parsed.host
     query = "&".join(one for one in parts.query.split("&") if not _TRACKING.match(one))
-    # A question mark with nothing behind it stays, because somebody put it there.
+    # Keep a trailing question mark: it could matter.
     mark = "?" if query or (not parts.query and parsed.url.endswith("?")) else ""
     return f"{parsed.scheme}://{host}{port}{parts.path or '/'}{mark}{query}"
 
 
 def label_of(url: str) -> str:
-    """The site, and the last part of the path that says something."""
+    """The site, and the last meaningful part of the path."""
     parts = urlsplit(url)
     words = [text for part in parts.path.split("/") if (text := _words(part))]
     site = (parts.hostname or "").removeprefix("www.")
-    # No slashes: this stands where the name of a file does.
+    # No slashes: this is used as a file name.
     return " - ".join([site, *words[-1:]])[:LABEL_CHARACTERS].strip()
 
 
 def _words(part: str) -> str:
     return _SPACES.sub(" ", unquote(part).replace("/", " ").replace("\\", " ")).strip(" .")
+
+
+_ID = re.compile(r"[A-Za-z0-9_-]{11}")
+_HOSTS = frozenset({"youtube.com", "youtube-nocookie.com"})
+_SHORT_HOST = "youtu.be"
+_VARIANT = re.compile(r"^(?:www|m|music|gaming)\.")
+_PATHS = frozenset({"shorts", "embed", "live", "v", "e"})
+
+
+def video_id(url: str) -> str | None:
+    """The eleven characters of the id, or None if it is not a video."""
+    try:
+        parts = urlsplit(url.strip())
+        host = _VARIANT.sub("", (parts.hostname or "").rstrip("."))
+    except ValueError:
+        return None
+    found = _candidate(host, parts.path, parts.query) if parts.scheme.lower() in {"http", "https"} else ""
+    return found if _ID.fullmatch(found) else None
+
+
+def _candidate(host: str, path: str, query: str) -> str:
+    """The part of the URL where the id is expected."""
+    first, second, *_ = [step for step in path.split("/") if step] + ["", ""]
+    if host == _SHORT_HOST:
+        return first
+    if host not in _HOSTS:
+        return ""
+    if first == "watch":
+        return parse_qs(query).get("v", [""])[0]
+    return second if first in _PATHS else ""
+
+
+def watch_url(video: str) -> str:
+    """The canonical form."""
+    return f"https://www.youtube.com/watch?v={video}"

@@ -1,4 +1,4 @@
-"""Fetches a web page, and says in plain words why it could not."""
+"""Fetches a web page, and turns failures into errors with advice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from octavo.core.errors import NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
 from octavo.core.http import read_retry_after
-from octavo.fetch import AddressRefused, BadUrl, Fetched, FetchLimits, GuardedClient
+from octavo.fetch import AddressRefused, BadUrl, FetchLimits, FetchResponse, GuardedClient
 from octavo.intake.links import errors
 
 ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.8,*/*;q=0.5"
@@ -28,13 +28,13 @@ _BUSY = 429
 _SERVER_ERRORS = range(500, 600)
 _MEDIA_TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]{1,40})", re.IGNORECASE)
-# Whatever these say of their content, there is no text in it.
+# These types never contain text.
 _NO_TEXT = re.compile(r"(?:audio|video|font)/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """What a link led to, as it came. `url` is where it was found in the end."""
+    """A fetched page, unchanged. `url` is the final URL."""
 
     url: str
     content_type: str
@@ -61,7 +61,7 @@ async def fetch_page(client: GuardedClient, url: str, limits: FetchLimits) -> Ra
     return RawPage(answer.url, content_type, answer.body)
 
 
-def check_status(answer: Fetched) -> None:
+def check_status(answer: FetchResponse) -> None:
     if answer.status in _OK:
         return
     if answer.status == _BUSY:
@@ -77,7 +77,7 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def clean_type(header: str) -> str:
-    """What a server says of its answer, in a form that can be said again; nothing of it is believed."""
+    """The server's content type in a safe form. It is not trusted."""
     media_type = _MEDIA_TYPE.match(header.strip())
     if not media_type:
         return "application/octet-stream"

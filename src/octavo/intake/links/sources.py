@@ -1,4 +1,4 @@
-"""What somebody gives instead of a file, as an upload: its bytes are the link itself, or the pasted text."""
+"""Links and pasted text as uploads: the bytes are the link or the text."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from octavo.core.errors import Empty
 from octavo.core.types import JSON
 from octavo.fetch import BadUrl, parse_url, refuse_literal
-from octavo.intake.links.addresses import canonical_url, label_of
-from octavo.intake.links.videos import video_id, watch_url
-from octavo.intake.uploads import NewUpload, Policy
+from octavo.intake.links.addresses import canonical_url, label_of, video_id, watch_url
+from octavo.intake.upload_rows import NewUpload, Policy
 
 LINK_TYPE = "text/uri-list"
 PASTE_TYPE = "text/plain; charset=utf-8"
-# The comment keeps a link apart from a text file that holds nothing but the same address.
+# The comment distinguishes a link from a text file that contains only the same URL.
 _LINK = "# A link that was added to Octavo.\r\n{url}\r\n"
 
 
@@ -26,7 +25,7 @@ class GivenSource:
 def link_source(
     given: str, *, allow: frozenset[str] = frozenset(), title: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """A web page, or a video where the address is one. Refuses at once what can be told without the network."""
+    """A web page or a video. Refuses immediately what can be checked without the network."""
     if video := video_id(given):
         return _video(video, title, duplicates)
     url = canonical_url(given)
@@ -37,15 +36,15 @@ def link_source(
 def video_source(given: str, *, title: str | None = None, duplicates: Policy = "reuse") -> GivenSource:
     if video := video_id(given):
         return _video(video, title, duplicates)
-    raise BadUrl("It is not the address of a YouTube video, which looks like https://www.youtube.com/watch?v=…")
+    raise BadUrl("A YouTube URL looks like https://www.youtube.com/watch?v=…")
 
 
 def paste_source(
     text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """`attribution` says where the text is from; an address is kept as the source's address too."""
+    """`attribution` is where the text comes from; a URL is also stored as the source's URL."""
     if not text.strip():
-        raise Empty("There are no words in the text.")
+        raise Empty("The text has no words.")
     given: dict[str, JSON] = {"title": title, "source": attribution}
     upload = NewUpload(
         _first_line(text) if title is None else title,
@@ -80,6 +79,6 @@ def _address(attribution: str | None) -> str | None:
 
 
 def _first_line(text: str) -> str:
-    """A name for what has no title. Slashes would be taken for a path."""
+    """A name for text without a title; without slashes, which would look like a path."""
     line = next(line.strip() for line in text.splitlines() if line.strip())
     return line[:80].replace("/", " ").replace("\\", " ").strip(" .#*>-") or "Pasted text"

@@ -1,4 +1,4 @@
-"""Fetches the transcript of a YouTube video, through the guarded client like everything else."""
+"""Fetches the transcript of a YouTube video through the guarded client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from octavo.core.errors import NetworkFailed, OctavoError, TimedOut, TooLarge
 from octavo.extract.transcript import RawSnippet, RawTranscript
-from octavo.fetch import Fetched, FetchLimits, GuardedClient
+from octavo.fetch import FetchLimits, FetchResponse, GuardedClient
 from octavo.intake.links import errors
 from octavo.intake.links.pages import read_wait
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from youtube_transcript_api import Transcript, TranscriptList
 
 YOUTUBE = "https://www.youtube.com"
-# Of their own: they wait for somebody else's server, and what else runs in threads must not wait with them.
+# Separate threads: they wait for another server, and other thread work must not wait with them.
 _THREADS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="octavo-youtube")
 _TOO_MANY = 429
 _SERVER_ERRORS = range(500, 600)
@@ -30,17 +30,17 @@ _SENT = ("accept-language", "content-type", "cookie")
 
 @dataclass(slots=True)
 class Exchange:
-    """What went over the wire for one video: requests from a thread, answered on the event loop."""
+    """The requests for one video: sent from a thread, executed on the event loop."""
 
     client: GuardedClient
     loop: asyncio.AbstractEventLoop
     limits: FetchLimits
     base: str
     deadline: float = 0.0
-    last: Fetched | None = None
+    last: FetchResponse | None = None
     details: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def send(self, request: PreparedRequest) -> Fetched:
+    def send(self, request: PreparedRequest) -> FetchResponse:
         headers = {name: str(value) for name, value in request.headers.items() if name.lower() in _SENT}
         body = request.body if isinstance(request.body, bytes) else str(request.body or "").encode()
         url = self._place(request.url or "")
@@ -52,11 +52,11 @@ class Exchange:
         return answer
 
     def _place(self, url: str) -> str:
-        """YouTube's own addresses go to the base; any other goes where it says, which is checked as always."""
+        """YouTube URLs go to the configured base; other URLs are checked as always."""
         return self.base + url.removeprefix(YOUTUBE) if url.startswith((f"{YOUTUBE}/", f"{YOUTUBE}?")) else url
 
     def _note_details(self, body: bytes) -> None:
-        """What the video is called comes with the answer that names its transcripts."""
+        """Title and details come with the response that lists the transcripts."""
         try:
             said: object = json.loads(body)
         except ValueError:
@@ -73,7 +73,7 @@ class Exchange:
 async def fetch_transcript(
     client: GuardedClient, video: str, limits: FetchLimits, *, base: str = YOUTUBE
 ) -> RawTranscript:
-    """The transcript in the language of the video, written by a person where there is one."""
+    """The transcript in the video's language, preferably written by a person."""
     loop = asyncio.get_running_loop()
     exchange = Exchange(client, loop, limits, base.rstrip("/"))
     try:
@@ -99,7 +99,7 @@ def _fetch(exchange: Exchange, video: str) -> RawTranscript:
     except YouTubeTranscriptApiException as error:
         raise _explain(error, exchange) from None
     except (ParseError, ValueError, KeyError, IndexError, TypeError, AttributeError):
-        # The library reads what it expects, and a changed answer ends anywhere in it.
+        # A changed response can make the library fail anywhere.
         raise errors.VideoUnreadable from None
     if not snippets:
         raise errors.TranscriptOff
@@ -114,7 +114,7 @@ def _fetch(exchange: Exchange, video: str) -> RawTranscript:
 
 
 def choose(offered: TranscriptList) -> Transcript:
-    """Of the video's own language, which is the one that was generated; then English; then the first."""
+    """Prefers the video's language, which is that of the generated transcript; then English; then the first."""
     every = list(offered)
     own = [one.language_code for one in every if one.is_generated][:1]
     for language in (*own, "en"):
@@ -130,11 +130,11 @@ def _is_same(code: str, language: str) -> bool:
     return code.partition("-")[0] == language.partition("-")[0]
 
 
-# The session that the library uses --------------------------------------------------------------------------------
+# The session for the library ---------------------------------------------------------------------------------------
 
 
 def _session(exchange: Exchange) -> Session:
-    """Looks like any other to the library; nothing leaves it but through the exchange."""
+    """A session whose requests all go through the exchange."""
     import requests
     from requests.adapters import BaseAdapter
 
@@ -142,7 +142,7 @@ def _session(exchange: Exchange) -> Session:
         def send(
             self,
             request: PreparedRequest,
-            stream: bool = False,  # noqa: FBT001, FBT002 - as the library calls it
+            stream: bool = False,  # noqa: FBT001, FBT002 - the library's interface
             timeout: object = None,
             verify: object = True,  # noqa: FBT002
             cert: object = None,
@@ -152,7 +152,7 @@ def _session(exchange: Exchange) -> Session:
             return _response(exchange.send(request), request)
 
         def close(self) -> None:
-            """There is nothing of its own to close."""
+            """Nothing to close."""
 
     session = requests.Session()
     session.trust_env = False
@@ -161,7 +161,7 @@ def _session(exchange: Exchange) -> Session:
     return session
 
 
-def _response(answer: Fetched, request: PreparedRequest) -> Response:
+def _response(answer: FetchResponse, request: PreparedRequest) -> Response:
     import requests
 
     response = requests.Response()
@@ -174,7 +174,7 @@ def _response(answer: Fetched, request: PreparedRequest) -> Response:
     return response
 
 
-# Why it did not work ----------------------------------------------------------------------------------------------
+# Errors ------------------------------------------------------------------------------------------------------------
 
 
 def _explain(error: Exception, exchange: Exchange) -> OctavoError:
@@ -202,7 +202,7 @@ def _explain(error: Exception, exchange: Exchange) -> OctavoError:
 
 
 def _explain_unplayable(reasons: list[str]) -> OctavoError:
-    """YouTube says it in words only."""
+    """YouTube gives the reason only as text."""
     said = " ".join(reasons).lower()
     if "live" in said or "premiere" in said:
         return errors.VideoLive()

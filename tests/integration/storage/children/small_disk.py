@@ -43,7 +43,7 @@ async def fill_and_free(bucket: Bucket, root: Path) -> None:
 
 async def read_only(bucket: Bucket, root: Path) -> None:
     mount("-t", "tmpfs", "-o", "remount,ro", "tmpfs", root)
-    await expect_failure(bucket, 1, "can only be read")
+    await expect_failure(bucket, 1, "is read-only")
     assert len(await bucket.read("second")) == 2 * MEBIBYTE
     try:
         await bucket.check()

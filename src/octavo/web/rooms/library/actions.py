@@ -54,7 +54,7 @@ async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
 
     Repeating this is safe: a job that is queued or makes progress is left alone.
     """
-    (held,) = await changes.hold(connection, owner, [document])
+    (held,) = await changes.lock_documents(connection, owner, [document])
     job = await show_job(connection, owner, held.process_id)
     if job.status != JobStatus.PROCESSING:
         await changes.retry_document(connection, owner, document, None)

@@ -14,7 +14,7 @@ from octavo.core.errors import BadInput, TooLarge
 from octavo.core.types import Extraction
 from octavo.intake.links import link_source, paste_source, video_source
 from octavo.intake.links.sources import GivenSource
-from octavo.intake.uploads import Policy
+from octavo.intake.upload_rows import Policy
 from octavo.web.http.parameters import ExtractionField
 from octavo.web.http.problems import describe_validation_errors
 

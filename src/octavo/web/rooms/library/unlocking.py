@@ -10,7 +10,7 @@ from octavo.core.ids import new_id
 from octavo.core.types import Extraction
 from octavo.extract.pdf.pdf_file import unlock_in_sandbox
 from octavo.library.changes import retry_document
-from octavo.library.unlocked import find_locked, keep_unlocked
+from octavo.library.files import find_locked, keep_unlocked
 from octavo.records.documents import Retried
 from octavo.storage import Stored, copy_to_file
 from octavo.web.context.services import Services

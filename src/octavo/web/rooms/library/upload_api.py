@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from octavo.core.errors import BadInput
 from octavo.core.types import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
-from octavo.intake.uploads import Policy
+from octavo.intake.upload_rows import Policy
 from octavo.records.documents import Received, Ticket
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction

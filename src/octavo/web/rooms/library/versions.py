@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from octavo.core.pagination import Page
 from octavo.library.differences import Kind, shorten
 from octavo.library.documents import show_document
-from octavo.library.versions import Pick, compare_documents, list_versions
+from octavo.library.versions import DocumentRevision, compare_documents, list_versions
 from octavo.records.documents import Comparison, TextChange, Version
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf
@@ -81,9 +81,11 @@ async def add_version(
 async def compare(request: Request, services: ServicesOf, frame: LibraryFrame, document: str, other: str) -> Response:
     """Changes from `other`, an older version or a revision number, to this document."""
     ident, revision = read_id(document), read_number(other)
-    old = Pick(ident, revision) if revision else Pick(read_id(other))
+    old = DocumentRevision(ident, revision) if revision else DocumentRevision(read_id(other))
     async with services.shared(comparison_limit).take():
-        found = await compare_documents(services.database, services.bucket, frame.caller.owner_id, old, Pick(ident))
+        found = await compare_documents(
+            services.database, services.bucket, frame.caller.owner_id, old, DocumentRevision(ident)
+        )
     cells = [make_cells(one) for one in found.text or ()]
     return render(request, "compare.html", frame, found=found, cells=cells, fields=format_fields(found))
 
@@ -134,8 +136,8 @@ async def diff(
 
     By default from the previous version or, for a first version, from the previous revision.
     """
-    old = Pick(since or document, since_revision) if since or since_revision else None
+    old = DocumentRevision(since or document, since_revision) if since or since_revision else None
     async with services.shared(comparison_limit).take():
         return await compare_documents(
-            services.database, services.bucket, caller.owner_id, old, Pick(document, revision)
+            services.database, services.bucket, caller.owner_id, old, DocumentRevision(document, revision)
         )

@@ -1,4 +1,4 @@
-"""Calls that a cancel must not leave half way: blocking ones in threads, and those with lasting effects."""
+"""Calls that a cancellation must not interrupt: blocking calls in threads, and calls with lasting effects."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 class Threads:
-    """Blocking calls off the event loop. A cancelled caller waits, so that no file is closed under its call."""
+    """Runs blocking calls in threads. A cancelled caller waits for its call, so that no file is closed under it."""
 
     def __init__(self, count: int) -> None:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="octavo-storage")
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call in a thread and give its result."""
+        """Call in a thread and return the result."""
         future = asyncio.get_running_loop().run_in_executor(self._executor, lambda: call(*args, **kwargs))
         try:
             return await asyncio.shield(future)
@@ -28,12 +28,12 @@ class Threads:
             raise
 
     async def aclose(self) -> None:
-        """End the threads as soon as their calls have ended."""
+        """Stop the threads when their calls have ended."""
         await asyncio.to_thread(self._executor.shutdown)
 
 
 async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], Awaitable[None]]) -> None:
-    """Bring `work` to its end in any case: cut off, nobody would know whether it took effect."""
+    """Finish `work` even after a cancellation, because otherwise it is unknown whether it took effect; then undo it."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
@@ -45,7 +45,7 @@ async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], A
 
 
 async def ended(future: asyncio.Future[Any]) -> None:
-    """Wait for it, however often the caller is cancelled meanwhile; what came of it is not asked."""
+    """Wait until it is done, however often the caller is cancelled. Ignores the result."""
     while not future.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([future])

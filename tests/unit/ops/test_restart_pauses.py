@@ -1,6 +1,6 @@
 """What dies quickly is started again ever more slowly; what ran long is forgiven."""
 
-from octavo.ops.backoff import Backoff
+from octavo.ops.processes import Backoff
 
 
 def test_the_pause_doubles_up_to_a_limit() -> None:

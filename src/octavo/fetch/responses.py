@@ -1,25 +1,51 @@
-"""A body, unpacked as it comes and never beyond its limit: a small answer can be packed from a huge one."""
+"""Responses of a fetch, decompressed while they arrive and never beyond the limit."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Mapping
+from dataclasses import dataclass
 
 from octavo.core.errors import TooLarge
+from octavo.core.formatting import format_bytes
 from octavo.fetch.errors import AnswerBroken
 
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """`bytes` limits the decompressed body; `seconds` limits the whole fetch including redirects."""
+
+    bytes: int
+    seconds: float
+    redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResponse:
+    """A response with any status. `url` is the final URL; header names are in lower case."""
+
+    url: str
+    status: int
+    content_type: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
 ACCEPTED = "gzip, deflate"
-_EITHER_HEADER = zlib.MAX_WBITS | 32  # gzip or zlib, by its own mark
+_EITHER_HEADER = zlib.MAX_WBITS | 32  # gzip or zlib, detected by its header
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 
 
 class Body:
-    """Collects one body; only one layer of packing is taken off."""
+    """Collects one body; only one layer of compression is removed.
+
+    Counts while decompressing, because a small response can expand to a huge one.
+    """
 
     def __init__(self, encoding: str, limit: int) -> None:
         name = encoding.strip().lower()
         if name and name != "identity" and name not in _PACKED:
-            raise AnswerBroken(f"It is packed as {name[:40]}.")
+            raise AnswerBroken(f"Unsupported compression: {name[:40]}.")
         self._limit = limit
         self._bytes = bytearray()
         self._unpacker = zlib.decompressobj(_EITHER_HEADER) if name in _PACKED else None
@@ -33,7 +59,7 @@ class Body:
         async for chunk in chunks:
             self._bytes += self._unpack(chunk) if self._unpacker else chunk
             if len(self._bytes) > self._limit:
-                raise TooLarge(f"At most {self._limit:,} bytes are fetched.")
+                raise TooLarge(f"The limit is {format_bytes(self._limit)}.")
         return bytes(self._bytes)
 
     def _unpack(self, chunk: bytes) -> bytes:

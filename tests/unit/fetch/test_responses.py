@@ -10,7 +10,7 @@ import pytest
 
 from octavo.core.errors import TooLarge
 from octavo.fetch import AnswerBroken
-from octavo.fetch.bodies import Body
+from octavo.fetch.responses import Body
 
 TEXT = b"Some words that are sent. " * 500
 

@@ -1,0 +1,172 @@
+"""Rows of uploads: what was announced, the limits and quotas of an owner, and uploads that were abandoned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from octavo.core.errors import NotFound
+from octavo.core.formatting import format_bytes
+from octavo.core.ids import new_id
+from octavo.core.types import JSON
+from octavo.database import Connection, Database, load_queries
+from octavo.intake.errors import (
+    QuotaExceeded,
+    TooManyUploads,
+)
+from octavo.intake.names import clean_filename
+from octavo.storage import Bucket
+
+QUERIES = load_queries("uploads")
+
+# An idle upload stops counting as open after this time.
+CONCURRENT_SECONDS = 900
+
+
+NO_DOCUMENT = "The document to replace was not found."
+
+
+Policy = Literal["reuse", "new", "reject"]
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeLimits:
+    """The limits of one owner; `stored_bytes` is None if there is no limit."""
+
+    upload_bytes: int
+    stored_bytes: int | None
+    concurrent: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewUpload:
+    """The announcement of a file before its bytes arrive. None of it is trusted.
+
+    `version_of`: the document that gets a new version.
+    """
+
+    filename: str
+    content_type: str = "application/octet-stream"
+    bytes: int | None = None
+    sha256: str | None = None
+    duplicates: Policy = "reuse"
+    source_type: str = "file"
+    source_url: str | None = None
+    given: dict[str, JSON] = field(default_factory=dict[str, JSON])
+    version_of: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One row; a copy in memory can be outdated."""
+
+    id: UUID
+    owner_id: UUID
+    document_id: UUID
+    process_id: UUID
+    state: str
+    is_canonical: bool
+    duplicates: Policy
+    filename: str
+    content_type: str
+    source_type: str
+    source_url: str | None
+    given: dict[str, JSON]
+    claimed_bytes: int | None
+    claimed_sha256: str | None
+    incoming_key: str | None = None
+    object_key: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    version_of: UUID | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    duplicate_of: UUID | None = None
+
+
+def announced_upload(owner: UUID, new: NewUpload) -> Upload:
+    return Upload(
+        id=new_id(),
+        owner_id=owner,
+        document_id=new_id(),
+        process_id=new_id(),
+        state="pending",
+        is_canonical=False,
+        duplicates=new.duplicates,
+        filename=clean_filename(new.filename),
+        content_type=new.content_type,
+        source_type=new.source_type,
+        source_url=new.source_url,
+        given=new.given,
+        claimed_bytes=new.bytes,
+        claimed_sha256=new.sha256,
+        version_of=new.version_of,
+    )
+
+
+async def insert_upload(connection: Connection, upload: Upload) -> None:
+    names = (
+        *("id", "owner_id", "document_id", "process_id", "duplicates", "filename", "content_type", "source_type"),
+        *("source_url", "claimed_bytes", "claimed_sha256", "incoming_key", "object_key", "bytes", "sha256"),
+        "version_of",
+    )
+    values = {name: getattr(upload, name) for name in names} | {"given": Jsonb(upload.given)}
+    try:
+        await connection.execute(QUERIES.insert_upload, values)
+    except psycopg.errors.ForeignKeyViolation:  # the owner was merged into another in the meantime
+        raise NotFound from None
+
+
+async def check_version(connection: Connection, upload: Upload) -> None:
+    """Checked before the bytes are sent, and again when they are stored."""
+    if upload.version_of is None:
+        return
+    values = {"owner": upload.owner_id, "document": upload.version_of}
+    row = await (await connection.execute(QUERIES.may_have_version, values)).fetchone()
+    if not row or not row[0]:
+        raise NotFound(NO_DOCUMENT)
+
+
+async def check_concurrency(connection: Connection, owner: UUID, limits: IntakeLimits) -> None:
+    values = {"owner": owner, "seconds": CONCURRENT_SECONDS}
+    row = await (await connection.execute(QUERIES.count_pending, values)).fetchone()
+    if row and row[0] >= limits.concurrent:
+        raise TooManyUploads(f"The limit is {limits.concurrent}.", retry_after_seconds=max(1.0, float(row[1])))
+
+
+async def lock_usage(connection: Connection, owner: UUID) -> None:
+    """Lock the owner's storage usage until the end of the transaction."""
+    await connection.execute(QUERIES.lock_usage, {"owner": owner})
+
+
+async def check_quota(connection: Connection, owner: UUID, most: int | None) -> None:
+    """Called after an addition, in its transaction. Raises `QuotaExceeded`; None means unlimited."""
+    if most is None:
+        return
+    row = await (await connection.execute(QUERIES.over_quota, {"owner": owner, "quota": most})).fetchone()
+    if row and row[0]:
+        raise over_quota(most)
+
+
+def over_quota(most: int | None) -> QuotaExceeded:
+    return QuotaExceeded(f"The quota is {format_bytes(most or 0)}.")
+
+
+AT_ONCE = 500
+
+
+async def sweep_abandoned(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
+    """Close abandoned uploads and remove their bytes."""
+    swept = 0
+    while True:
+        values = {"seconds": older_than_seconds, "most": AT_ONCE}
+        async with database.transaction() as connection:
+            rows = await (await connection.execute(QUERIES.abandoned, values)).fetchall()
+        await bucket.delete(key for row in rows for key in row if key)
+        swept += len(rows)
+        if len(rows) < AT_ONCE:
+            return swept
