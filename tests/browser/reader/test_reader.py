@@ -248,7 +248,7 @@ def test_who_waits_is_told_when_the_text_is_there(place: Place, member: Visitor)
     with place.workers_held():
         document = member.upload("a.md", EVERYTHING)
         page = member.open(f"/documents/{document}")
-        expect(page.locator("#going")).to_contain_text(re.compile("line|Waiting|Reading", re.IGNORECASE))
+        expect(page.locator("#going")).to_contain_text(re.compile("queue|Waiting|Reading", re.IGNORECASE))
         check_axe(page)
     expect(page.locator("#ready")).to_be_visible(timeout=WORK_MS)
     assert windows(page).count() == 0
