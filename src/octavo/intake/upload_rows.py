@@ -1,4 +1,4 @@
-"""Rows of uploads: what was announced, the limits and quotas of an owner, and uploads that were abandoned."""
+"""Rows of uploads: announcements, limits and quotas of an owner, and abandoned uploads."""
 
 from __future__ import annotations
 

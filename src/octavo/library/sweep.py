@@ -41,7 +41,7 @@ async def _purge(database: Database, bucket: Bucket, owner: UUID, documents: lis
 
 
 async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
-    """Remove objects without a row. Young ones are kept: their row may not be committed yet."""
+    """Remove objects without a row. Young ones are kept, because their row is perhaps not committed yet."""
     removed = 0
     batch: list[str] = []
     before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)

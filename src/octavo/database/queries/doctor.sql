@@ -5,14 +5,14 @@ FROM caps LEFT JOIN jobs ON jobs.cap_key = caps.key AND jobs.admitted
 GROUP BY caps.key, caps.taken HAVING caps.taken <> count(jobs.id) ORDER BY caps.key LIMIT 10;
 
 -- name: idle_caps()
--- Caps with a free slot although somebody waits for one.
+-- Caps with a free slot although jobs wait for one.
 SELECT caps.key FROM caps
 WHERE caps.taken < caps.most AND EXISTS (
     SELECT FROM jobs WHERE cap_key = caps.key AND status = 'queued' AND NOT admitted AND run_after IS NULL)
 ORDER BY caps.key LIMIT 10;
 
 -- name: jobs_unlike_events()
--- Jobs whose state is not the one that their events end in. One statement, so both sides are of one moment.
+-- Jobs whose state differs from their last event. One statement, so that both are read at the same moment.
 SELECT jobs.id, jobs.status, last.state_after
 FROM jobs LEFT JOIN LATERAL (
     SELECT state_after FROM events WHERE process_id = jobs.id AND state_after IS NOT NULL ORDER BY id DESC LIMIT 1
@@ -20,11 +20,11 @@ FROM jobs LEFT JOIN LATERAL (
 WHERE last.state_after IS DISTINCT FROM jobs.status ORDER BY jobs.id LIMIT 10;
 
 -- name: broken_jobs()
--- Jobs that break an invariant.
+-- Jobs that violate an invariant.
 SELECT id, broken_invariant(jobs) FROM jobs WHERE broken_invariant(jobs) IS NOT NULL ORDER BY id LIMIT 10;
 
 -- name: illegal_histories()
--- Steps in the events that the state machine does not allow.
+-- Transitions in the events that the state machine does not allow.
 SELECT process_id, before, after FROM (
     SELECT process_id, state_after AS after, lag(state_after) OVER (PARTITION BY process_id ORDER BY id) AS before
     FROM events WHERE state_after IS NOT NULL) AS steps
@@ -33,14 +33,14 @@ WHERE before IS NOT NULL
 LIMIT 10;
 
 -- name: left_leases()
--- Jobs whose lease ran out long ago although workers are alive that would take them.
+-- Jobs whose lease expired long ago although live workers could take them.
 SELECT jobs.id FROM jobs, engine_now() AS at
 WHERE jobs.status = 'processing' AND jobs.lease_expires_at < at - interval '1 minute'
   AND EXISTS (SELECT FROM workers WHERE workers.expires_at > at AND jobs.kind = ANY (workers.kinds))
 ORDER BY jobs.id LIMIT 10;
 
 -- name: late_schedules()
--- Schedules that nobody started although workers are alive.
+-- Schedules that were not started although workers are alive.
 SELECT name FROM schedules, engine_now() AS at
 WHERE enabled AND next_run_at < at - interval '1 minute' AND EXISTS (SELECT FROM workers WHERE expires_at > at)
 ORDER BY name LIMIT 10;
@@ -49,20 +49,20 @@ ORDER BY name LIMIT 10;
 SELECT count(*) FROM jobs;
 
 -- name: wrong_references()
--- Objects that count their references wrongly, or that nobody refers to.
+-- Objects with a wrong reference count, or without references.
 SELECT o.key, o.refs, count(f.key) AS found
 FROM objects o LEFT JOIN (SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files) AS f ON f.key = o.key
 GROUP BY o.key, o.refs HAVING o.refs <> count(f.key) OR o.refs = 0 ORDER BY o.key LIMIT 10;
 
 -- name: wrong_usage()
--- Owners whose use was added up wrongly.
+-- Owners with wrong storage usage.
 SELECT coalesce(u.owner_id, d.owner_id), u.bytes, d.bytes
 FROM owner_usage u FULL JOIN (
     SELECT owner_id, sum(bytes) AS bytes, count(*) AS documents FROM documents GROUP BY owner_id) AS d USING (owner_id)
 WHERE coalesce(u.bytes, 0) <> coalesce(d.bytes, 0) OR coalesce(u.documents, 0) <> coalesce(d.documents, 0) LIMIT 10;
 
 -- name: wrong_documents()
--- Documents whose state is not their job's, or that say complete without the text that this promises.
+-- Documents whose status differs from their job's, or that are complete without a text.
 SELECT d.id, d.status, j.status
 FROM documents d LEFT JOIN jobs j ON j.id = d.process_id
 WHERE j.id IS NULL
@@ -73,14 +73,14 @@ WHERE j.id IS NULL
 ORDER BY d.id LIMIT 10;
 
 -- name: uncanonical_documents()
--- Documents outside the trash that are neither canonical nor somebody's twin, and contents with two of them.
+-- Documents outside the trash that are neither canonical nor a duplicate, and contents with two canonical ones.
 SELECT d.id FROM documents d
 WHERE d.deleted_at IS NULL AND d.duplicate_of IS NULL
   AND NOT EXISTS (SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical AND u.owner_id = d.owner_id)
 ORDER BY d.id LIMIT 10;
 
 -- name: wrong_versions()
--- Documents that stand back for a newer version that is not there, or do not although it is; families of two owners.
+-- Documents wrongly marked or not marked as superseded, and version families with two owners.
 SELECT d.id, d.version FROM documents d
 WHERE d.superseded <> EXISTS (SELECT FROM documents newer WHERE newer.family_id = d.family_id AND newer.version > d.version
                                   AND newer.deleted_at IS NULL)
@@ -88,7 +88,7 @@ WHERE d.superseded <> EXISTS (SELECT FROM documents newer WHERE newer.family_id 
 ORDER BY d.id LIMIT 10;
 
 -- name: orphan_chunks()
--- Chunks of a revision that is not read, although nothing is being processed.
+-- Chunks of an old revision although nothing is being processed.
 SELECT c.document_id, c.revision FROM chunks c JOIN documents d ON d.id = c.document_id
 WHERE c.revision <> d.revision AND d.status <> 'pending' GROUP BY 1, 2 LIMIT 10;
 
@@ -102,7 +102,7 @@ SELECT count(*), count(*) FILTER (WHERE deleted_at IS NOT NULL),
 FROM documents;
 
 -- name: wrong_spending()
--- Sums of money that are not those of the calls.
+-- Spending totals that differ from the sum of the calls.
 WITH counted AS (
     SELECT key, sum(CASE state WHEN 'reserved' THEN estimate_usd ELSE 0 END) AS reserved, sum(cost_usd) AS spent
     FROM ai_calls, unnest(spending_keys(owner_id, document_id, created_at)) AS key GROUP BY key
@@ -115,7 +115,7 @@ ORDER BY key LIMIT 10;
 SELECT count(*), coalesce(sum(cost_usd), 0) FROM ai_calls;
 
 -- name: wrong_analyses()
--- Analyses that are over and lack an answer, that are open although nothing of theirs is, or whose segments leave pages out.
+-- Analyses that ended without an answer, that are open without open work, or whose segments miss pages.
 SELECT a.id, a.status FROM analyses a
 WHERE a.status = 'completed' AND EXISTS (
           SELECT FROM analysis_results r WHERE r.analysis_id = a.id AND r.status <> 'completed')

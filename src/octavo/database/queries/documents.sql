@@ -1,6 +1,6 @@
 -- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, trashed, versions, sort, after_at, after_text, after_id, most)
--- The one way to read documents for people: of one owner, newest first, oldest first or by title. What is not asked for
--- is folded away when the query is planned, so that each order can use its index.
+-- The only query that lists documents: of one owner, newest first, oldest first or by title. The planner removes unused
+-- conditions, so that each order can use its index.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
@@ -47,7 +47,7 @@ WHERE dt.document_id = ANY (:documents) ORDER BY dt.document_id, lower(t.name);
 SELECT document_id, id, kind, status FROM jobs WHERE document_id = ANY (:documents) ORDER BY document_id, created_at, id;
 
 -- name: artifact(owner, document, kind, name)
--- One file of a document, of the revision that is read.
+-- One file of a document's current revision.
 SELECT a.key, a.content_type, o.bytes, encode(o.sha256, 'hex') AS sha256, d.filename, d.process_id
 FROM documents d
 JOIN artifacts a ON a.document_id = d.id AND a.revision IN (0, d.revision) AND a.kind = :kind AND a.name = :name
@@ -56,8 +56,8 @@ WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
 ORDER BY a.revision DESC LIMIT 1;
 
 -- name: source_file(owner, document)
--- What a document was made from: what its link led to, where there is one, else what came in. Before there is a revision
--- to read, what was fetched for the one that is being made.
+-- The source of a document: the fetched page of a link, otherwise the upload. Before the first revision is complete, the
+-- page fetched for it.
 SELECT a.key, a.content_type, o.bytes, encode(o.sha256, 'hex') AS sha256, d.filename, d.process_id
 FROM documents d
 JOIN artifacts a ON a.document_id = d.id AND a.kind IN ('source', 'page_raw', 'transcript_raw')
@@ -67,7 +67,7 @@ WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
 ORDER BY a.kind = 'source', a.revision DESC LIMIT 1;
 
 -- name: count_download(document)!
--- Counted, and told as an event.
+-- Counts the download and records an event.
 WITH counted AS (
     UPDATE documents SET download_count = download_count + 1,
                          first_downloaded_at = coalesce(first_downloaded_at, clock_timestamp())
@@ -87,7 +87,7 @@ WHERE d.id = :document AND c.index > :after
 ORDER BY c.index LIMIT :most;
 
 -- name: events_of(document, after, most)
--- All that happened to a document, oldest first, by the jobs that worked on it.
+-- All events of a document's jobs, oldest first.
 SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail
 FROM events e
 WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document
@@ -96,15 +96,15 @@ WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document
 ORDER BY e.id LIMIT :most;
 
 -- name: hold_owner(owner)!
--- Nobody merges this owner into another until the transaction ends. Always the first lock, since a merge takes all others.
+-- Prevents a merge of this owner until the transaction ends. Always the first lock, because a merge takes all others.
 SELECT FROM owners WHERE id = :owner FOR SHARE;
 
 -- name: lock_jobs_of(documents)!
--- Before their documents, as workers do it, so that neither waits for the other.
+-- Locked before their documents, in the same order as workers do, to avoid deadlocks.
 SELECT FROM jobs WHERE document_id = ANY (:documents) ORDER BY id FOR UPDATE;
 
 -- name: lock_documents(owner, documents)
--- Hold documents until the transaction ends, always in the same order.
+-- Locks documents until the transaction ends, always in the same order.
 SELECT id, owner_id, process_id, status, quality, revision, last_revision, needs_classification, source_type, deleted_at,
        encode(sha256, 'hex') AS sha256
 FROM documents WHERE id = ANY (:documents) AND owner_id = :owner
@@ -121,7 +121,7 @@ UPDATE documents SET
 WHERE id = :document;
 
 -- name: ensure_tags(owner, ids, names)
--- Tags by name, made where there is none; the first spelling stays.
+-- Tags by name, created if needed; the first spelling is kept.
 WITH wanted AS (
     SELECT DISTINCT ON (lower(name)) id, name FROM unnest(:ids::uuid[], :names::text[]) AS w (id, name) ORDER BY lower(name)
 ), made AS (
@@ -136,8 +136,8 @@ WITH gone AS (DELETE FROM document_tags WHERE document_id = :document AND NOT ta
 INSERT INTO document_tags (document_id, tag_id) SELECT :document, unnest(:tags::uuid[]) ON CONFLICT DO NOTHING;
 
 -- name: describe(document, title, author, date, language, summary, details, made_by)
--- What somebody found out about a document. Only what neither a person nor the file said is filled in; answers whether
--- its tags are left to whoever describes it.
+-- Saves a description. Fills in only fields that neither a person nor the file has set; returns whether the tags can be
+-- set too.
 UPDATE documents SET
     title = CASE WHEN 'title' = ANY (edited) OR title IS NOT NULL AND NOT 'title' = ANY (described) THEN title ELSE :title END,
     author = CASE WHEN 'author' = ANY (edited) OR author IS NOT NULL AND NOT 'author' = ANY (described) THEN author
@@ -182,7 +182,7 @@ FROM tags t LEFT JOIN document_tags dt ON dt.tag_id = t.id LEFT JOIN documents d
 WHERE t.owner_id = :owner GROUP BY t.id HAVING count(d.id) > 0 ORDER BY count(d.id) DESC, lower(t.name);
 
 -- name: record(kind, documents, detail)!
--- What somebody did to documents, as events of their processes.
+-- Records an action on documents as events of their jobs.
 INSERT INTO events (process_id, kind, owner_id, document_id, detail)
 SELECT process_id, :kind, owner_id, id, :detail FROM documents WHERE id = ANY (:documents);
 
@@ -190,12 +190,12 @@ SELECT process_id, :kind, owner_id, id, :detail FROM documents WHERE id = ANY (:
 UPDATE documents SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = ANY (:documents);
 
 -- name: release_uploads(documents)!
--- A deleted document no longer stands in the way of its content.
+-- A deleted document no longer blocks its content.
 UPDATE uploads SET state = 'deleted', is_canonical = false
 WHERE document_id = ANY (:documents) AND state = 'uploaded';
 
 -- name: settle_contents(documents)!
--- The oldest document that is left of a content stands for it from now on, and the others are its twins.
+-- The oldest remaining document of a content becomes canonical, and the others its duplicates.
 WITH left_over AS (
     SELECT d.id, u.id AS upload, a.key, u.is_canonical,
            row_number() OVER (PARTITION BY d.owner_id, d.sha256 ORDER BY u.is_canonical DESC, d.created_at, d.id) AS place,
@@ -215,7 +215,7 @@ FROM left_over l WHERE documents.id = l.id AND documents.duplicate_of IS DISTINC
 UPDATE documents SET deleted_at = NULL, updated_at = clock_timestamp() WHERE id = ANY (:documents);
 
 -- name: reclaim_upload(owner, document)!
--- Back from the trash: canonical again, unless another document has the content now, whose twin it is then.
+-- Restored from the trash: canonical again, or a duplicate if another document has the content now.
 WITH mine AS (
     SELECT u.id, (SELECT other.document_id FROM uploads other
                   WHERE other.owner_id = u.owner_id AND other.sha256 = u.sha256 AND other.is_canonical) AS other,
@@ -229,14 +229,14 @@ WITH mine AS (
 UPDATE documents SET duplicate_of = mine.other FROM mine WHERE documents.id = :document;
 
 -- name: unfinished_jobs_of(documents)
--- Also those that followed from a job that is over: the questions of an analysis.
+-- Also jobs that follow from a finished one, such as the items of an analysis.
 SELECT id FROM jobs
 WHERE (document_id = ANY (:documents) OR parent_id IN (SELECT id FROM jobs WHERE document_id = ANY (:documents)))
   AND status IN ('queued', 'processing', 'paused')
 ORDER BY cap_key NULLS FIRST, id;
 
 -- name: purge(documents)
--- For good: rows now, and the keys of what nobody refers to any more, to be removed from the bucket afterwards.
+-- Permanent: deletes rows now and returns the keys to remove from the bucket afterwards.
 WITH kept AS (
     SELECT DISTINCT a.key FROM artifacts a WHERE a.document_id = ANY (:documents)
 ), gone AS (
@@ -257,7 +257,7 @@ UPDATE documents SET last_revision = last_revision + 1, process_id = :process, s
 WHERE id = :document RETURNING last_revision;
 
 -- name: inherit_stages(document, revision, job, before, before_revision, stage)
--- A new revision goes on from what an earlier one had finished before a stage, with the files that were made until then.
+-- A new revision continues from the stages that an earlier one finished before a stage, with their files.
 WITH first AS (
     SELECT min(finished_at) AS at FROM job_stages WHERE job_id = :before AND stage = :stage
 ), stages AS (
@@ -284,7 +284,7 @@ SELECT id, owner_id FROM documents
 WHERE deleted_at < clock_timestamp() - make_interval(days => :days) ORDER BY deleted_at LIMIT :most;
 
 -- name: known_keys(keys)
--- Which of these objects somebody refers to, or is just bringing in.
+-- Which of these objects are referenced or being uploaded.
 SELECT key FROM objects WHERE key = ANY (:keys)
 UNION SELECT object_key FROM uploads WHERE object_key = ANY (:keys) AND state = 'pending'
 UNION SELECT incoming_key FROM uploads WHERE incoming_key = ANY (:keys) AND state = 'pending';
@@ -297,17 +297,17 @@ SELECT stage FROM job_stages WHERE job_id = :job ORDER BY finished_at DESC LIMIT
 SELECT status FROM jobs WHERE id = :job;
 
 -- name: job_extraction(job)
--- In which way a job makes the text of its document.
+-- The extraction mode of a job.
 SELECT coalesce(input ->> 'extraction', 'plain') FROM jobs WHERE id = :job;
 
 -- name: lock_contents(owner, documents)!
--- One at a time decides whose a content is, as `place_upload` does it; always in the same order.
+-- Serialises decisions about the canonical document of a content, like `place_upload`; always in the same order.
 SELECT pg_advisory_xact_lock(content) FROM (
     SELECT DISTINCT hashtextextended(owner_id::text || encode(sha256, 'hex'), 0) AS content
     FROM documents WHERE id = ANY (:documents) AND owner_id = :owner ORDER BY 1) AS contents;
 
 -- name: documents_like(owner, documents)
--- These documents, and all others of the owner that have the same contents or are versions of them.
+-- These documents, and all others of the owner with the same content or in the same version family.
 SELECT twin.id FROM documents d JOIN documents twin ON twin.owner_id = d.owner_id AND twin.sha256 = d.sha256
 WHERE d.id = ANY (:documents) AND d.owner_id = :owner
 UNION

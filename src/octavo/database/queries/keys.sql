@@ -4,7 +4,7 @@ VALUES (:id, :owner, :user, :name, :start, :key_hash, :scope, clock_timestamp() 
 RETURNING id, name, start, scope, created_at, last_used_at, expires_at;
 
 -- name: list_keys(owner, user, everybodys)
--- Newest first; without those that were revoked.
+-- Newest first, without revoked keys.
 SELECT id, name, start, scope, created_at, last_used_at, expires_at FROM api_keys
 WHERE owner_id = :owner AND revoked_at IS NULL AND (:everybodys OR user_id = :user)
 ORDER BY created_at DESC, id DESC;
@@ -14,8 +14,8 @@ UPDATE api_keys SET revoked_at = clock_timestamp()
 WHERE id = :key AND owner_id = :owner AND revoked_at IS NULL AND (:everybodys OR user_id = :user);
 
 -- name: read_key(key_hash)
--- Whom a program acts for, with the role that the key's maker has now; its use is noted once a minute at most, and
--- nobody waits for that.
+-- The caller of a key, with the current role of its creator. Its use is recorded at most once a minute, without waiting
+-- for a lock.
 WITH unnoted AS (
     SELECT id FROM api_keys
     WHERE key_hash = :key_hash AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())

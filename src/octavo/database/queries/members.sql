@@ -3,13 +3,13 @@ SELECT u.id AS user_id, u.email, m.role, m.created_at FROM memberships m JOIN us
 WHERE m.owner_id = :owner ORDER BY u.email;
 
 -- name: list_owners(user)
--- Whom a person may act for; `email` is that of the first person at home there.
+-- The owners that a person can act for; `email` is that of the owner's first person.
 SELECT m.owner_id, o.kind, m.role, (SELECT min(email) FROM users WHERE users.owner_id = m.owner_id) AS email
 FROM memberships m JOIN owners o ON o.id = m.owner_id
 WHERE m.user_id = :user ORDER BY m.created_at, m.owner_id;
 
 -- name: lock_owner(owner)
--- Changes of one owner's members come one after another; what belongs to the owner is not held up.
+-- Serialises changes of an owner's members without blocking other work of the owner.
 SELECT FROM owners WHERE id = :owner FOR NO KEY UPDATE;
 
 -- name: add_member(owner, user, role)!
@@ -19,7 +19,7 @@ INSERT INTO memberships (owner_id, user_id, role) VALUES (:owner, :user, :role) 
 UPDATE memberships SET role = :role WHERE owner_id = :owner AND user_id = :user;
 
 -- name: remove_member(owner, user)!
--- With what they had to act for this owner.
+-- Also deletes their sessions and keys for this owner.
 WITH gone AS (
     DELETE FROM memberships WHERE owner_id = :owner AND user_id = :user RETURNING owner_id, user_id
 ), ended AS (

@@ -1,5 +1,5 @@
 -- name: ensure_local_owner(id)!
--- The owner of this installation's own machine, made at its first start.
+-- Creates the local owner at the first start.
 INSERT INTO owners (id, kind) VALUES (:id, 'local') ON CONFLICT (kind) WHERE kind = 'local' DO NOTHING;
 
 -- name: local_owner()
@@ -9,13 +9,13 @@ SELECT id FROM owners WHERE kind = 'local';
 INSERT INTO owners (id, kind) VALUES (:id, :kind);
 
 -- name: insert_link(token_hash, seconds)!
--- A link for the local owner; links that can no longer be used go at the same time.
+-- A sign-in link for the local owner; also deletes links that can no longer be used.
 WITH gone AS (DELETE FROM sign_in_links WHERE expires_at < clock_timestamp())
 INSERT INTO sign_in_links (token_hash, owner_id, expires_at)
 SELECT :token_hash, id, clock_timestamp() + make_interval(secs => :seconds) FROM owners WHERE kind = 'local';
 
 -- name: use_link(token_hash)
--- Use a link up; answers nothing when the link is unknown, used or too old.
+-- Uses a link; returns no row if it is unknown, used or expired.
 UPDATE sign_in_links SET used_at = clock_timestamp()
 WHERE token_hash = :token_hash AND used_at IS NULL AND expires_at > clock_timestamp()
 RETURNING owner_id;
@@ -25,8 +25,8 @@ INSERT INTO sessions (token_hash, owner_id, user_id, expires_at)
 VALUES (:session_hash, :owner, :user, clock_timestamp() + make_interval(secs => :seconds));
 
 -- name: read_session(session_hash, seconds, below)
--- Whom a browser acts for, and how much it may do; a session that is used is renewed when it is old enough, and
--- nobody waits for that.
+-- The caller of a session with its permissions. A session in use is renewed when it is old enough, without waiting for
+-- a lock.
 WITH old AS (
     SELECT token_hash FROM sessions
     WHERE token_hash = :session_hash AND expires_at > clock_timestamp()
@@ -48,7 +48,7 @@ WHERE s.token_hash = :session_hash AND s.expires_at > clock_timestamp()
   AND (s.user_id IS NULL OR m.user_id IS NOT NULL);
 
 -- name: end_session(session_hash)
--- Answers whose it was; nothing when it had ended before.
+-- Returns its owner; no row if it had already ended.
 DELETE FROM sessions s USING owners o
 WHERE s.token_hash = :session_hash AND s.expires_at > clock_timestamp() AND o.id = s.owner_id
 RETURNING o.id, o.kind;
@@ -57,12 +57,12 @@ RETURNING o.id, o.kind;
 DELETE FROM sessions WHERE user_id = :user AND token_hash <> :session_hash;
 
 -- name: merge_visitor(visitor, person)
--- Locked and looked at again first: by now the visitor may have become a person, and people are never merged.
+-- Locked and checked again first: the visitor may have signed up in the meantime, and people are never merged.
 SELECT merge_owner(visitor.id, :person)
 FROM (SELECT id FROM owners WHERE id = :visitor AND kind = 'anonymous' FOR UPDATE) AS visitor;
 
 -- name: adopt_visitor(visitor)
--- A visitor becomes a person's owner with all that it has; no browser that acted for it does so any more.
+-- Merges a visitor with everything it has into a person's owner, and ends the visitor's sessions.
 WITH adopted AS (
     UPDATE owners SET kind = 'user' WHERE id = :visitor AND kind = 'anonymous' RETURNING id
 ), ended AS (

@@ -1,5 +1,5 @@
 -- name: page(owner, document, number, name)
--- What the picture of a page is made from, and the picture where it was made already.
+-- The source file of a page image, and the stored image if there is one.
 SELECT d.source_type, d.page_count, s.key, s.revision, p.width AS page_width, a.key AS picture_key,
        encode(o.sha256, 'hex') AS picture_sha256
 FROM documents d
@@ -19,7 +19,7 @@ WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL;
 INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex'));
 
 -- name: insert_picture(id, document, revision, name, key)!
--- Nothing when somebody else was faster, or when the document is gone.
+-- No row if another request stored it first, or the document is gone.
 INSERT INTO artifacts (id, document_id, kind, name, revision, key, content_type)
 SELECT :id, d.id, 'page_picture', :name, :revision, :key, 'image/png'
 FROM documents d WHERE d.id = :document FOR KEY SHARE
@@ -34,7 +34,7 @@ FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revisi
 WHERE d.id = :document AND d.owner_id = :owner AND c.id = :chunk;
 
 -- name: delete_old_pictures(days, most)
--- Pictures can be made again at any time, so that those of pages nobody came back to do not stay for ever.
+-- Images can be rendered again at any time, so unused ones are deleted.
 DELETE FROM artifacts WHERE id IN (
     SELECT id FROM artifacts
     WHERE kind = 'page_picture' AND created_at < engine_now() - make_interval(days => :days) LIMIT :most)

@@ -1,5 +1,5 @@
 -- name: source(owner, document)
--- What came in, of a document that is not a link's.
+-- The uploaded file of a document that is not a link.
 SELECT CASE WHEN d.source_url IS NULL THEN d.source_type END AS source_type, a.key
 FROM documents d LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
 WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL;

@@ -6,19 +6,18 @@ VALUES (:id, :owner_id, :document_id, :process_id, :duplicates, :filename, :cont
         :version_of, CASE WHEN :object_key::text IS NOT NULL THEN clock_timestamp() END);
 
 -- name: place(id, owner, sha256, key, source_type, quota, process, compare)
--- Finalize; answers nothing when the upload is no longer as the caller knows it.
+-- Finalize; returns no row if the upload has changed since the caller read it.
 SELECT state, document_id, process_id, duplicate_of
 FROM place_upload(:id, :owner, :sha256, :key, :source_type, :quota, :process, :compare);
 
 -- name: lock_usage(owner)!
--- Whoever brings in documents or sources of conversions of an owner does so one after the other; the owner first, as
--- everybody takes them.
+-- Serialises additions of documents and conversion sources of one owner. Locks the owner first, like all other code.
 WITH owner AS (SELECT id FROM owners WHERE id = :owner FOR KEY SHARE)
 INSERT INTO owner_usage (owner_id, bytes, documents) SELECT id, 0, 0 FROM owner
 ON CONFLICT (owner_id) DO UPDATE SET bytes = owner_usage.bytes;
 
 -- name: over_quota(owner, quota)
--- Whether documents, also in the trash, and sources of conversions that no document has are more than an owner may keep.
+-- Whether documents, including the trash, and conversion sources without a document exceed the owner's quota.
 SELECT coalesce((SELECT bytes FROM owner_usage WHERE owner_id = :owner), 0)
      + coalesce((SELECT sum(bytes) FROM conversions
                  WHERE owner_id = :owner AND document_id IS NULL AND source_expires_at IS NOT NULL), 0) > :quota;
@@ -27,7 +26,7 @@ SELECT coalesce((SELECT bytes FROM owner_usage WHERE owner_id = :owner), 0)
 SELECT EXISTS (SELECT FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL);
 
 -- name: count_pending(owner, seconds)
--- Uploads that may still be going on, and the seconds until the oldest no longer counts.
+-- Number of open uploads, and the seconds until the oldest stops counting.
 SELECT count(*), coalesce(extract(epoch FROM min(created_at) + make_interval(secs => :seconds) - clock_timestamp()), 0)
 FROM uploads
 WHERE owner_id = :owner AND state = 'pending' AND created_at > clock_timestamp() - make_interval(secs => :seconds);
@@ -40,20 +39,20 @@ SELECT id, owner_id, document_id, process_id, state, is_canonical, duplicates, f
 FROM uploads WHERE id = :id AND owner_id = :owner;
 
 -- name: content_key(owner, id)
--- Where the bytes of an upload are; null when no document is made from it, or not any more.
+-- Key of an upload's bytes; null if no document is created from it (any more).
 SELECT a.key FROM uploads u
 LEFT JOIN artifacts a ON u.state = 'uploaded' AND a.document_id = u.document_id AND a.kind = 'source' AND a.revision = 0
 WHERE u.id = :id AND u.owner_id = :owner;
 
 -- name: set_received(owner, id, key, bytes, sha256)
--- The bytes are there; answers what was received before, or nothing when the upload is closed.
+-- Records the received bytes; returns the previously received key, or no row if the upload is closed.
 UPDATE uploads SET object_key = :key, bytes = :bytes, sha256 = decode(:sha256, 'hex'), received_at = clock_timestamp()
 FROM (SELECT id, object_key FROM uploads WHERE id = :id AND owner_id = :owner AND state = 'pending' FOR UPDATE) AS before
 WHERE uploads.id = before.id
 RETURNING before.object_key;
 
 -- name: refuse_upload(owner, id, code, message)
--- One row that says why, and its event; answers what was received, so that it can be removed.
+-- Records the reason with an event; returns the received keys, so that they can be removed.
 WITH refused AS (
     UPDATE uploads SET state = 'rejected', error_code = :code, error_message = :message, object_key = NULL,
                        finalized_at = clock_timestamp()
@@ -69,7 +68,7 @@ WITH refused AS (
 SELECT object_key, incoming_key FROM refused;
 
 -- name: abandoned(seconds, most)
--- Uploads that nobody will finish any more.
+-- Abandoned uploads.
 UPDATE uploads SET state = 'failed', error_code = 'ABANDONED', error_message = 'It was never finished.',
                    object_key = NULL, finalized_at = clock_timestamp()
 FROM (SELECT id, object_key, incoming_key FROM uploads

@@ -1,5 +1,5 @@
 -- name: versions(owner, document)
--- All versions of a document that are not in the trash, newest first, and of which revisions the text is kept.
+-- All versions of a document outside the trash, newest first, with the revisions whose text is kept.
 SELECT v.id AS document_id, v.version, coalesce(nullif(v.title, ''), v.filename) AS title, v.filename, v.status, v.bytes,
        encode(v.sha256, 'hex') AS sha256, v.created_at, NOT v.superseded AS newest, v.revision,
        ARRAY(SELECT a.revision FROM artifacts a
@@ -9,7 +9,7 @@ WHERE d.id = :document AND d.owner_id = :owner
 ORDER BY v.version DESC;
 
 -- name: text_of(owner, document, revision)
--- Where the text of a revision is; without one, of the revision that is read.
+-- Key of the text of a revision; by default the current one.
 SELECT a.revision, a.key, o.bytes
 FROM documents d
 JOIN artifacts a ON a.document_id = d.id AND a.kind = 'markdown' AND a.name = ''
@@ -18,13 +18,13 @@ JOIN objects o ON o.key = a.key
 WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL;
 
 -- name: page_starts(owner, document, revision)
--- Known of the revision that is read.
+-- Known only for the current revision.
 SELECT p.number, p.char_start FROM pages p JOIN documents d ON d.id = p.document_id
 WHERE d.id = :document AND d.owner_id = :owner AND p.revision = :revision ORDER BY p.number;
 
 -- name: other_connections(owner, old, new, most)
--- What only one of two documents is connected with, the strongest first. A connection of both is the same engine's with the
--- same passage elsewhere, whatever their own passages say now; what was dismissed is left out.
+-- Connections that only one of two documents has, strongest first. Two connections are equal if engine and target chunk
+-- are the same. Dismissed ones are left out.
 WITH sides AS (
     SELECT source_document AS mine, engine, strength, explanation, digest,
            target_document AS document_id, target_chunk AS chunk_id, target_start AS start, target_end AS stop
