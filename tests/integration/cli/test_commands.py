@@ -93,4 +93,4 @@ def test_schedules_are_listed_and_an_unknown_one_is_told(database_info: str, fol
     for command in ("run", "on", "off"):
         unknown = run_octavo(["schedules", command, "nothing"], environment)
         assert (unknown.returncode, unknown.stderr.count("\n")) == (1, 1)
-        assert "no schedule nothing" in unknown.stderr
+        assert "Schedule nothing" in unknown.stderr
