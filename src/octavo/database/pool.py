@@ -1,4 +1,4 @@
-"""Connections to the database that come back by themselves when it was away."""
+"""Connections to the database, which reconnect automatically after an outage."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from octavo.core.errors import DatabaseUnavailable
 Connection = psycopg.AsyncConnection[TupleRow]
 
 CONNECT_SECONDS = 10
-# A short patience makes the pool try again at once for the next caller, instead of backing off for minutes.
+# A short timeout makes the pool reconnect for the next caller, instead of backing off for minutes.
 RECONNECT_SECONDS = 2
 WAIT_SECONDS = 30
 RETRY_SECONDS = 0.05
-# A server that ends says so on its connections; only a network that went away is silent for longer.
+# A server that stops tells its connections; only a lost network is silent for longer.
 FRESH_SECONDS = 5.0
-# What is said while a server starts, recovers or shuts down; libpq gives no code for it.
-NOT_YET = ("the database system is", "server closed the connection unexpectedly")
+# Messages of a server that starts, recovers or shuts down; libpq gives no code for them.
+NOT_READY = ("the database system is", "server closed the connection unexpectedly")
 
 
 class Database:
-    """A pool of connections; one that rested is checked first, so a restart of the server is not noticed."""
+    """A pool of connections. An idle one is checked first, so callers do not notice a restart of the server."""
 
     def __init__(self, connection_info: str, *, connections: int = 10) -> None:
         self._pool = AsyncConnectionPool(
@@ -56,22 +56,22 @@ class Database:
         await self._pool.close()
 
     async def _check(self, connection: Connection) -> None:
-        """Ask the server only when the connection rested for long, or when there is something to hear on it."""
-        rested = time.monotonic() - self._used.get(connection, 0.0)
-        if rested > FRESH_SECONDS or _has_news(connection):
+        """Check the server only if the connection was idle for long, or if it has received something."""
+        idle = time.monotonic() - self._used.get(connection, 0.0)
+        if idle > FRESH_SECONDS or _has_input(connection):
             await AsyncConnectionPool.check_connection(connection)
 
     async def connect_apart(self) -> Connection:
-        """A connection outside the pool, for waiting on notifications and for what one process does all the time."""
+        """A connection outside the pool, for notifications and for work that one process does all the time."""
         return await connect(self._connection_info)
 
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
-        """A connection on which every statement commits by itself."""
+        """A connection in autocommit mode: every statement is a transaction."""
         try:
             connection = await self._pool.getconn(timeout=wait_seconds)
         except PoolTimeout:
-            raise DatabaseUnavailable(f"No answer from {self._place} for {wait_seconds:.0f} seconds.") from None
+            raise DatabaseUnavailable(f"No response from {self._place} for {wait_seconds:.0f} seconds.") from None
         try:
             yield connection
         except psycopg.OperationalError as error:
@@ -89,14 +89,14 @@ class Database:
             yield connection
 
 
-def _has_news(connection: Connection) -> bool:
+def _has_input(connection: Connection) -> bool:
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))
 
 
 async def connect(connection_info: str) -> Connection:
-    """One connection outside the pool, for migrations and checks; a server that is just starting is waited for."""
+    """One connection outside the pool, for migrations and checks. Waits for a server that is just starting."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
@@ -104,13 +104,13 @@ async def connect(connection_info: str) -> Connection:
                 connection_info, autocommit=True, connect_timeout=CONNECT_SECONDS
             )
         except psycopg.OperationalError as error:
-            if any(said in str(error) for said in NOT_YET) and time.monotonic() < deadline:
+            if any(message in str(error) for message in NOT_READY) and time.monotonic() < deadline:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             reason = str(error).strip().splitlines()[-1].removeprefix("connection failed: ")
             raise DatabaseUnavailable(f"Cannot connect to {describe(connection_info)}: {reason}") from None
         except psycopg.ProgrammingError as error:
-            raise DatabaseUnavailable(f"The address of the database cannot be read: {error}") from None
+            raise DatabaseUnavailable(f"The address of the database is invalid: {error}") from None
 
 
 def describe(connection_info: str) -> str:

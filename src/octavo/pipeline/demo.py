@@ -33,7 +33,7 @@ FAILURES: dict[ErrorClass, type[OctavoError]] = {
 
 
 class DemoInput(BaseModel):
-    """`fail` is the error class to raise in the first `fail_times` attempts; `crash_at`: a stage that kills the worker."""
+    """`fail`: the error class raised in the first `fail_times` attempts; `crash_at`: a stage that ends the worker."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -39,7 +39,7 @@ async def test_a_server_that_was_away_is_used_again_soon_after_it_is_back() -> N
                 async with database.connection() as connection:
                     await connection.execute(b"SELECT 1")
                 await asyncio.to_thread(server.stop)
-                with pytest.raises(DatabaseUnavailable, match="No answer"):
+                with pytest.raises(DatabaseUnavailable, match="No response"):
                     async with database.connection(wait_seconds=5):
                         pass
                 await asyncio.to_thread(server.start)

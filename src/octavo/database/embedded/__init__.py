@@ -1,4 +1,4 @@
-"""A PostgreSQL that came with the installation, started and ended with Octavo, kept in the data folder."""
+"""The bundled PostgreSQL, which starts and stops with Octavo and keeps its data in the data folder."""
 
 from octavo.database.embedded.launcher import EmbeddedPostgres
 from octavo.database.embedded.layout import DataFolder

@@ -1,4 +1,4 @@
-"""The account that PostgreSQL runs under: our own, or an unprivileged one when we are root."""
+"""The account that PostgreSQL runs as: the current one, or an unprivileged one if we are root."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.core.errors import BadSetting, NotPossibleHere
 CANDIDATES = ("octavo", "postgres", "nobody")
 
 
-class Borrowed(TypedDict):
+class ProcessAccount(TypedDict):
     user: int | None
     group: int | None
     extra_groups: list[int] | None
@@ -26,11 +26,11 @@ class Account:
     uid: int
     gid: int
 
-    def borrow(self) -> Borrowed:
-        """How a program is started under this account; nothing changes when it is our own."""
+    def process_options(self) -> ProcessAccount:
+        """The options of subprocess that start a program as this account; none if it is the current one."""
         if self.is_ours:
-            return Borrowed(user=None, group=None, extra_groups=None)
-        return Borrowed(user=self.uid, group=self.gid, extra_groups=[])
+            return ProcessAccount(user=None, group=None, extra_groups=None)
+        return ProcessAccount(user=self.uid, group=self.gid, extra_groups=[])
 
     @property
     def is_ours(self) -> bool:
@@ -38,7 +38,7 @@ class Account:
 
 
 def database_account(wanted: str | None) -> Account:
-    """PostgreSQL refuses to run as root, so root borrows an account that exists."""
+    """PostgreSQL refuses to run as root, so root uses another existing account."""
     if os.geteuid() != 0:
         return _named(pwd.getpwuid(os.geteuid()).pw_name)
     if wanted:
@@ -55,7 +55,7 @@ def _wanted(name: str) -> Account:
     try:
         account = _named(name)
     except KeyError:
-        raise BadSetting(f"OCTAVO_POSTGRES_ACCOUNT: there is no account {name} on this machine.") from None
+        raise BadSetting(f"OCTAVO_POSTGRES_ACCOUNT: account {name} not found on this machine.") from None
     if account.uid == 0:
         raise BadSetting("OCTAVO_POSTGRES_ACCOUNT: PostgreSQL does not run as root; name another account.")
     return account
@@ -67,7 +67,7 @@ def _named(name: str) -> Account:
 
 
 def first_closed_folder(path: Path, account: Account) -> Path | None:
-    """The folder on the way to `path` that the account cannot pass through, if any."""
+    """The first folder on the path that the account cannot enter, if any."""
     resolved = path.resolve()
     for folder in [*reversed(resolved.parents), resolved]:
         if folder.is_dir() and not _may(folder.stat(), account, stat.S_IXOTH):

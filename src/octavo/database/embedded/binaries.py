@@ -1,4 +1,4 @@
-"""Finds the PostgreSQL programs of the installed wheel, and copies them where another account can read them."""
+"""Finds the PostgreSQL programs of the installed wheel, and copies them to where another account can read them."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Binaries:
 
 
 def find_binaries(major: int) -> Binaries:
-    """The programs as they lie in the installation."""
+    """The programs in the installation."""
     if major not in TREES:
         brought = " and ".join(str(known) for known in sorted(TREES))
         raise WrongDatabase(
-            f"The data folder was made by PostgreSQL {major}, and this Octavo brings {brought}. "
+            f"The data folder was created by PostgreSQL {major}, but this Octavo includes {brought}. "
             f"Dump it with pg_dump {major}, start Octavo on an empty data folder, and restore the dump there."
         )
     binaries = Binaries(major, _package() / TREES[major])
     if not binaries.program("postgres").is_file():
-        raise NotPossibleHere("The PostgreSQL that belongs to Octavo is not installed; run `make clean up`.")
+        raise NotPossibleHere("The bundled PostgreSQL is not installed. Run `make clean up`.")
     return binaries
 
 
 def readable_binaries(major: int, account: Account, copies: Path) -> Binaries:
-    """The programs where the account can run them; a copy in the data folder when the installation is closed."""
+    """Programs that the account can run: a copy in the data folder if the installation is not readable."""
     installed = find_binaries(major)
     if account.is_ours or can_run(installed.program("postgres"), account):
         return installed
@@ -55,7 +55,7 @@ def readable_binaries(major: int, account: Account, copies: Path) -> Binaries:
 def _package() -> Path:
     spec = find_spec(PACKAGE)  # importing it would start its own server management
     if spec is None or not spec.submodule_search_locations:
-        raise NotPossibleHere("The PostgreSQL that belongs to Octavo is not installed; run `make clean up`.")
+        raise NotPossibleHere("The bundled PostgreSQL is not installed. Run `make clean up`.")
     return Path(spec.submodule_search_locations[0])
 
 
@@ -66,7 +66,7 @@ def _copy(installed: Binaries, target: Path) -> None:
         headers = shutil.ignore_patterns("include", "*.a", "pgxs")
         package = installed.tree.parent
         shutil.copytree(installed.tree, folder / PACKAGE / installed.tree.name, symlinks=True, ignore=headers)
-        # The programs find these libraries by their place beside the package.
+        # The programs find these libraries by their path relative to the package.
         libraries = package.with_name(f"{PACKAGE}.libs")
         if libraries.is_dir():
             shutil.copytree(libraries, folder / libraries.name, symlinks=True)

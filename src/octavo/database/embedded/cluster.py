@@ -1,4 +1,4 @@
-"""Makes the data directory of the built-in PostgreSQL: whole or not at all."""
+"""Creates the data directory of the bundled PostgreSQL, completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ FIRST_MAJOR_WITH_BUILTIN_LOCALE = 17
 
 
 def recorded_major(folder: DataFolder) -> int | None:
-    """The major version that made the data directory; None when there is none yet."""
+    """The major version that created the data directory; None if there is none yet."""
     file = folder.cluster / "PG_VERSION"
     try:
         return int(file.read_text())
     except FileNotFoundError:
         return None
     except ValueError:
-        raise WrongDatabase(f"{file} is damaged; restore the data folder from a backup.") from None
+        raise WrongDatabase(f"{file} is damaged. Restore the data folder from a backup.") from None
     except OSError as error:
         raise NotPossibleHere(explain(error, file)) from error
 
 
 def read_password(folder: DataFolder) -> str:
-    """The superuser's password, made once and readable by us only."""
+    """The password of the superuser, created once and readable only by us."""
     return _password_file(folder).read_text()
 
 
 def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> None:
-    """Build it beside its place and rename it there, so that a kill leaves nothing half-made."""
+    """Create it under another name and rename it, so that a kill leaves nothing incomplete."""
     fresh = folder.cluster.with_name("postgres.new")
     password_copy = fresh.with_suffix(".password")
     _remove_attempt(fresh)
@@ -64,7 +64,7 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
 
 
 def _remove_attempt(fresh: Path) -> None:
-    """Programs of a killed attempt outlive it and go on writing; we hold the start lock, so they are no one else's."""
+    """Remove a killed attempt and end its programs, which may still write. We hold the start lock, so all are of it."""
     deadline = time.monotonic() + LEFTOVER_SECONDS
     while fresh.exists() and time.monotonic() < deadline:
         for process in psutil.process_iter():
@@ -101,14 +101,16 @@ def _run(command: list[str | Path], account: Account, statement: str = "") -> No
         check=False,
         cwd="/",
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
-        **account.borrow(),
+        **account.process_options(),
     )
-    said = (result.stderr + result.stdout).strip()
-    if "No space left on device" in said:
-        raise NotPossibleHere("The disk is full: the database cannot be made. Free some space, or set OCTAVO_DATA_DIR.")
+    output = (result.stderr + result.stdout).strip()
+    if "No space left on device" in output:
+        raise NotPossibleHere(
+            "The disk is full: the database cannot be created. Free some space, or set OCTAVO_DATA_DIR."
+        )
     if result.returncode:
-        reason = said.splitlines()[-1] if said else f"exit code {result.returncode}"
-        raise StorageFailed(f"The database could not be made: {reason}")
+        reason = output.splitlines()[-1] if output else f"exit code {result.returncode}"
+        raise StorageFailed(f"The database could not be created: {reason}")
 
 
 def _password_file(folder: DataFolder) -> Path:
@@ -132,5 +134,5 @@ def _sync_folder(path: Path) -> None:
 
 
 def choose_major(folder: DataFolder, wanted: int | None) -> int:
-    """The data directory decides; a new one gets what was asked for, or the newest."""
+    """The version of the data directory; for a new one the requested version, or the newest."""
     return recorded_major(folder) or wanted or NEWEST

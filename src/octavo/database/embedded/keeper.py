@@ -1,7 +1,7 @@
-"""The process around the built-in PostgreSQL: it ends the server when nobody uses it any more.
+"""The process that runs the bundled PostgreSQL and stops it when no process uses it any more.
 
-Users hold a shared lock; the kernel lets go of it however they end, so waiting for the exclusive lock is waiting for
-the last of them. Run as a script with the standard library only, so that it starts in a moment and stays small.
+Users hold a shared lock, which the kernel releases however they end. So waiting for the exclusive lock means waiting
+for the last user. It runs as a script with only the standard library, so that it starts quickly and stays small.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from types import FrameType
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
-# A fast shutdown writes a checkpoint; one that is asked for while PostgreSQL restarts its own killed children never
-# ends (seen with 16.14 and 18.4), so after this long it becomes an immediate one, which loses nothing either.
+# A fast shutdown writes a checkpoint. One that is requested while PostgreSQL restarts its killed children never ends
+# (seen with 16.14 and 18.4), so after this time it becomes an immediate one, which loses nothing either.
 PATIENCE_SECONDS = 10
 RUNNING, STOPPING = "running", "stopping"
-# Others ask for a moment whether the lock is free, which makes a single try fail by chance.
+# Others briefly test whether the lock is free, so a single try can fail by chance.
 LOCK_TRIES, LOCK_PAUSE_SECONDS = 200, 0.01
 
 
 def main(order: dict[str, Any]) -> int:
-    """Take the lock, go into the background with it, and answer when whoever asks can find us."""
+    """Take the lock, continue in the background with it, and return once other processes can find us."""
     held = os.open(order["keeper_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     if not take(held):
         return 1
@@ -52,12 +52,12 @@ def take(descriptor: int) -> bool:
 
 
 def write_state(descriptor: int, pid: int, state: str) -> None:
-    """Who holds the lock and whether it may still be relied on, for those who find the lock taken."""
+    """The pid and state of the keeper, for processes that find the lock taken."""
     os.pwrite(descriptor, f"{pid:>10} {state:<8}\n".encode(), 0)
 
 
 def keep(order: dict[str, Any], held: int) -> int:
-    """Run the server until its users are gone, somebody asks, or it ends by itself."""
+    """Run the server until its last user is gone, somebody stops it, or it ends."""
     users = os.open(order["users_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     server = start_server(order)
 
@@ -94,7 +94,7 @@ def start_server(order: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def end_with_keeper() -> None:
-    """PostgreSQL shuts down in good order when the keeper is killed."""
+    """Shut PostgreSQL down cleanly if the keeper is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
 

@@ -1,7 +1,7 @@
-"""Starts the built-in PostgreSQL once for all processes of this data folder, and finds it again.
+"""Starts the bundled PostgreSQL once for all processes of a data folder.
 
-Any number of processes call `start` at the same time: the first makes and starts the server, the others wait and use
-it. Each holds a shared lock as long as it lives; the keeper ends the server after the last one.
+Any number of processes can call `start` at the same time: the first creates and starts the server, the others wait and
+use it. Each holds a shared lock while it lives; the keeper stops the server after the last one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from octavo.database.embedded.postmaster import end_orphan, read_postmaster, rem
 START_SECONDS = 300
 STOP_SECONDS = 30
 START_TRIES, RETRY_SECONDS = 10, 0.2
-# PostgreSQL's own limit for the path of a socket, less the name of the file in it.
+# The limit of PostgreSQL for the path of a socket, minus the name of the file.
 LONGEST_SOCKET_FOLDER = 107 - len("/.s.PGSQL.5432.lock")
 LARGEST_LOG_BYTES = 16 << 20
 
@@ -49,7 +49,7 @@ SERVER_SETTINGS = {
     "unix_socket_permissions": "0700",
     "max_connections": "200",
     "max_wal_size": "2GB",
-    "jit": "off",  # compiling costs more than it saves on the short queries of a queue
+    "jit": "off",  # compiling costs more than it saves on short queries
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
@@ -57,19 +57,19 @@ SERVER_SETTINGS = {
 }
 
 
-# An index of vectors is walked here and there: what the server does not hold itself is copied each time, which made the
-# walks through one of 200,000 vectors nearly three times as long (decision 18). Taken only when used.
+# A vector index is read at random: pages outside of the buffers are copied each time, which made searches in one of
+# 200,000 vectors nearly three times as slow (decision 18). The memory is taken only when used.
 LEAST_BUFFERS_MB, MOST_BUFFERS_MB, SHARE_OF_MEMORY = 128, 1024, 8
 
 
 def buffers() -> str:
-    """How much of what it reads the server may hold."""
+    """The size of shared_buffers."""
     share = psutil.virtual_memory().total // SHARE_OF_MEMORY >> 20
     return f"{min(max(share, LEAST_BUFFERS_MB), MOST_BUFFERS_MB)}MB"
 
 
 class EmbeddedPostgres:
-    """A handle on the server of one data folder; `start` makes this process one of its users."""
+    """The server of one data folder. `start` makes this process one of its users."""
 
     def __init__(self, folder: DataFolder, *, account: str | None = None, major: int | None = None) -> None:
         self._folder = folder
@@ -78,7 +78,7 @@ class EmbeddedPostgres:
         self._users: FileLock | None = None
 
     def start(self) -> str:
-        """Make sure that the server runs, and answer how to connect to it."""
+        """Start the server unless it runs. Returns how to connect to it."""
         self._folder.prepare()
         if self._users is None:
             users = FileLock(self._folder.run / "postgres.users.lock")
@@ -93,7 +93,7 @@ class EmbeddedPostgres:
         return self.connection_info()
 
     def connection_info(self) -> str:
-        """How a process of this machine connects; the password is in the data folder, readable by us only."""
+        """How a local process connects. The password is in the data folder, readable only by us."""
         return make_conninfo(
             host=str(self.socket_folder()),
             user=SUPERUSER,
@@ -103,23 +103,23 @@ class EmbeddedPostgres:
         )
 
     def is_running(self) -> bool:
-        """Whether the server accepts connections and has a keeper; reads two files, so it may be asked often."""
+        """Whether the server accepts connections and has a keeper. Cheap: reads two files."""
         postmaster = read_postmaster(self._folder.cluster)
-        return postmaster is not None and postmaster.is_ready and self._kept()
+        return postmaster is not None and postmaster.is_ready and self._has_keeper()
 
     def pid(self) -> int | None:
-        """The server's process, if it runs."""
+        """The process id of the server, if it runs."""
         postmaster = read_postmaster(self._folder.cluster)
         return postmaster.pid if postmaster else None
 
     def release(self) -> None:
-        """Stop being a user; the server ends when no other is left."""
+        """Stop using the server. It stops when no other user is left."""
         if self._users:
             self._users.close()
             self._users = None
 
     def stop(self) -> None:
-        """End the server for everybody and wait until it is gone."""
+        """Stop the server for all users and wait until it is gone."""
         self.release()
         if is_locked(self._keeper_lock):
             with contextlib.suppress(ProcessLookupError):
@@ -128,7 +128,7 @@ class EmbeddedPostgres:
         end_orphan(self._folder.cluster, keeper.PATIENCE_SECONDS)
 
     def socket_folder(self) -> Path:
-        """In the data folder where its path is short enough for a socket, else a private one named after it."""
+        """In the data folder if that path is short enough for a socket, else a private temporary folder."""
         if len(os.fsencode(self._folder.socket)) <= LONGEST_SOCKET_FOLDER:
             return self._folder.socket
         name = hashlib.sha256(os.fsencode(self._folder.root)).hexdigest()[:16]
@@ -144,7 +144,7 @@ class EmbeddedPostgres:
 
     def _start_alone(self) -> None:
         account = database_account(self._account_name)
-        if self._kept() and self._wait_until_ready():
+        if self._has_keeper() and self._wait_until_ready():
             return
         self._wait_for_keeper()
         self._refuse_closed_folder(account)
@@ -157,13 +157,13 @@ class EmbeddedPostgres:
         self._start_server(binaries, account)
 
     def _start_server(self, binaries: Binaries, account: Account) -> None:
-        """Workers of a killed server hold its shared memory for a moment, and a new one does not start before."""
+        """Retry for a moment: the processes of a killed server hold its shared memory, which blocks a new one."""
         for _ in range(START_TRIES):
             self._spawn_keeper(binaries, account)
             if self._wait_until_ready():
                 return
             time.sleep(RETRY_SECONDS)
-        raise DatabaseUnavailable(f"PostgreSQL does not start. {self._last_words()}")
+        raise DatabaseUnavailable(f"PostgreSQL does not start. {self._last_log_line()}")
 
     def _refuse_closed_folder(self, account: Account) -> None:
         closed = None if account.is_ours else first_closed_folder(self._folder.root, account)
@@ -178,7 +178,7 @@ class EmbeddedPostgres:
         try:
             folder.mkdir(PRIVATE, exist_ok=True)
             if folder.is_symlink() or folder.stat().st_uid not in {os.geteuid(), account.uid}:
-                raise NotPossibleHere(f"{folder} belongs to somebody else. Set OCTAVO_DATA_DIR to a shorter path.")
+                raise NotPossibleHere(f"{folder} belongs to another user. Set OCTAVO_DATA_DIR to a shorter path.")
             folder.chmod(PRIVATE)
             os.chown(folder, account.uid, account.gid)
         except OSError as error:
@@ -197,7 +197,7 @@ class EmbeddedPostgres:
             "log": str(self.log_file),
             "command": [str(binaries.program("postgres")), "-D", str(self._folder.cluster), *options],
             "environment": {"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
-            "account": account.borrow(),
+            "account": account.process_options(),
         }
         if self.log_file.exists() and self.log_file.stat().st_size > LARGEST_LOG_BYTES:
             self.log_file.replace(self.log_file.with_suffix(".log.old"))
@@ -215,7 +215,7 @@ class EmbeddedPostgres:
         pid, state = self._keeper_lock.read_text().split()
         return int(pid), state
 
-    def _kept(self) -> bool:
+    def _has_keeper(self) -> bool:
         return is_locked(self._keeper_lock) and self._keeper_state()[1] == keeper.RUNNING
 
     def _wait_for_keeper(self) -> None:
@@ -226,16 +226,16 @@ class EmbeddedPostgres:
             time.sleep(POLL_SECONDS)
 
     def _wait_until_ready(self) -> bool:
-        """False when the server ended instead."""
+        """False if the server ended instead."""
         deadline = time.monotonic() + START_SECONDS
         while not self.is_running():
-            if not self._kept():
+            if not self._has_keeper():
                 return False
             if time.monotonic() > deadline:
-                raise DatabaseUnavailable(f"PostgreSQL does not become ready. {self._last_words()}")
+                raise DatabaseUnavailable(f"PostgreSQL does not become ready. {self._last_log_line()}")
             time.sleep(POLL_SECONDS)
         return True
 
-    def _last_words(self) -> str:
+    def _last_log_line(self) -> str:
         lines = self.log_file.read_text(errors="replace").splitlines() if self.log_file.exists() else []
-        return f"It said: {lines[-1]}" if lines else f"See {self.log_file}."
+        return f"Its last message: {lines[-1]}" if lines else f"See {self.log_file}."

@@ -1,4 +1,4 @@
-"""What lies where in the data folder, and who may enter it."""
+"""The layout and permissions of the data folder."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from octavo.core.errors import NotPossibleHere
 
 PRIVATE = 0o700
-# Root's database runs under another account, which has to pass through the folder but need not list it.
+# The database of root runs as another account, which has to enter the folder but not to list it.
 PASSABLE = 0o711
 
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """Paths only; `prepare` makes what every process needs."""
+    """The paths in the folder. `prepare` creates those that every process needs."""
 
     root: Path
 
@@ -49,27 +49,27 @@ class DataFolder:
         return self.root / "objects"
 
     def prepare(self) -> None:
-        """Make the folder and its private parts, or say in one line why that is not possible."""
+        """Create the folder and its private parts. The error says in one line why that is not possible."""
         make_folder(self.root, PASSABLE if os.geteuid() == 0 else PRIVATE)
         for folder in (self.run, self.secrets, self.logs):
             make_folder(folder, PRIVATE)
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """Make a folder with this mode; one that is there keeps its mode, and parents are never changed."""
+    """Create a folder with this mode. An existing one keeps its mode, and parents are never changed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode, exist_ok=True)
     except OSError as error:
         raise NotPossibleHere(explain(error, path)) from error
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise NotPossibleHere(f"The folder {path} cannot be written. Set OCTAVO_DATA_DIR to one that you may write.")
+        raise NotPossibleHere(f"The folder {path} is not writable. Set OCTAVO_DATA_DIR to a writable one.")
 
 
 def explain(error: OSError, path: Path) -> str:
-    """One line that says what to do about a failed file operation."""
+    """One line with the problem and what to do about it."""
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return f"The disk is full: {path} cannot be written. Free some space, or set OCTAVO_DATA_DIR."
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return f"No permission to write {path}. Set OCTAVO_DATA_DIR to a folder that you may write."
+        return f"No permission to write {path}. Set OCTAVO_DATA_DIR to a writable folder."
     return f"{path} cannot be used as a folder: {error.strerror}. Set OCTAVO_DATA_DIR to another one."

@@ -1,4 +1,4 @@
-"""File locks between processes; the kernel frees them however a process ends."""
+"""File locks between processes. The kernel releases them however a process ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FileLock:
         return True
 
     def lock(self, *, shared: bool = False, seconds: float) -> None:
-        """Wait for the lock; somebody who never lets go is an error, not a hang."""
+        """Wait for the lock, and raise after `seconds`."""
         deadline = time.monotonic() + seconds
         while not self.try_lock(shared=shared):
             if time.monotonic() > deadline:

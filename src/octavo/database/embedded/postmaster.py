@@ -1,4 +1,4 @@
-"""Reads what a running server says of itself in `postmaster.pid`, and knows a stale file when it sees one."""
+"""Reads `postmaster.pid` of a running server, and recognises a stale one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Postmaster:
 
 
 def read_postmaster(cluster: Path) -> Postmaster | None:
-    """The live server of this data directory; None for no file, a dead pid, a zombie or another program's pid."""
+    """The live server of this data directory. None if its pid is missing, dead, a zombie or another program."""
     try:
         lines = (cluster / "postmaster.pid").read_text().splitlines()
         process = psutil.Process(int(lines[0]))
@@ -43,14 +43,14 @@ def _serves(process: psutil.Process, cluster: Path) -> bool:
 
 
 def remove_stale_files(cluster: Path, socket_folder: Path) -> None:
-    """PostgreSQL refuses to start when another program has got the old number, or a zombie still has it."""
+    """Needed because PostgreSQL refuses to start if another program or a zombie has the old pid."""
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     for file in socket_folder.glob(".s.PGSQL.*"):
         file.unlink(missing_ok=True)
 
 
 def end_orphan(cluster: Path, patience_seconds: float) -> None:
-    """End a server whose keeper is gone; committed rows stay, it recovers at its next start."""
+    """Stop a server whose keeper is gone. It recovers at its next start; committed rows are kept."""
     started = time.monotonic()
     signalled: dict[int, signal.Signals] = {}
     while postmaster := read_postmaster(cluster):

@@ -194,17 +194,17 @@ CREATE TABLE job_transitions (
 
 INSERT INTO job_transitions (before, after, why) VALUES
     ('queued',      'processing',  'a worker claims it'),
-    ('queued',      'failed',      'what it needs is known to be away'),
+    ('queued',      'failed',      'a service that it needs is unavailable'),
     ('queued',      'paused',      'its budget is used up, or somebody pauses it'),
     ('queued',      'cancelled',   'somebody cancels it'),
-    ('processing',  'complete',    'its worker finishes it'),
-    ('processing',  'queued',      'it is tried again, handed back, or its lease ran out'),
-    ('processing',  'failed',      'an error that another attempt would not change'),
+    ('processing',  'complete',    'its worker completes it'),
+    ('processing',  'queued',      'it is retried, returned, or its lease expired'),
+    ('processing',  'failed',      'an error that a retry would not solve'),
     ('processing',  'dead_letter', 'its attempts are used up'),
     ('processing',  'paused',      'its budget is used up'),
     ('processing',  'cancelled',   'somebody cancels it'),
-    ('paused',      'queued',      'it goes on'),
-    ('paused',      'failed',      'what it needs is gone'),
+    ('paused',      'queued',      'it is resumed'),
+    ('paused',      'failed',      'its source is gone'),
     ('paused',      'cancelled',   'somebody cancels it'),
     ('failed',      'queued',      'somebody retries it'),
     ('dead_letter', 'queued',      'somebody requeues it'),
@@ -647,7 +647,7 @@ BEGIN
     END LOOP;
 END $$;
 
-CREATE FUNCTION next_in_line(worker uuid, known text[], slots integer, is_idle boolean, at timestamptz,
+CREATE FUNCTION choose_jobs(worker uuid, known text[], slots integer, is_idle boolean, at timestamptz,
                              mark_priority smallint, mark_time bigint)
 RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -715,7 +715,7 @@ BEGIN
             WHERE lease_token = h.token AND status = 'processing' AND cap_key IS NOT NULL FOR UPDATE OF jobs) AS mine;
     END IF;
     IF slots > 0 THEN
-        chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
+        chosen := choose_jobs(worker, known, slots, is_idle, at, mark_priority, mark_time);
     END IF;
     IF returned IS NOT NULL THEN
         PERFORM return_slots(returned);
@@ -1610,7 +1610,7 @@ CREATE TABLE document_passages (
     PRIMARY KEY (document_id, revision)
 );
 
-CREATE FUNCTION count_passages(of_documents uuid[]) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION count_chunks(of_documents uuid[]) RETURNS void LANGUAGE sql AS $$
     DELETE FROM document_passages p WHERE document_id = ANY (of_documents) AND NOT EXISTS (
         SELECT FROM chunk_words w WHERE w.document_id = p.document_id AND w.revision = p.revision);
     INSERT INTO document_passages (document_id, revision, passages, words)
@@ -1618,7 +1618,7 @@ CREATE FUNCTION count_passages(of_documents uuid[]) RETURNS void LANGUAGE sql AS
     ON CONFLICT (document_id, revision) DO UPDATE SET passages = excluded.passages, words = excluded.words;
 $$;
 
-CREATE FUNCTION index_passages(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION index_chunks(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
     INSERT INTO chunk_words (chunk_id, document_id, revision, length, words)
     SELECT c.id, c.document_id, c.revision,
            coalesce((SELECT sum(cardinality(positions)) FROM unnest(said.words)), 0), said.words
@@ -1627,28 +1627,28 @@ CREATE FUNCTION index_passages(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
                                     array_to_string(c.heading_path, E'\n') || E'\n' || c.content) AS said (words)
     WHERE c.id = ANY (of_chunks)
     ON CONFLICT (chunk_id) DO UPDATE SET length = excluded.length, words = excluded.words;
-    SELECT count_passages(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
+    SELECT count_chunks(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
 $$;
 
 CREATE FUNCTION words_follow_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM index_passages(ARRAY(SELECT id FROM made));
+    PERFORM index_chunks(ARRAY(SELECT id FROM made));
     RETURN NULL;
 END $$;
 CREATE TRIGGER words_follow AFTER INSERT ON chunks
     REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION words_follow_chunks();
 
-CREATE FUNCTION passages_leave() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION count_after_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM count_passages(ARRAY(SELECT DISTINCT document_id FROM gone));
+    PERFORM count_chunks(ARRAY(SELECT DISTINCT document_id FROM gone));
     RETURN NULL;
 END $$;
-CREATE TRIGGER passages_leave AFTER DELETE ON chunks
-    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION passages_leave();
+CREATE TRIGGER count_after_delete AFTER DELETE ON chunks
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_after_delete();
 
 CREATE FUNCTION words_follow_language() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM index_passages(ARRAY(SELECT id FROM chunks WHERE document_id = NEW.id));
+    PERFORM index_chunks(ARRAY(SELECT id FROM chunks WHERE document_id = NEW.id));
     RETURN NULL;
 END $$;
 CREATE TRIGGER words_follow AFTER UPDATE OF language ON documents FOR EACH ROW
@@ -1676,7 +1676,7 @@ RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE 
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
 $$;
 
-CREATE FUNCTION nearest_passages(of_owner uuid, chosen jsonb, of_model integer, given vector, required tsquery, excluded tsquery,
+CREATE FUNCTION nearest_chunks(of_owner uuid, chosen jsonb, of_model integer, given vector, required tsquery, excluded tsquery,
                                  by_index boolean, most integer)
 RETURNS TABLE (chunk_id uuid, document_id uuid, score double precision) LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -1740,12 +1740,12 @@ CREATE TABLE connection_verdicts (
     PRIMARY KEY (owner_id, digest)
 );
 
-CREATE FUNCTION page_of(passage chunks, place integer) RETURNS integer LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN passage.page_from = passage.page_to THEN passage.page_from ELSE (
+CREATE FUNCTION page_of(chunk chunks, place integer) RETURNS integer LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN chunk.page_from = chunk.page_to THEN chunk.page_from ELSE (
         SELECT max(p.number) FROM pages p
-        WHERE p.document_id = passage.document_id AND p.revision = passage.revision
-          AND p.number BETWEEN passage.page_from AND passage.page_to
-          AND (p.char_start <= passage.char_start + place OR p.number = passage.page_from)) END
+        WHERE p.document_id = chunk.document_id AND p.revision = chunk.revision
+          AND p.number BETWEEN chunk.page_from AND chunk.page_to
+          AND (p.char_start <= chunk.char_start + place OR p.number = chunk.page_from)) END
 $$;
 
 CREATE TABLE connection_weights (

@@ -6,7 +6,7 @@ SELECT relay_has_work();
 SELECT events_read, due FROM relay_events(:most, :news, :errors);
 
 -- name: insert_subscriber(id, owner, channel, address, secret, events, most)
--- Nothing when the owner has as many as one may have.
+-- Inserts nothing if the owner has the maximum number.
 WITH held AS (SELECT id FROM owners WHERE id = :owner FOR NO KEY UPDATE)
 INSERT INTO subscribers (id, owner_id, channel, address, secret, events)
 SELECT :id, held.id, :channel, :address, :secret, :events FROM held
@@ -14,7 +14,7 @@ WHERE (SELECT count(*) FROM subscribers WHERE owner_id = held.id AND NOT everybo
 RETURNING id;
 
 -- name: subscribers(owner, id)
--- Oldest first: all of an owner's, or one of them.
+-- All subscribers of an owner, oldest first, or one of them.
 SELECT s.id, s.channel, s.address, s.events, s.active, s.stopped_because, s.created_at,
        (SELECT count(*) FROM outgoing o WHERE o.subscriber_id = s.id AND NOT o.ended) AS waiting
 FROM subscribers s
@@ -22,7 +22,7 @@ WHERE s.owner_id = :owner AND NOT s.everybodys AND (:id::uuid IS NULL OR s.id = 
 ORDER BY s.created_at, s.id;
 
 -- name: edit_subscriber(owner, id, address, events, active)
--- What is not given stays as it is.
+-- NULL leaves a field unchanged.
 UPDATE subscribers SET address = coalesce(:address, address), events = coalesce(:events, events),
                        active = coalesce(:active, active),
                        stopped_because = CASE WHEN coalesce(:active, active) THEN NULL ELSE stopped_because END
@@ -33,14 +33,14 @@ RETURNING active;
 UPDATE subscribers SET active = false, stopped_because = :because WHERE id = :id AND active;
 
 -- name: drop_waiting(id)!
--- What is still to be sent to it and was not begun.
+-- Deliveries that were not started.
 DELETE FROM outgoing WHERE subscriber_id = :id AND job_id IS NULL;
 
 -- name: delete_subscriber(owner, id)!
 DELETE FROM subscribers WHERE owner_id = :owner AND NOT everybodys AND id = :id;
 
 -- name: keep_administrators(owner, channels, addresses, events)!
--- What the settings say: the addresses that hear of everybody's failures, and no others.
+-- Subscribes the addresses of the settings to the failures of all owners, and removes all others.
 WITH given AS (
     SELECT * FROM unnest(:channels::text[], :addresses::text[]) AS g (channel, address)
 ), gone AS (
@@ -53,7 +53,7 @@ SET address = excluded.address, events = excluded.events, active = true, stopped
 WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.events OR NOT subscribers.active;
 
 -- name: delivery(subscriber, event, process)
--- All that is needed to send an event to a subscriber; the title is the owner's own business.
+-- Everything needed to deliver an event. The title is only returned to its owner.
 SELECT s.id, s.channel, s.address, s.secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
        CASE WHEN d.owner_id = s.owner_id AND NOT s.everybodys THEN coalesce(d.title, d.filename) END AS title
@@ -63,7 +63,7 @@ LEFT JOIN documents d ON d.id = e.document_id
 WHERE s.id = :subscriber;
 
 -- name: insert_try(id, subscriber, job, attempt, event, process, type, status, answer, seconds, error_code)!
--- Nothing when the subscriber was deleted meanwhile.
+-- Inserts nothing if the subscriber was deleted in between.
 INSERT INTO deliveries (id, subscriber_id, job_id, attempt, event_id, process_id, type, status, answer, seconds, error_code)
 SELECT :id, s.id, :job, :attempt, :event, :process, :type, :status, :answer, :seconds, :error_code
 FROM subscribers s WHERE s.id = :subscriber FOR KEY SHARE;
@@ -89,12 +89,12 @@ ORDER BY n.created_at DESC, n.id DESC LIMIT :most;
 SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL;
 
 -- name: mark_read(owner, id)!
--- One of an owner's, or all; when one was read first stays.
+-- One notification of an owner, or all. Keeps the time of the first reading.
 UPDATE notifications SET read_at = clock_timestamp()
 WHERE owner_id = :owner AND (:id::uuid IS NULL OR id = :id) AND read_at IS NULL;
 
 -- name: resolve(owner, id, user)!
--- Who was first stays.
+-- Keeps who resolved it first.
 UPDATE notifications SET resolved_at = clock_timestamp(), resolved_by = :user,
                          read_at = coalesce(read_at, clock_timestamp())
 WHERE owner_id = :owner AND id = :id AND level = 'error' AND resolved_at IS NULL;
@@ -103,7 +103,7 @@ WHERE owner_id = :owner AND id = :id AND level = 'error' AND resolved_at IS NULL
 DELETE FROM deliveries WHERE at < engine_now() - make_interval(days => :days);
 
 -- name: forget_notifications(days)!
--- News, read or not; an error that nobody resolved stays.
+-- News, read or not. Unresolved errors are kept.
 DELETE FROM notifications
 WHERE (level = 'news' AND created_at < clock_timestamp() - make_interval(days => :days))
    OR (resolved_at IS NOT NULL AND read_at < clock_timestamp() - make_interval(days => :days));

@@ -93,7 +93,7 @@ SELECT c.document_id, c.revision FROM chunks c JOIN documents d ON d.id = c.docu
 WHERE c.revision <> d.revision AND d.status <> 'pending' GROUP BY 1, 2 LIMIT 10;
 
 -- name: objects_after(key, most)
--- The objects that rows refer to, page by page.
+-- The objects that rows refer to, in pages.
 SELECT key, bytes FROM objects WHERE key > :key ORDER BY key LIMIT :most;
 
 -- name: count_documents()

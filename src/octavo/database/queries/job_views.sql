@@ -1,5 +1,5 @@
 -- name: jobs(owner, job, jobs, status, kind, document, before_at, before_id, most)
--- The one way to read jobs for people: newest first, of one owner; without an owner, of all, for administrators.
+-- Newest first, of one owner; without an owner of all, for administrators.
 SELECT id, kind, document_id, status, stage, attempt, failures, max_attempts, done, total, unit, error_code, error_message,
        created_at, queued_at, started_at, progressed_at, completed_at, failed_at
 FROM jobs
@@ -14,39 +14,39 @@ ORDER BY created_at DESC, id DESC
 LIMIT :most;
 
 -- name: waiting(jobs)
--- Why those of these jobs wait that do.
+-- Why jobs wait. Jobs that do not wait have no row.
 SELECT job_id, reason, detail FROM job_waiting WHERE job_id = ANY (:jobs);
 
 -- name: etas(jobs)
--- How long those of these jobs may still take of which something is known.
+-- How long jobs will still take. Jobs without an estimate have no row.
 SELECT job_id, low_seconds, high_seconds FROM job_eta(:jobs);
 
 -- name: stages(jobs, with_parts)
--- What these jobs have finished; a document of many pages has many parts, so a list goes without them.
+-- The finished stages of jobs. Lists leave the parts out, because a long document has many.
 SELECT job_id, stage, nullif(part, '') AS part, attempt, started_at, finished_at
 FROM job_stages WHERE job_id = ANY (:jobs) AND (:with_parts OR part = '')
 ORDER BY job_id, finished_at, part;
 
 -- name: events(owner, job, most)
--- The last things that happened to a job, newest first.
+-- The last events of a job, newest first.
 SELECT id, at, kind, process_id, document_id, detail
 FROM events
 WHERE process_id = :job AND (:owner::uuid IS NULL OR EXISTS (SELECT FROM jobs WHERE id = :job AND owner_id = :owner))
 ORDER BY id DESC LIMIT :most;
 
 -- name: lock_jobs(owner, jobs)
--- Hold jobs until the transaction ends, always in the same order, so that two such requests cannot wait for each other.
+-- Locks jobs in the order of their ids, so that two requests cannot deadlock.
 SELECT id, status, cap_key FROM jobs
 WHERE id = ANY (:jobs) AND (:owner::uuid IS NULL OR owner_id = :owner)
 ORDER BY id FOR UPDATE;
 
 -- name: workers()
--- Those that run, and those of the last hour that ended without a word.
+-- Running workers, and those that disappeared in the last hour.
 SELECT id, host, pid, kinds, slots, running, expires_at > engine_now() AS alive, started_at, heartbeat_at, expires_at
 FROM workers ORDER BY started_at, id;
 
 -- name: depths()
--- How many jobs there are in each state that somebody may have to do something about.
+-- How many jobs are in each state that may need attention.
 SELECT status, count(*) FROM jobs WHERE status = 'queued' GROUP BY status
 UNION ALL
 SELECT status, count(*) FROM jobs WHERE status = 'processing' GROUP BY status

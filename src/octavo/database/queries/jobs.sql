@@ -1,5 +1,5 @@
 -- name: sync_kinds(names, max_attempts, time_limits, renewed, caps, rates)!
--- What this version's workers know; a newer worker's word replaces an older one's.
+-- The kinds of this version. The worker that starts last determines the limits.
 WITH given AS (
     SELECT * FROM unnest(:names::text[], :max_attempts::int[], :time_limits::float8[], :renewed::bool[], :caps::int[], :rates::float8[])
         AS g (name, max_attempts, time_limit, renewed, cap, rate)
@@ -14,7 +14,7 @@ WITH given AS (
 SELECT FROM rated;
 
 -- name: sync_rates()!
--- Kinds whose starts are limited have a row that says when the next one may start.
+-- A kind with a start rate has a row with the time of its next start.
 WITH gone AS (
     DELETE FROM start_rates WHERE kind NOT IN (SELECT name FROM job_kinds WHERE starts_per_second IS NOT NULL)
 )
@@ -23,25 +23,25 @@ SELECT name, engine_now() FROM job_kinds WHERE starts_per_second IS NOT NULL
 ON CONFLICT DO NOTHING;
 
 -- name: sync_caps()
--- Kinds whose number is limited have a cap of their own name.
+-- A kind with a limit has a cap named after it.
 SELECT set_cap('kind:' || name, cap) FROM job_kinds WHERE cap IS NOT NULL ORDER BY name;
 
 -- name: enqueue(wanted)
--- Put jobs in line; answers an id for each, and whether it was made now.
+-- Returns the id of each job, and whether it was created.
 SELECT id, made FROM enqueue_jobs(:wanted);
 
 -- name: exchange(worker, held, tokens, outputs, kinds, slots, idle, lease, mark_priority, mark_time)
--- Finish what is finished and take what is next.
+-- Completes finished jobs and claims the next ones.
 SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input
 FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :idle, make_interval(secs => :lease),
                    :mark_priority::smallint, :mark_time::bigint);
 
 -- name: pass_time(taking_over)
--- Take over what was left behind and wake what is due; answers how many.
+-- Takes over jobs of dead workers and makes due jobs claimable. Returns how many.
 SELECT pass_time(:taking_over);
 
 -- name: claimed_by(worker, running)
--- Jobs that a lost answer gave to this worker without its knowledge.
+-- Jobs that were claimed for this worker although the response was lost.
 SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input
 FROM jobs WHERE leased_by = :worker AND status = 'processing' AND NOT id = ANY (:running);
 
@@ -55,7 +55,7 @@ SELECT lost_leases(:held, :tokens);
 SELECT hold_lease(:job, :token);
 
 -- name: stage_outputs(job)
--- What earlier attempts finished.
+-- The stages that earlier attempts finished.
 SELECT stage, part, output FROM job_stages WHERE job_id = :job;
 
 -- name: forget_stages(job, stages)!
@@ -97,5 +97,5 @@ FROM engine_now() AS at WHERE id = :id;
 DELETE FROM workers WHERE id = :id;
 
 -- name: forget_dead_workers()!
--- Workers that were killed; their rows are kept for an hour so that people see what happened.
+-- Killed workers. Their rows are kept for an hour, so that people see what happened.
 DELETE FROM workers WHERE expires_at < engine_now() - interval '1 hour';

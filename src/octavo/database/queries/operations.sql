@@ -1,5 +1,5 @@
 -- name: counts()
--- How many jobs are in each state that the operations page has a filter for, and since when the first in line waits.
+-- How many jobs are in each state that the operations page can filter by, and since when the oldest one waits.
 SELECT line.queued, line.backing_off, line.oldest_at, held.working, resting.paused, resting.failed, resting.dead_letter,
        engine_now() AS now
 FROM (SELECT count(*) FILTER (WHERE run_after IS NULL) AS queued, count(*) FILTER (WHERE run_after IS NOT NULL) AS backing_off,
@@ -10,8 +10,8 @@ CROSS JOIN (SELECT count(*) FILTER (WHERE status = 'paused') AS paused, count(*)
             FROM jobs WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled')) AS resting;
 
 -- name: jobs(states, kind, before_at, before_id, most)
--- Ids of everybody's jobs in some states, newest first. Each state is read along an index of its own; what is complete
--- counts from when it was completed, because only that is indexed.
+-- Ids of the jobs of all owners in some states, newest first. Each state is read by an index; complete jobs are sorted by
+-- their completion, because only that is indexed.
 WITH found AS (
     (SELECT id, created_at AS at FROM jobs
      WHERE 'queued' = ANY (:states) AND status = 'queued' AND run_after IS NULL AND (:kind::text IS NULL OR kind = :kind)
@@ -49,12 +49,12 @@ SELECT id, at FROM found ORDER BY at DESC, id DESC LIMIT :most;
 SELECT name FROM job_kinds ORDER BY name;
 
 -- name: titles(owner, documents)
--- What those of these documents are called that are the owner's own.
+-- The titles of those of these documents that belong to the owner.
 SELECT id, coalesce(nullif(title, ''), filename) AS title FROM documents WHERE owner_id = :owner AND id = ANY (:documents);
 
 -- name: depth(hours)
--- By how many the jobs that wait or are worked on grew or shrank in each minute of the last hours. Read along the indexes
--- of what is unfinished, what was completed since and what failed lately: it costs what these hours held, not what is kept.
+-- By how many the waiting and running jobs changed in each minute of the last hours. Reads only the indexes of unfinished,
+-- recently completed and recently failed jobs, so the cost depends on these hours and not on the whole history.
 WITH since AS MATERIALIZED (SELECT engine_now() - make_interval(hours => :hours) AS at), spans AS (
     SELECT complete.queued_at AS came, complete.completed_at AS went
     FROM since CROSS JOIN job_kinds k CROSS JOIN LATERAL (

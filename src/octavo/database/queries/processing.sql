@@ -1,6 +1,6 @@
 -- name: document(document)
--- What a document is processed from; nothing when it was deleted for good. A file that was opened with a password is read
--- as it is without one.
+-- The source of a document; no row if it was deleted for good. For a file that was unlocked with a password, the unlocked
+-- copy.
 SELECT d.id, d.filename, d.content_type, d.source_type, d.source_url, d.deleted_at IS NOT NULL AS deleted,
        coalesce(u.key, a.key) AS source_key,
        d.duplicate_of IS NOT NULL OR EXISTS (
@@ -14,11 +14,11 @@ WHERE d.id = :document;
 INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex'));
 
 -- name: delete_artifact(document, revision, kind)
--- What an earlier attempt at the same revision made, when a stage is done again on request.
+-- The file that an earlier attempt at the same revision stored, if a stage runs again on request.
 DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND kind = :kind RETURNING key;
 
 -- name: delete_batches(document, revision)
--- The pages of a PDF in batches, once they are one text.
+-- The batches of pages, after the text was assembled.
 DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND starts_with(kind, 'pages:') RETURNING key;
 
 -- name: insert_artifact(id, document, job, kind, revision, key, content_type)!
@@ -26,11 +26,11 @@ INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_typ
 VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
 
 -- name: keep_plain(document, revision)!
--- The text as it was read from the file, where a model's takes its place.
+-- Keeps the extracted text beside the one that a model wrote.
 UPDATE artifacts SET kind = 'plain_markdown' WHERE document_id = :document AND revision = :revision AND kind = 'markdown';
 
 -- name: set_source_type(document, source_type)!
--- What a link turned out to lead to.
+-- The type of the target of a link.
 UPDATE documents SET source_type = :source_type, updated_at = clock_timestamp() WHERE id = :document;
 
 -- name: set_extracted(document, source_type, quality)!
@@ -39,12 +39,12 @@ UPDATE documents SET source_type = :source_type,
 WHERE id = :document;
 
 -- name: make_readable(document, revision)!
--- A first revision can be read as soon as its text is there; a later one when it is whole.
+-- A first revision can be read as soon as it has a text; a later one when it is complete.
 UPDATE documents SET revision = :revision, text_ready = true, updated_at = clock_timestamp()
 WHERE id = :document AND revision = 0;
 
 -- name: set_found(document, title, author, language, date, word_count, page_count, quality, metadata)!
--- What the file says of itself; what a person wrote stays, and what was only guessed makes way.
+-- The metadata of the file. It replaces described fields, but not fields that a person set.
 UPDATE documents SET
     title = CASE WHEN 'title' = ANY (edited) OR title IS NOT NULL AND NOT 'title' = ANY (described) THEN title
                  ELSE coalesce(:title, title) END,
@@ -85,8 +85,8 @@ FROM jsonb_to_recordset(:chunks) AS c (id uuid, index integer, content text, sta
                                        seconds real, boxes jsonb);
 
 -- name: switch_revision(document, revision, written)
--- The new revision is read from now on, and only its text is left of the old one, to see what changed; answers the keys
--- of the other files.
+-- Makes the new revision the current one. Of the old one only the text is kept, to show what changed; returns the keys of
+-- its other files.
 WITH switched AS (
     UPDATE documents SET revision = :revision, text_ready = true, embeddings_ready = false,
                          metadata = metadata - '{text_by,kept_plain}'::text[] || :written, updated_at = clock_timestamp()

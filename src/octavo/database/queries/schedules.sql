@@ -2,17 +2,17 @@
 SELECT engine_now();
 
 -- name: local_owner()
--- Schedules belong to the installation, which is its local owner's.
+-- Jobs of schedules belong to the local owner.
 SELECT id FROM owners WHERE kind = 'local';
 
 -- name: sync(name, kind, cron, input, next_run_at)!
--- A new schedule, or a new time for a known one.
+-- Inserts a schedule, or changes the time of an existing one.
 INSERT INTO schedules (name, kind, cron, input, next_run_at) VALUES (:name, :kind, :cron, :input, :next_run_at)
 ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, cron = excluded.cron, input = excluded.input,
     next_run_at = CASE WHEN schedules.cron = excluded.cron THEN schedules.next_run_at ELSE excluded.next_run_at END;
 
 -- name: due()
--- Schedules whose time has come; another worker that looks at the same moment gets none of them.
+-- Locks the due schedules; another worker that checks at the same time gets none of them.
 SELECT s.name, s.kind, s.cron, s.input, s.next_run_at, now.at,
        coalesce(j.status IN ('queued', 'processing', 'paused'), false) AS busy
 FROM schedules s
@@ -27,7 +27,7 @@ SELECT s.name, s.kind, s.cron, s.input, s.next_run_at, engine_now() AS at, false
 FROM schedules s WHERE s.name = :name FOR UPDATE OF s;
 
 -- name: advance(name, next_run_at, job)!
--- However many runs were missed, the next one lies in the future.
+-- However many runs were missed, the next one is in the future.
 UPDATE schedules SET next_run_at = :next_run_at, last_job_id = coalesce(:job::uuid, last_job_id),
     last_run_at = CASE WHEN :job::uuid IS NULL THEN last_run_at ELSE engine_now() END
 WHERE name = :name;

@@ -127,7 +127,7 @@ JOIN chunks c ON c.document_id = w.id AND c.revision = w.revision AND c.index = 
 WHERE w.score >= :share ORDER BY w.score DESC, c.id LIMIT :most;
 
 -- name: by_vector(owner, chosen, model, vector, required, excluded, by_index, most)
-SELECT chunk_id, document_id, score FROM nearest_passages(
+SELECT chunk_id, document_id, score FROM nearest_chunks(
     :owner, :chosen, (SELECT id FROM embedding_models WHERE name = :model), :vector::vector, :required::tsquery,
     :excluded::tsquery, :by_index, :most);
 

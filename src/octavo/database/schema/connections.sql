@@ -44,12 +44,12 @@ CREATE TABLE connection_verdicts (
 );
 
 -- The page of a position in a chunk.
-CREATE FUNCTION page_of(passage chunks, place integer) RETURNS integer LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN passage.page_from = passage.page_to THEN passage.page_from ELSE (
+CREATE FUNCTION page_of(chunk chunks, place integer) RETURNS integer LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN chunk.page_from = chunk.page_to THEN chunk.page_from ELSE (
         SELECT max(p.number) FROM pages p
-        WHERE p.document_id = passage.document_id AND p.revision = passage.revision
-          AND p.number BETWEEN passage.page_from AND passage.page_to
-          AND (p.char_start <= passage.char_start + place OR p.number = passage.page_from)) END
+        WHERE p.document_id = chunk.document_id AND p.revision = chunk.revision
+          AND p.number BETWEEN chunk.page_from AND chunk.page_to
+          AND (p.char_start <= chunk.char_start + place OR p.number = chunk.page_from)) END
 $$;
 
 -- The weight of each engine for an owner, from 0 to 100. Owners without a row have the default weights.

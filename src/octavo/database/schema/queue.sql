@@ -244,7 +244,7 @@ END $$;
 
 -- Chooses and locks the next jobs for a worker, at most one for each free slot. The search begins at (mark_priority,
 -- mark_time): jobs of that priority before this position were claimed some time ago.
-CREATE FUNCTION next_in_line(worker uuid, known text[], slots integer, is_idle boolean, at timestamptz,
+CREATE FUNCTION choose_jobs(worker uuid, known text[], slots integer, is_idle boolean, at timestamptz,
                              mark_priority smallint, mark_time bigint)
 RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -314,7 +314,7 @@ BEGIN
             WHERE lease_token = h.token AND status = 'processing' AND cap_key IS NOT NULL FOR UPDATE OF jobs) AS mine;
     END IF;
     IF slots > 0 THEN
-        chosen := next_in_line(worker, known, slots, is_idle, at, mark_priority, mark_time);
+        chosen := choose_jobs(worker, known, slots, is_idle, at, mark_priority, mark_time);
     END IF;
     IF returned IS NOT NULL THEN
         PERFORM return_slots(returned);

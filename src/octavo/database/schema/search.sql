@@ -94,7 +94,7 @@ CREATE TABLE document_passages (
     PRIMARY KEY (document_id, revision)
 );
 
-CREATE FUNCTION count_passages(of_documents uuid[]) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION count_chunks(of_documents uuid[]) RETURNS void LANGUAGE sql AS $$
     DELETE FROM document_passages p WHERE document_id = ANY (of_documents) AND NOT EXISTS (
         SELECT FROM chunk_words w WHERE w.document_id = p.document_id AND w.revision = p.revision);
     INSERT INTO document_passages (document_id, revision, passages, words)
@@ -102,7 +102,7 @@ CREATE FUNCTION count_passages(of_documents uuid[]) RETURNS void LANGUAGE sql AS
     ON CONFLICT (document_id, revision) DO UPDATE SET passages = excluded.passages, words = excluded.words;
 $$;
 
-CREATE FUNCTION index_passages(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION index_chunks(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
     INSERT INTO chunk_words (chunk_id, document_id, revision, length, words)
     SELECT c.id, c.document_id, c.revision,
            coalesce((SELECT sum(cardinality(positions)) FROM unnest(said.words)), 0), said.words
@@ -111,29 +111,29 @@ CREATE FUNCTION index_passages(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
                                     array_to_string(c.heading_path, E'\n') || E'\n' || c.content) AS said (words)
     WHERE c.id = ANY (of_chunks)
     ON CONFLICT (chunk_id) DO UPDATE SET length = excluded.length, words = excluded.words;
-    SELECT count_passages(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
+    SELECT count_chunks(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
 $$;
 
 -- The words of a chunk are indexed in the transaction that writes it, whichever code does.
 CREATE FUNCTION words_follow_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM index_passages(ARRAY(SELECT id FROM made));
+    PERFORM index_chunks(ARRAY(SELECT id FROM made));
     RETURN NULL;
 END $$;
 CREATE TRIGGER words_follow AFTER INSERT ON chunks
     REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION words_follow_chunks();
 
-CREATE FUNCTION passages_leave() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION count_after_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM count_passages(ARRAY(SELECT DISTINCT document_id FROM gone));
+    PERFORM count_chunks(ARRAY(SELECT DISTINCT document_id FROM gone));
     RETURN NULL;
 END $$;
-CREATE TRIGGER passages_leave AFTER DELETE ON chunks
-    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION passages_leave();
+CREATE TRIGGER count_after_delete AFTER DELETE ON chunks
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_after_delete();
 
 CREATE FUNCTION words_follow_language() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM index_passages(ARRAY(SELECT id FROM chunks WHERE document_id = NEW.id));
+    PERFORM index_chunks(ARRAY(SELECT id FROM chunks WHERE document_id = NEW.id));
     RETURN NULL;
 END $$;
 CREATE TRIGGER words_follow AFTER UPDATE OF language ON documents FOR EACH ROW
@@ -167,7 +167,7 @@ $$;
 
 -- The chunks nearest to a vector. The index is used only for many vectors: comparing all is exact, and fast enough for some
 -- ten thousand. Model and length are literals in the statement, because the planner finds a partial index only that way.
-CREATE FUNCTION nearest_passages(of_owner uuid, chosen jsonb, of_model integer, given vector, required tsquery, excluded tsquery,
+CREATE FUNCTION nearest_chunks(of_owner uuid, chosen jsonb, of_model integer, given vector, required tsquery, excluded tsquery,
                                  by_index boolean, most integer)
 RETURNS TABLE (chunk_id uuid, document_id uuid, score double precision) LANGUAGE plpgsql STABLE AS $$
 DECLARE
