@@ -49,7 +49,7 @@ def load_queries(file: str) -> Queries:
 async def fetch_rows(
     connection: Connection, query: bytes, values: Mapping[str, Any], *, prepare: bool | None = None
 ) -> list[Row]:
-    """All rows, with times in UTC whichever zone the connection uses.
+    """All rows, with times in UTC regardless of the time zone of the connection.
 
     `prepare=False` plans the query for these values each time, instead of reusing a prepared plan.
     """

@@ -230,7 +230,7 @@ class Processing:
         if self._extracted is None:
             async with self.files.local_copy(self._file.key) as path:
                 self._extracted = await self._extract(path)
-        extracted = self._extracted = _own_words(self._extracted)
+        extracted = self._extracted = _without_rewrite_metadata(self._extracted)
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
         return {**stored, "quality": extracted.quality}
 
@@ -357,8 +357,8 @@ class Processing:
         return self._extracted
 
 
-def _own_words(extracted: Extracted) -> Extracted:
-    """Without what no file may say of itself."""
+def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
+    """Drops metadata that only a rewritten text may have, even if the file contains it."""
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):
         return extracted

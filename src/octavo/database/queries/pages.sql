@@ -1,5 +1,5 @@
 -- name: frame(owner, person)
--- What the frame of every page counts for its owner, and the time on the database's clock.
+-- The counts that every page shows to its owner, and the time of the database.
 SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS documents,
@@ -14,7 +14,7 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
 SELECT count(*) FROM jobs WHERE status = 'dead_letter';
 
 -- name: dock(owner, most)
--- What is worked on first, then what waits; the job that is next in line above the others. Nobody waits for tags or connections.
+-- Running jobs first, then waiting ones, oldest first. Jobs for tags and connections are left out, because nobody waits for them.
 SELECT j.id, coalesce(c.filename, nullif(d.title, ''), d.filename) AS name
 FROM jobs j LEFT JOIN documents d ON d.id = j.document_id LEFT JOIN conversions c ON c.id = j.id
 WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused') AND j.kind NOT IN ('embed_tags', 'detect_connections')
@@ -22,7 +22,7 @@ WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused') AND
 ORDER BY j.status <> 'processing', j.created_at, j.id LIMIT :most;
 
 -- name: tabs(owner)
--- How many documents each tab of the library holds; every count has an index that holds little else.
+-- How many documents each tab of the library has. Every count reads an index that contains little else.
 SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS everything,
@@ -37,11 +37,11 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
            AS stored_only;
 
 -- name: now()
--- The time on the database's clock.
+-- The time of the database.
 SELECT clock_timestamp() AS now;
 
 -- name: openings(documents, characters)
--- The first words of documents, of the revision that is read.
+-- The first words of the current revision of documents.
 SELECT c.document_id, left(c.content, :characters) AS opening
 FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE d.id = ANY (:documents) AND c.index = 0;

@@ -56,7 +56,7 @@ CREATE TABLE ai_reuses (
 CREATE INDEX ai_reuses_call ON ai_reuses (call_id);
 CREATE INDEX ai_reuses_owner ON ai_reuses (owner_id, at);
 
--- What was spent and what is reserved for open calls, as sums of a month, an owner and a document. Kept by a trigger.
+-- Spent and reserved money, as sums of a month, an owner and a document. Kept up to date by a trigger.
 CREATE TABLE ai_spending (
     key          text PRIMARY KEY,
     reserved_usd numeric(16, 8) NOT NULL DEFAULT 0 CHECK (reserved_usd >= 0),

@@ -51,7 +51,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Every change of state is checked and recorded as an event in the same transaction, whichever code makes it.
+-- Every change of state is checked and recorded as an event in the same transaction, no matter which code makes it.
 CREATE FUNCTION refuse_broken(job uuid, invariant text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'job % breaks %', job, invariant USING ERRCODE = 'check_violation', CONSTRAINT = invariant;

@@ -114,7 +114,7 @@ CREATE FUNCTION index_chunks(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
     SELECT count_chunks(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
 $$;
 
--- The words of a chunk are indexed in the transaction that writes it, whichever code does.
+-- The words of a chunk are indexed in the transaction that writes it, no matter which code does.
 CREATE FUNCTION words_follow_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM index_chunks(ARRAY(SELECT id FROM made));
