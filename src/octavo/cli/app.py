@@ -175,7 +175,7 @@ def migrate(as_json: AsJson = False) -> None:
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Check the installation: settings, database, storage, sandbox. Exits with code 0 only if every check passes."""
+    """Check database, jobs, documents, files, storage and sandbox. Exits with code 0 only if every check passes."""
     from octavo.ops.doctor import examine
 
     checks = asyncio.run(examine(load_settings()))

@@ -57,7 +57,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show passages that a document shares with, contradicts in or bridges to other documents, with both quotes."""
+    """Show the passages of other documents that agree with, contradict or relate to a document, with both quotes."""
     target = Target(server, key)
     if rebuild:
         return rebuild_connections(target, document, as_json)

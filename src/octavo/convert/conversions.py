@@ -15,7 +15,7 @@ from octavo.convert.errors import Expired
 from octavo.core.errors import NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Database, load_queries
-from octavo.library.files import NeverReady, NotReady
+from octavo.library.errors import NeverReady, NotReady
 from octavo.storage import Bucket
 
 QUERIES = load_queries("conversions")

@@ -44,7 +44,7 @@ from octavo.database import Connection, load_queries
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.jobs.job_run import Run
-from octavo.library.changes import SourceGone
+from octavo.library.errors import SourceGone
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, copy_to_file
 

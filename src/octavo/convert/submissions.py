@@ -19,7 +19,7 @@ from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType
 from octavo.intake.names import clean_filename
 from octavo.intake.upload_rows import check_quota, lock_usage
-from octavo.library.changes import SourceGone
+from octavo.library.errors import SourceGone
 from octavo.storage import Bucket, Stored
 
 log = structlog.get_logger()

@@ -20,6 +20,7 @@ from octavo.jobs import queue
 from octavo.jobs.actions import RETRYABLE
 from octavo.jobs.queue import NewJob, enqueue
 from octavo.library.collections import clean_label, ensure_collection
+from octavo.library.errors import SourceGone, StillProcessed
 from octavo.records.documents import Retried
 
 QUERIES = load_queries("documents")
@@ -31,20 +32,6 @@ CHUNKED = "chunked"
 DESCRIBING = frozenset({"classified", "enriched", "embedded"})
 # Fields that are filled in automatically until somebody edits them.
 FILLED_IN = frozenset({"title", "author", "document_date", "tags"})
-
-
-class SourceGone(BadInput):
-    """The original file is no longer stored, so it cannot be processed again. Add the file again."""
-
-    code = "SOURCE_GONE"
-    status = 409
-
-
-class StillProcessed(BadInput):
-    """This document is being processed. Wait until it is done, or cancel it."""
-
-    code = "STILL_PROCESSED"
-    status = 409
 
 
 class Unset:

@@ -12,16 +12,10 @@ from psycopg.rows import class_row
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
+from octavo.library.errors import NameTaken
 
 QUERIES = load_queries("documents")
 EVENTS = load_queries("events")
-
-
-class NameTaken(BadInput):
-    """This name is already taken."""
-
-    code = "NAME_TAKEN"
-    status = 409
 
 
 @dataclass(frozen=True, slots=True)

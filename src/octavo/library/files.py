@@ -10,8 +10,9 @@ from psycopg.rows import class_row
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.library.changes import SourceGone, lock_documents
+from octavo.library.changes import lock_documents
 from octavo.library.documents import show_document
+from octavo.library.errors import NeverReady, NotReady, SourceGone
 from octavo.storage import Stored
 
 QUERIES = load_queries("documents")
@@ -25,17 +26,6 @@ FETCHED_ENDINGS = {
 }
 # Prefixes of files that jobs create and fetch; uploads have another prefix.
 FETCHED_KEYS = "derived/"
-
-
-class NotReady(BadInput):
-    """Not available until the document has been processed."""
-
-    code = "NOT_READY"
-    status = 409
-
-
-class NeverReady(NotReady):
-    """There is no text: none was found, or the file could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

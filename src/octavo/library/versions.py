@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 from uuid import UUID
 
-from octavo.core.errors import BadInput, NotFound
+from octavo.core.errors import NotFound
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.library.differences import Change, compare
 from octavo.library.documents import show_document
+from octavo.library.errors import NothingBefore, TooLongToCompare
 from octavo.records.documents import (
     Comparison,
     Document,
@@ -40,20 +41,6 @@ FIELDS = (
     *("title", "author", "document_date", "language", "summary", "tags", "collection", "quality"),
     *("page_count", "word_count", "filename", "source_type", "bytes"),
 )
-
-
-class TooLongToCompare(BadInput):
-    """These texts are too long to compare here. Download both and compare them locally."""
-
-    code = "TOO_LONG_TO_COMPARE"
-    status = 413
-
-
-class NothingBefore(BadInput):
-    """There is no earlier version or revision to compare with. Choose another document."""
-
-    code = "NOTHING_BEFORE"
-    status = 409
 
 
 @dataclass(frozen=True, slots=True)

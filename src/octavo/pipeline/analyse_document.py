@@ -27,7 +27,7 @@ from octavo.extract.extracted import SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
-from octavo.library.changes import SourceGone
+from octavo.library.errors import SourceGone
 from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 

@@ -48,8 +48,9 @@ from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
 from octavo.jobs.job_run import LeaseLost, Run, Save
 from octavo.jobs.kinds import JobKind
-from octavo.library.changes import CHUNKED, FETCHED, SourceGone
+from octavo.library.changes import CHUNKED, FETCHED
 from octavo.library.changes import KIND as NAME
+from octavo.library.errors import SourceGone
 from octavo.library.pictures import PICTURED
 from octavo.pipeline.analyse_document import analyse_long_document
 from octavo.pipeline.link_source import SourceFile, as_source_file, fetch_source

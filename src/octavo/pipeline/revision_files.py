@@ -15,7 +15,7 @@ from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.jobs.job_run import Run
-from octavo.library.changes import SourceGone
+from octavo.library.errors import SourceGone
 from octavo.pipeline.tools import Tools
 from octavo.storage import copy_to_file
 

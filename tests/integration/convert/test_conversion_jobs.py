@@ -26,7 +26,7 @@ from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import load_queries
 from octavo.intake.errors import QuotaExceeded
 from octavo.jobs.queue import cancel
-from octavo.library.files import NotReady
+from octavo.library.errors import NotReady
 from tests.support.conversions import MOST_BYTES, SOURCE_DAYS, convert, converted, in_pieces, invoice
 from tests.support.library import LIMITS, Desk
 from tests.support.pdf import Pdf, Words

@@ -13,16 +13,11 @@ from octavo.core.errors import BadInput, NotFound
 from octavo.database import Connection
 from octavo.jobs.actions import cancel_jobs
 from octavo.library import changes
-from octavo.library.changes import Edit, SourceGone
-from octavo.library.collections import (
-    NameTaken,
-    delete_collection,
-    list_collections,
-    list_tags,
-    rename_collection,
-)
+from octavo.library.changes import Edit
+from octavo.library.collections import delete_collection, list_collections, list_tags, rename_collection
 from octavo.library.documents import Filters, list_chunks, list_documents, list_events, show_document
-from octavo.library.files import NotReady, count_download, find_file
+from octavo.library.errors import NameTaken, NotReady, SourceGone
+from octavo.library.files import count_download, find_file
 from octavo.library.sweep import purge_old_trash, sweep_objects
 from tests.support.library import Desk
 

@@ -21,7 +21,7 @@ from octavo.core.types import Extraction
 from octavo.extract.by_model import sections
 from octavo.library import changes
 from octavo.library.documents import list_chunks
-from octavo.library.files import NotReady
+from octavo.library.errors import NotReady
 from octavo.pipeline.process_document import STAGE_SECONDS
 from tests.support.deliveries import SKIP_WAITS
 from tests.support.fake_ai import Asked, FakeGemini, FakeOpenAI

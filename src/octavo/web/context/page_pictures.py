@@ -19,7 +19,7 @@ from octavo.database import Database
 from octavo.extract.extracted import Box, QuoteOnPage, SourceType
 from octavo.extract.pictures.page_images import draw_in_sandbox, mark_in_sandbox, sizes_in_sandbox
 from octavo.extract.pictures.quotes import quote_in_sandbox
-from octavo.library.files import NotReady
+from octavo.library.errors import NotReady
 from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, ObjectMissing, ObjectStream, copy_to_file

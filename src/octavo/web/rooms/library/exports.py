@@ -17,9 +17,9 @@ from octavo.connect.connections import list_connections
 from octavo.core.errors import OctavoError
 from octavo.core.pagination import Page
 from octavo.jobs.views import MOST_LIMIT
-from octavo.library.changes import StillProcessed
 from octavo.library.documents import list_chunks, show_document
-from octavo.library.files import NotReady, find_file
+from octavo.library.errors import NotReady, StillProcessed
+from octavo.library.files import find_file
 from octavo.records.documents import Document
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller
