@@ -54,7 +54,12 @@ async def test_signing_up_says_what_comes_along(house: House) -> None:
     ("given", "status", "said", "field"),
     [
         ({"email": "ada", "password": PASSWORD}, 422, "Enter a valid e-mail address.", "email"),
-        ({"email": "new@example.org", "password": "short"}, 422, "This password is too short. Use at least 10", "password"),
+        (
+            {"email": "new@example.org", "password": "short"},
+            422,
+            "This password is too short. Use at least 10",
+            "password",
+        ),
         (ADA, 409, "An account with this address already exists. Sign in instead.", "email"),
         ({"email": "a@b", "password": "x" * 1500}, 422, "This password is too long.", "password"),
         ({}, 422, "Enter a valid e-mail address.", "email"),
