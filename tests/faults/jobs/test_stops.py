@@ -76,7 +76,7 @@ def test_a_worker_whose_database_is_away_stops_too(server: EmbeddedPostgres, fol
             worker = workers.start()
             wait_until(workers.executions, 60, "it has begun")
         crash_database(server)
-        wait_until(lambda: "leases cannot be renewed" in workers.log.read_text(), 60, "it has noticed")
+        wait_until(lambda: "leases not renewed" in workers.log.read_text(), 60, "it has noticed")
         worker.terminate()
         worker.wait(EXIT_SECONDS)
 

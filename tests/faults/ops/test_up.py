@@ -148,7 +148,7 @@ def test_the_sign_in_link_works_once(instance: Instance) -> None:
     assert status == 200
     status, headers, page = fetch(link)
     assert status == 403
-    assert b"does not sign you in" in page
+    assert b"Sign-in link not valid" in page
     assert "content-security-policy" in headers
 
 

@@ -120,7 +120,7 @@ def test_a_data_folder_of_another_major_version(folder: Path) -> None:
     (folder / "data/postgres/PG_VERSION").write_text("17\n")
     environment = octavo_environment(folder / "data", port=free_port())
     for command in ("up", "migrate", "doctor"):
-        assert "made by PostgreSQL 17" in refused([command], environment, folder)
+        assert "created by PostgreSQL 17" in refused([command], environment, folder)
 
 
 def test_an_unknown_command_shows_the_way_to_help(folder: Path) -> None:

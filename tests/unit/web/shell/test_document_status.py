@@ -181,7 +181,7 @@ def test_ten_minutes_without_progress_are_stale() -> None:
 
 
 WAITING: dict[str, tuple[dict[str, Any], str]] = {
-    "in line": (waiting("behind", position=3), "3rd in line"),
+    "in line": (waiting("behind", position=3), "3rd in the queue"),
     "nobody works": (waiting("no_worker", live_workers=0), "No worker is running"),
     "a cap": (waiting("cap", cap_key="analysis:1", taken=5), "5 of this analysis already run"),
 }
