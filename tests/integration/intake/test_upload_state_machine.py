@@ -45,6 +45,7 @@ BINARY = bytes(range(256))  # kept, and never read
 CONTENTS = (ALPHA, BETA, BLANK, BINARY)
 SENT = (ALPHA, b"", *CONTENTS)
 STAGES = {ALPHA: 3, BETA: 3, BLANK: 0, BINARY: 1}
+DESCRIBING = {ALPHA: 3, BETA: 3, BLANK: 0, BINARY: 0}
 POLICIES: st.SearchStrategy[Policy] = st.sampled_from(("reuse", "reject", "new"))
 CLAIMS = st.sampled_from([None, ALPHA, None, None])
 ROOM = st.sampled_from([True, False, True])
@@ -281,6 +282,12 @@ class Machine(RuleBasedStateMachine):
             document.stages += stops[1] - (stops[0] == "before")
             return "handed back"
         document.stages += left
+        described = DESCRIBING[document.content]
+        if stops and stops[1] - left <= described - document.described:
+            # The stages that describe are all tried, whichever of them fails.
+            document.described = described - (stops[0] == "before")
+            return "handed back"
+        document.described = described
         document.status = "completed"
         return "completed"
 
@@ -311,9 +318,12 @@ class Machine(RuleBasedStateMachine):
             return "VALIDATION"
         if one.status == "failed":
             one.status = "pending"
+            if from_stage:
+                one.stages, one.described = 2, 0
             return "retry requeued"
         assert isinstance(answer, Retried)
         one.status, one.process, one.stages = "pending", answer.process_id, 2 if from_stage else 0
+        one.described = 0
         return "retry revision"
 
     # The model's own machinery ------------------------------------------------------------------------------------
