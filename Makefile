@@ -63,7 +63,7 @@ format: $(VENV)/.dev ## rewrite the sources in the project's style
 docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python -m octavo.cli.reference docs/reference
 
-pictures: $(VENV)/.dev $(VENV)/.browser ## make the pictures of the documentation anew
+pictures: $(VENV)/.dev $(VENV)/.browser ## make the pictures of the documentation again
 	$(BIN)/python -m tests.support.pictures docs/images
 
 lock: $(VENV)/.uv ## pin all dependencies with their hashes
