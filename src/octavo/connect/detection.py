@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -40,6 +41,12 @@ class DetectionResult:
     contradictions: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     bridges: list[tuple[ChunkPair, float]] = field(default_factory=list[tuple[ChunkPair, float]])
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
+
+
+async def start_of_comparison(connection: Connection) -> datetime:
+    """The database's time, read before anything is compared. What is found is saved under it."""
+    rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
+    return rows[0]["started"]
 
 
 async def chunks_of(connection: Connection, document: UUID) -> list[UUID]:
@@ -128,15 +135,19 @@ async def load_chunks(connection: Connection, owner: UUID, chunks: Iterable[UUID
 
 
 async def save(
-    connection: Connection, owner: UUID, document: UUID, found: Sequence[DetectedConnection]
+    connection: Connection, owner: UUID, document: UUID, found: Sequence[DetectedConnection], started: datetime
 ) -> dict[str, int]:
-    """Replace all connections of the document, in the caller's transaction. Returns the counts by engine."""
+    """Replace what earlier comparisons found for the document, in the caller's transaction.
+
+    Another document may be compared with this one at the same time. Of two comparisons, the results of the one that
+    started later stay, because it saw everything that the other one saw. Returns the counts by engine.
+    """
     documents = {chunk.document_id for one in found for chunk in (one.pair.source, one.pair.target)}
     await connection.execute(QUERIES.lock_owner, {"owner": owner})
     await connection.execute(QUERIES.lock_documents, {"documents": [document, *documents]})
-    await connection.execute(QUERIES.delete_of_document, {"document": document})
+    await connection.execute(QUERIES.delete_earlier, {"document": document, "started": started})
     rows = {(row["source"], row["target"], row["engine"]): row for row in map(_as_row, found)}
-    values = {"owner": owner, "found": Jsonb(list(rows.values()))}
+    values = {"owner": owner, "found": Jsonb(list(rows.values())), "started": started}
     await connection.execute(QUERIES.save, values)
     affected = {chunk.id for one in found for chunk in (one.pair.source, one.pair.target)}
     limits = {"chunks": list(affected), "engine": Engine.SIMILARITY, "most": MOST_KEPT}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 from octavo.ai.calls import Caller, CallerGone
@@ -30,11 +31,13 @@ class DocumentComparison:
         self._document = document
         self._is_last = is_last
         self._found: list[DetectedConnection] = []
+        self._started = datetime.min.replace(tzinfo=UTC)
         self._claim_cache = ClaimCache()
 
     async def find(self) -> JSON:
         outcome, model = detection.DetectionResult(), ""
         async with self._tools.database.connection() as connection:
+            self._started = await detection.start_of_comparison(connection)
             chunks = await detection.chunks_of(connection, self._document)
             chosen = await detection.find_model(connection, self._document, embedding_model(self._tools.settings))
             owner = self._run.job.owner_id
@@ -79,7 +82,8 @@ class DocumentComparison:
         return {"calls": budget.calls, "cost_usd": float(budget.spent), **told}
 
     async def save(self, connection: Connection, made: JSON) -> None:
-        counts = await detection.save(connection, self._run.job.owner_id, self._document, self._found)
+        owner = self._run.job.owner_id
+        counts = await detection.save(connection, owner, self._document, self._found, self._started)
         if isinstance(made, dict) and isinstance(made["engines"], dict):
             _note_kept(made["engines"], counts)
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from octavo.connect import detection
 from tests.support.library import Desk
 from tests.support.processing import OpenSandbox
 from tests.support.working import add, working
@@ -69,3 +70,21 @@ async def test_what_agrees_and_what_contradicts_is_found_and_bread_is_left_alone
     assert engines["semantic_similarity"]["kept"] > 0
     assert all(engine["seconds"] >= 0 for engine in engines.values())
     assert (output["output"]["calls"], output["output"]["cost_usd"]) == (0, 0.0)
+
+
+async def test_a_comparison_that_ends_late_keeps_what_a_later_one_found(
+    desk: Desk, owner: UUID, sandbox: OpenSandbox, folder: Path
+) -> None:
+    async with desk.database.connection() as connection:
+        before_the_other_came = await detection.start_of_comparison(connection)
+    async with working(desk, sandbox, folder):
+        safe, study = [await add(desk, owner, "note.md", text.encode()) for text in (SAFE, STUDY)]
+        await settled(desk)
+    found = await found_between(desk, safe, study)
+    async with desk.database.connection() as connection:
+        await detection.save(connection, owner, safe, [], before_the_other_came)
+    assert found
+    assert await found_between(desk, safe, study) == found
+    async with desk.database.connection() as connection:
+        await detection.save(connection, owner, safe, [], await detection.start_of_comparison(connection))
+    assert not await found_between(desk, safe, study)

@@ -14,6 +14,9 @@ WHERE EXISTS (SELECT FROM chunks c JOIN documents d ON d.id = c.document_id AND 
         SELECT FROM chunk_embeddings e WHERE e.chunk_id = c.id AND e.model_id = m.id))
 ORDER BY m.name = :preferred DESC, m.id DESC LIMIT 1;
 
+-- name: start_of_comparison()
+SELECT clock_timestamp() AS started;
+
 -- name: chunks_of(document)
 SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE d.id = :document ORDER BY c.index;
@@ -91,15 +94,18 @@ SELECT pg_advisory_xact_lock(hashtextextended('connections:' || :owner::text, 0)
 -- These documents keep their revision until the transaction ends.
 SELECT id FROM documents WHERE id = ANY (:documents) ORDER BY id FOR SHARE;
 
--- name: delete_of_document(document)!
-DELETE FROM connections WHERE source_document = :document OR target_document = :document;
+-- name: delete_earlier(document, started)!
+-- Connections that a later comparison found are newer than what this one knows, so they stay.
+DELETE FROM connections
+WHERE (source_document = :document OR target_document = :document) AND found_at <= :started;
 
--- name: save(owner, found)!
+-- name: save(owner, found, started)!
 -- Save connections, except those whose chunks or documents are gone.
 INSERT INTO connections (id, owner_id, engine, source_chunk, target_chunk, source_document, target_document, strength,
-                         source_start, source_end, target_start, target_end, explanation, status, made_by, digest, detail)
+                         source_start, source_end, target_start, target_end, explanation, status, made_by, digest, detail, found_at)
 SELECT f.id, :owner, f.engine, s.id, t.id, s.document_id, t.document_id, f.strength, f.source_start, f.source_end,
-       f.target_start, f.target_end, f.explanation, f.status, f.made_by, decode(f.digest, 'hex'), f.detail
+       f.target_start, f.target_end, f.explanation, f.status, f.made_by, decode(f.digest, 'hex'), f.detail,
+       :started
 FROM jsonb_to_recordset(:found) AS f (
     id uuid, engine text, source uuid, target uuid, strength real, source_start integer, source_end integer,
     target_start integer, target_end integer, explanation text, status text, made_by text, digest text, detail jsonb)
