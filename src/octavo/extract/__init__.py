@@ -1,6 +1,6 @@
 """Turns files into Markdown with pages, blocks and an outline.
 
-`extract` is for programs that need the text of a file without running a whole Octavo.
+Programs that only need the text of a file call `extract`. It needs no database and no worker.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def extract(path: str | PathLike[str], *, password: str | None = None) -> Extracted:
-    """Read the text of a file in a sandbox that is started for it. Asynchronous code should use `open_reader`.
+    """Read the text of a file in a new sandbox. Asynchronous code should use `open_reader`.
 
     Raises an error of `octavo.core.errors` if the file cannot be read, and `OSError` if it does not exist.
     """
-    # Imported late: children of the sandbox import this package and need none of these.
+    # Imported late: children of the sandbox import this package but do not need these modules.
     import asyncio
     from pathlib import Path
 

@@ -41,7 +41,7 @@ _OPEN_DOCUMENT_LABELS = {".odt": SourceType.ODT, "application/vnd.oasis.opendocu
 
 
 class Entry(NamedTuple):
-    """A file in the archive, and where its packed bytes begin."""
+    """A file in the archive. `start` is the offset of its content; `packed_bytes` is 0 if unknown."""
 
     name: bytes
     start: int
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 
 
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """Name and media type only decide between related formats, if the first bytes show too little."""
+    """The type of a document, from the entries of its archive. If they are ambiguous, name or media type decides."""
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
     declared = _declared(head, mimetype) if mimetype else None
@@ -65,14 +65,14 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 
 def locked_type(head: bytes, suffix: str, media_type: str) -> SourceType | None:
-    """The type of an encrypted office document, which is an OLE container instead of a zip archive."""
+    """The type of an encrypted office document, which is an OLE container instead of a zip archive; None for others."""
     if not head.startswith(_CONTAINER) or _LOCKED not in head:
         return None
     return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
-    """The entry should not be compressed, but it is if somebody zipped the document again."""
+    """The type in the `mimetype` entry, which should not be compressed, but is after somebody zips the files again."""
     try:
         unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
     except zlib.error:

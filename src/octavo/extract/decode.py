@@ -1,4 +1,4 @@
-"""Decodes bytes of unknown encoding to text that can be stored. Any bytes give a text."""
+"""Decodes bytes of unknown encoding to text that can be stored. Never fails."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Without DOS and old Macintosh encodings: short Western texts are mistaken for them more often than they occur.
+# DOS and old Macintosh encodings are excluded: short Western texts are mistaken for them more often than they occur.
 _ERAS = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
 _SAMPLE_BYTES = 128 * 1024
 _LEAD_BYTES = 1024
-# With fewer, the guess depends on one or two characters: more often quotation marks or accents than Korean.
+# Below this, the guess depends on one or two characters, which are more often quotation marks than Korean.
 _LEAST_CONFIDENCE = 0.02
 _FALLBACK = "cp1252"
 _HEAD_BYTES = 4096
@@ -58,7 +58,7 @@ def encoding_of(data: bytes) -> str:
 
 
 def _wide_encoding(data: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a byte order mark, detected by the spaces, newlines and digits of all languages."""
+    """UTF-16 or UTF-32 without a byte order mark, detected by spaces, newlines and digits, which all languages use."""
     head = data[:_HEAD_BYTES]
     if b"\0" not in head or len(data) % 2:
         return None
@@ -87,13 +87,13 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _escaped_encoding(data: bytes) -> str | None:
-    """ISO-2022, which uses seven bits and would pass as ASCII."""
+    """An ISO-2022 encoding, detected by its escape sequences. It uses seven bits and would pass as ASCII."""
     found = _ESCAPED_EAST_ASIAN.search(data)
     return _detected(data[found.start() :][:_SAMPLE_BYTES]) if found else None
 
 
 def _utf8(data: bytes) -> str | None:
-    """UTF-8, even with some errors: other encodings are not valid UTF-8 by chance for nine tenths of a text."""
+    """UTF-8, if more than nine tenths of the non-ASCII characters are valid, which does not happen by chance."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Detects the type of a file from its first bytes. Name and media type only decide between kinds of text."""
+"""Detects the type of a file from its first bytes. Name and media type only count if the bytes are ambiguous."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from octavo.extract.text_kinds import text_kind
 
 HEAD_BYTES = 64 * 1024
 
-# PDF readers accept a header anywhere in the first kilobyte. A text about PDFs must not count as one.
+# PDF readers accept a header anywhere in the first kilobyte, but a text that quotes a PDF header is not a PDF.
 _PDF_AT_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?%PDF-")
 _PDF_OBJECT = re.compile(rb"\d+\s+\d+\s+obj\b")
 _PDF_LEAD_BYTES = 1024
@@ -45,7 +45,7 @@ _MOST_CONTROL = 0.01
 
 
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
-    """`head` is the first `HEAD_BYTES` of the file, or the whole file."""
+    """The type of a file. `head` contains the first `HEAD_BYTES` of the file, or the whole file."""
     suffix, media_type = _suffix(filename), _media_type(content_type)
     if head.startswith(b"PK\x03\x04"):
         return zipped_type(head, suffix, media_type)

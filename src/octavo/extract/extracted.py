@@ -42,14 +42,14 @@ class SourceType(StrEnum):
     PASTE = "paste"
 
 
-# Read page by page, without a processor.
+# Types that are read page by page, without a processor.
 PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
-# Everything that can be read; listed here so that asking does not load the processors.
+# All types that can be read; listed here so that a check does not import the processors.
 READABLE = frozenset[str](set(SourceType) - {SourceType.OTHER})
 
 
 class Quality(StrEnum):
-    """How complete the text is. `PARTIAL`: some pages have none; `STORED_ONLY`: reading was not attempted."""
+    """How complete the text is. `PARTIAL`: some of it is missing; `STORED_ONLY`: reading was not attempted."""
 
     FULL = "full"
     PARTIAL = "partial"
@@ -84,7 +84,7 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuoteOnPage:
-    """The size of the page in points, and the boxes of the quote; no boxes if the page has no such text."""
+    """The size of the page in points, and the boxes of the quote; no boxes if it is not on the page."""
 
     width: float
     height: float
@@ -170,12 +170,12 @@ class Extracted:
 
     @property
     def pages_with_text(self) -> int:
-        """The n of "n of m pages"."""
+        """The number of pages that have text."""
         return sum(page.end > page.start for page in self.pages)
 
 
 def _check_ranges(what: str, ranges: Sequence[Page | Block], length: int) -> None:
-    """Searching by offset needs this order, so a processor that breaks it fails immediately."""
+    """Check that ranges are inside the text and ordered by their start, because lookups by offset depend on it."""
     before = 0
     for one in ranges:
         if not before <= one.start <= one.end <= length:
@@ -208,7 +208,7 @@ def to_document(extracted: Extracted) -> dict[str, JSON]:
 
 
 def _fields(record: Page | Block | OutlineEntry | Metadata | Moment) -> JSON:
-    """Faster than `dataclasses.asdict`, which copies every value and takes ten times as long for a book."""
+    """The fields of a record. `dataclasses.asdict` copies every value and takes ten times as long for a book."""
     return {name: getattr(record, name) for name in record.__slots__}
 
 
@@ -219,22 +219,22 @@ def to_json(extracted: Extracted) -> bytes:
 
 
 def from_json(document: bytes) -> Extracted:
-    """Validates everything, because a child taken over by a hostile file can write anything."""
-    # Imported late: children only write documents and do not need it.
+    """Parse a document and validate all of it, because a hostile file can make a child write anything."""
+    # Imported late: children only write documents and do not need pydantic.
     from pydantic import ValidationError
 
     try:
         _refuse_nul(document)
         return _adapter().validate_json(document, strict=True)
     except ValidationError as error:
-        # Without the input, so that no text of the document gets into the log.
+        # Without the input, so that no text of the document is logged.
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise Defect(f"{_NOT_EXTRACTED} {first['loc']}: {first['msg']}") from None
     except ValueError as error:
         raise Defect(f"{_NOT_EXTRACTED} {error}") from None
 
 
-_NOT_EXTRACTED = "The output of the sandbox is not what a processor returns."
+_NOT_EXTRACTED = "The sandbox returned an invalid document."
 # U+0000 in JSON, which PostgreSQL cannot store: after an odd number of backslashes.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -260,7 +260,7 @@ def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in extracted.outline:
         heading = headings.get(entry.start, "") if entry.start is not None else ""
-        # An entry without a heading begins where its page does, where another entry may have its heading.
+        # The start of an entry without a heading is the start of its page, where another entry's heading may be.
         if entry.page is not None and not _words(entry.title) & _words(heading):
             found[entry.page].append((entry.level, entry.title))
     return dict(found)

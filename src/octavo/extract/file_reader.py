@@ -1,4 +1,4 @@
-"""From a file to its text: one entry point for every kind of file, always parsed in the sandbox."""
+"""Reads the text of any file: one entry point for all types, always parsed in the sandbox."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from octavo.sandbox import Limits, Task, sandboxed
 if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
-# For the warm parent of a sandbox, so that its children do not have to import these for every file.
+# Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
 PRELOAD = ("octavo.extract.file_reader", "octavo.extract.formats")
 
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Reads files of any kind. Without `recognition`, OCR runs in the same sandbox."""
+    """Reads files of any type. If `recognition` is None, OCR runs in the same sandbox."""
 
     sandbox: Sandbox
     recognition: Recognition | None = None
@@ -45,7 +45,7 @@ class FileReader:
         password: str | None = None,
         on_progress: OnProgress | None = None,
     ) -> Extracted:
-        """Read the text of the file at `path`; `filename` is its original name, if the path has another.
+        """Read the text of the file at `path`; `filename` is its original name, if it differs from the path.
 
         Raises what `Sandbox.run` raises: errors of `octavo.core.errors` if the file cannot be read.
         """
@@ -96,7 +96,7 @@ async def extract_in_sandbox(
 ) -> Extracted:
     """Read the file at `path` in one child. Raises what `Sandbox.run` raises, including `Empty` and `NotSupported`.
 
-    `source_type` is for content that does not show its type; `url` is where a web page came from; `password` opens
+    `source_type` is for content whose type cannot be detected; `url` is where a web page came from; `password` opens
     a password-protected file.
     """
     call = extract_file.call(
@@ -115,12 +115,12 @@ async def extract_in_sandbox(
 def extract_file(
     task: Task, *, filename: str, content_type: str, source_type: str | None, url: str, password: str
 ) -> None:
-    """Writes the document to the output, because a book is larger than a value that the sandbox returns."""
+    """Read a file and write its document to the output, because a book is too large for a return value."""
     from octavo.extract.formats import known_processors
 
     head = task.input.read(HEAD_BYTES)
     if not head:
-        raise Empty("The file has no bytes.")
+        raise Empty("The file is 0 bytes long.")
     known = SourceType(source_type) if source_type else detect(head, filename, content_type)
     hints = Hints(known, filename, content_type, url, password)
     extracted = known_processors()[known].extract(Path(task.input_path), hints)

@@ -1,6 +1,6 @@
-"""A file that is read page by page, each step in a new child: memory is bounded, and a killed job can resume.
+"""Reads a file page by page, each step in a new child, so that memory is bounded and a killed job can resume.
 
-A batch is kept as bytes: a line with a JSON list of pages. Batches can be stored, and assembled in any number.
+A batch is a line of bytes: a JSON list of pages. Batches can be stored, and any number of them can be assembled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class StepResult(NamedTuple):
 
 
 class AssembledFile(NamedTuple):
-    """`unread` are the numbers of pages that have images but no text, and have not been through OCR yet."""
+    """`unread` contains the numbers of pages that have images but no text, and have not been through OCR yet."""
 
     extracted: Extracted
     unread: list[int]
@@ -41,7 +41,7 @@ class AssembledFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagesInSandbox:
-    """One file and how to read it. Without `recognition`, OCR runs in the same sandbox."""
+    """One file and how to read it. If `recognition` is None, OCR runs in the same sandbox."""
 
     source_type: ClassVar[SourceType]
 
@@ -52,7 +52,7 @@ class PagesInSandbox:
     recognition: Recognition | None = None
 
     async def recognise(self, number: int) -> bytes:
-        """Run OCR on one page. Returns a batch, or nothing if the page cannot be recognised."""
+        """Run OCR on one page. Returns a batch; empty if the page cannot be recognised."""
         recognition = self.recognition or Recognition(self.sandbox)
         return await recognition.page(self.source_type, self.path, number, self.password)
 
@@ -82,7 +82,7 @@ class PagesInSandbox:
         return AssembledFile(extracted, [page.number for page in extracted.pages if page.number in reported])
 
     async def run(self, call: Call, pages: int, input_file: int | None = None) -> StepResult:
-        """Run a sandboxed function on this file, or on another input; the time limit grows with the pages."""
+        """Run a sandboxed function on this file or on `input_file`; its time limit grows with the number of pages."""
         seconds = pages * _SECONDS_A_PAGE
         limits = replace(
             self.limits,
@@ -101,7 +101,7 @@ class PagesInSandbox:
 
 @sandboxed
 def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
-    """The input has the facts on its first line and a batch on every other. Returns the numbers of unread pages."""
+    """Assemble a document; returns the numbers of unread pages. Input: a line with the facts, then a batch per line."""
     from octavo.extract.pdf.assemble import assemble_pages, merge_pages
 
     facts = facts_from_json(task.input.readline())

@@ -36,9 +36,9 @@ class Processor:
 
 
 class Processors:
-    """Refuses two processors for one type, and lists the known types when one is missing.
+    """The processors by type. There is at most one for each type; the error for other types lists the known ones.
 
-    `paged` are types that are read page by page, without a processor.
+    `paged` lists types that are read page by page, without a processor.
     """
 
     def __init__(self, paged: Iterable[SourceType] = ()) -> None:
@@ -50,7 +50,7 @@ class Processors:
             return self._processors[source_type]
         except KeyError:
             readable = ", ".join(sorted({*self._processors, *self._paged}))
-            raise NotSupported(f"It is of type {source_type}; Octavo reads {readable}.") from None
+            raise NotSupported(f"Its type is {source_type}. Octavo reads {readable}.") from None
 
     def add(self, processor: Processor) -> None:
         for source_type in processor.source_types:

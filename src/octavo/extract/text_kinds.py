@@ -1,4 +1,4 @@
-"""Detects the kind of a text: first by signs that only one kind has, then by its name and type, then by structure."""
+"""Detects the kind of a text: by features that only one kind has, then by name and media type, then by structure."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _mail_fields(text: str) -> set[str]:
 
 
 def _is_table(text: str) -> bool:
-    """Whether all rows have the same number of cells. Quoted separators break this; then the file name must tell."""
+    """Whether all rows have the same number of cells. Separators inside cells break this."""
     rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
     counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]
     return len(rows) >= _LEAST_ROWS and any(len(count) == 1 and 0 not in count for count in counts)

@@ -72,7 +72,7 @@ class TranscriptText:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """Words; the first word of each snippet has the second at which it starts."""
+    """The words of a paragraph. The first word of each snippet is stored with the second at which it starts."""
 
     words: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
     size: int = 0

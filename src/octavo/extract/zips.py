@@ -81,7 +81,7 @@ class Archive:
         yield from self._inflate(self._members[self._name(name) or ""], most)
 
     def _name(self, name: str) -> str | None:
-        """Finds the member even if case or slashes differ, because some programs write them carelessly."""
+        """The exact name of a member. Case and slashes may differ, because some programs write them carelessly."""
         name = _plain(name)
         return name if name in self._members else self._folded.get(name.casefold())
 
@@ -89,7 +89,7 @@ class Archive:
         if info.flag_bits & _IS_ENCRYPTED:
             raise Encrypted
         if info.compress_type not in _METHODS:
-            raise NotSupported("It uses a compression method that documents do not use.")
+            raise NotSupported("Its compression method is not supported.")
         most = min(most, max(RATIO_COUNTS_FROM, info.compress_size * MOST_RATIO))
         try:
             with self._zip.open(info) as member:
@@ -119,12 +119,12 @@ def _open(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def _refuse_others(file: BinaryIO) -> None:
-    """Check before opening: for a directory of millions of entries, and for encrypted or old Office files."""
+    """Reject a directory of millions of entries, and encrypted or old office files, before the archive is opened."""
     if file.read(len(_OLE)) == _OLE:
         file.seek(0)
         if _OLE_PASSWORD in file.read(64 * MEBIBYTE):
             raise Encrypted("Passwords are not supported for this type of file yet. Save it without a password.")
-        raise NotSupported("It has an office format from before 2007. Save it in a newer format.")
+        raise NotSupported("This is an office format from before 2007. Save it in a newer format.")
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_SEARCHED))
     tail = file.read()
@@ -146,7 +146,7 @@ def _is_file(info: zipfile.ZipInfo) -> bool:
 
 
 @contextmanager
-def deep_is_damaged() -> Generator[None]:
+def reject_deep_nesting() -> Generator[None]:
     """Report a document as damaged if it is nested deeper than recursion can follow."""
     try:
         yield

@@ -17,7 +17,7 @@ _NOT_PUBLIC_4 = tuple(
             "10.0.0.0/8",
             "100.64.0.0/10",  # carrier-grade NAT
             "127.0.0.0/8",
-            "168.63.129.16/32",  # a cloud's internal service, although in a public range
+            "168.63.129.16/32",  # internal service of a cloud provider, although in a public range
             "169.254.0.0/16",  # link-local, including cloud metadata
             "172.16.0.0/12",
             "192.0.0.0/24",  # protocol assignments
@@ -36,8 +36,8 @@ _NOT_PUBLIC_4 = tuple(
     )
 )
 
-# All ranges ever assigned. Mapped, compatible and translated IPv4, loopback, link-local, unique local,
-# site-local and multicast addresses are outside.
+# Contains all public ranges assigned so far. Mapped, compatible and translated IPv4, loopback, link-local, unique
+# local, site-local and multicast addresses are outside it.
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NOT_PUBLIC_6 = tuple(
     map(

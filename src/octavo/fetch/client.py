@@ -1,4 +1,4 @@
-"""The only client for requests to other servers."""
+"""The client for URLs that come from users or from other sites. It connects only to public servers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from octavo.fetch.urls import Target, join_url, parse_url
 USER_AGENT = f"Octavo/{__version__}"
 CONNECTIONS = 100
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# Headers that another host may see. Others could be secrets for the first host.
-_FOR_ANYBODY = frozenset({"accept", "accept-language", "user-agent"})
+# Headers that are also sent to another host after a redirect. Others could be secrets for the first host.
+_FORWARDED_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 
 
 class GuardedClient:
@@ -62,7 +62,7 @@ class GuardedClient:
             self._names.close()
 
     async def get(self, url: str, limits: FetchLimits, headers: Mapping[str, str] | None = None) -> FetchResponse:
-        """Follows redirects, each checked like the first URL. Any status is returned."""
+        """Fetch a URL. Redirects are followed and checked like the first URL; responses of any status are returned."""
         target, sent = parse_url(url), dict(headers or {})
         async with _within(limits):
             for _ in range(limits.redirects + 1):
@@ -71,12 +71,12 @@ class GuardedClient:
                     return answer
                 following = join_url(target, answer.headers["location"])
                 if following.origin != target.origin:
-                    sent = {name: value for name, value in sent.items() if name.lower() in _FOR_ANYBODY}
+                    sent = {name: value for name, value in sent.items() if name.lower() in _FORWARDED_HEADERS}
                 target = following
         raise TooManyRedirects
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], limits: FetchLimits) -> FetchResponse:
-        """Does not follow redirects: the body must not go to another address."""
+        """Send a body. Redirects are not followed, because the body must not go to another address."""
         async with _within(limits):
             return await self._exchange("POST", parse_url(url), body, headers, limits)
 
@@ -111,7 +111,7 @@ class GuardedClient:
 
 
 def _is_tls_failure(error: BaseException) -> bool:
-    """Whether the cause of a failure, however deep, is TLS."""
+    """Whether the error, or any error in its chain of causes, is a TLS failure."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
@@ -134,7 +134,7 @@ def _plain_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @asynccontextmanager
 async def _within(limits: FetchLimits) -> AsyncGenerator[None]:
-    """A time limit for the whole fetch."""
+    """Limit the time of the whole fetch. Raises `TimedOut`."""
     try:
         async with asyncio.timeout(limits.seconds):
             yield

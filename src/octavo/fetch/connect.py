@@ -24,7 +24,7 @@ SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple
 
 
 class SystemResolver:
-    """The system's resolver in separate threads: a lookup cannot be cancelled, and others must not wait for it."""
+    """Resolves names in separate threads, because a lookup cannot be cancelled and other work must not wait for it."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="octavo-names")
@@ -52,14 +52,14 @@ def _look_up(host: str, port: int) -> Sequence[str]:
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """`allow` has `host:port` pairs of private servers that are allowed."""
+    """Connects only to public addresses, and to the private servers listed in `allow` (`host:port`)."""
 
     def __init__(
         self, allow: frozenset[str], resolve: Resolve, network: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
         self._allow = allow
         self._resolve = resolve
-        # The cast restores the type that the alternative loses.
+        # The cast restores the type that is lost by `or`.
         self._network = network or cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
 
     async def connect_tcp(
@@ -81,7 +81,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         raise failure
 
     async def checked_addresses(self, host: str, port: int) -> Sequence[str]:
-        """Refuses a name completely if one of its addresses is private."""
+        """Resolve a name. Raises `AddressRefused` if one of its addresses is private and the host is not allowed."""
         addresses = await self._resolve(host, port)
         if not is_allowed(self._allow, host, port) and not all(map(is_public, addresses)):
             raise AddressRefused

@@ -1,4 +1,4 @@
-"""Errors of a fetch without a usable response. A response with an error status is not one of these."""
+"""Errors of fetches that got no usable response. A response with an error status is usable: it is returned."""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 
 
 class Body:
-    """Collects one body; only one layer of compression is removed.
+    """Reads one response body and removes one layer of compression.
 
-    Counts while decompressing, because a small response can expand to a huge one.
+    Bytes are counted while decompressing, because a small response can expand to a huge one.
     """
 
     def __init__(self, encoding: str, limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Parses a URL once, so that the checked URL is the fetched one. Pure."""
+"""Parses each URL only once, so that the URL that is fetched is the one that was checked. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*|[0-9a-f:.]*:[0-9a-f:.]*")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`host` has no brackets, `path` is the target of the request line, `url` has no fragment."""
+    """A parsed URL. `host` is without brackets, `path` is the target of the request line, `url` is without fragment."""
 
     url: str
     scheme: str
@@ -34,7 +34,7 @@ class Target:
 
 
 def parse_url(url: str) -> Target:
-    """Raises `BadUrl`. Does not check the host's address yet."""
+    """Parse a URL without looking up its host. Raises `BadUrl`."""
     return _target(_parsed(url))
 
 
@@ -52,7 +52,7 @@ def is_allowed(allow: frozenset[str], host: str, port: int) -> bool:
 
 
 def refuse_literal(target: Target, allow: frozenset[str] = frozenset()) -> None:
-    """Refuses private addresses in any form that a resolver accepts, without a lookup."""
+    """Raise `AddressRefused` if the host is a private address, in any notation that resolvers accept. No lookup."""
     if is_allowed(allow, target.host, target.port):
         return
     host = target.host.rstrip(".")
@@ -87,7 +87,7 @@ def _target(url: httpx.URL) -> Target:
 
 
 def _literal(host: str) -> str | None:
-    """The system's resolver also reads `127.1`, `0x7f.1` and `2130706433` as addresses."""
+    """The host as an IP address, if it is one. Resolvers also accept `127.1`, `0x7f.1` and `2130706433`."""
     try:
         return str(ip_address(host))
     except ValueError:

@@ -34,7 +34,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import `Sandbox` late: the warm parent does not need the worker's side, and each fork is a quarter faster."""
+    """Import `Sandbox` late: the preloaded parent does not need it, and each fork is a quarter faster without it."""
     if name != "Sandbox":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from octavo.sandbox.sandbox import Sandbox

@@ -1,4 +1,4 @@
-"""Reads what a child writes: at a bounded rate, and keeping only what is small and well formed, because it may lie."""
+"""Reads the messages and the log of a child at a limited rate. Accepts only small, well-formed messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 class GarbledError(Exception):
-    """The child did not keep to the protocol."""
+    """The child violated the protocol."""
 
 
 def parse(document: bytes) -> JSON:
@@ -66,7 +66,7 @@ class Channel:
         self.failure: Exception | None = None
 
     def feed(self, data: bytes) -> bool:
-        """Take some bytes. Returns whether to read on immediately, because a result is incomplete."""
+        """Process some bytes. Returns whether to read on immediately, because a result is incomplete."""
         if self.failure is None:
             try:
                 self._take(data)
@@ -100,7 +100,7 @@ class Log:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Take some bytes and keep only the last few lines."""
+        """Add some bytes and keep only the last ones. Returns False: the reader can pause."""
         self._tail = (self._tail + data)[-_LOG_BYTES:]
         return False
 
@@ -112,16 +112,16 @@ class Log:
 
 
 _PAUSE_SECONDS = 0.02
-# A child that sends its result byte by byte has to wait as well.
+# After a smaller read the reader pauses even inside a result, because a child can send it byte by byte.
 _WORTHWHILE_BYTES = 4096
-# A pipe holds one read; without the system call filter a child can enlarge it to a mebibyte.
+# A pipe holds as much as one read takes; without the system call filter a child can enlarge it to a mebibyte.
 _MOST_LEFT_CHUNKS = 18
 
 
 class PacedReader:
-    """Passes each read to `feed` and pauses after it, unless `feed` returns that it is in the middle of a message.
+    """Passes each read to `feed`, then pauses, unless `feed` returns True and the read was large.
 
-    So a child that never stops writing costs next to nothing.
+    The pauses limit the CPU time that a child can cost by writing without end.
     """
 
     def __init__(self, descriptor: int, feed: Callable[[bytes], bool]) -> None:

@@ -23,22 +23,22 @@ _OUT_OF_MEMORY = protocol.frame(protocol.ERROR, Failure(kind=protocol.FAILURE_ME
 _STORAGE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
-def live(files: ChildFiles, confinement: Confinement, warm_parent: int) -> NoReturn:
-    """Called right after the fork. Never returns into the warm parent's code."""
+def run_child(files: ChildFiles, confinement: Confinement, parent: int) -> NoReturn:
+    """Run one task in this newly forked process, then exit: never returns to the code of the preloaded parent."""
     status = os.EX_SOFTWARE
     try:
-        status = _work(files, confinement, warm_parent)
+        status = _work(files, confinement, parent)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else os.EX_SOFTWARE
-    except BaseException:  # noqa: BLE001 - no error must reach the warm parent's loop
+    except BaseException:  # noqa: BLE001 - no error must reach the loop of the preloaded parent
         traceback.print_exc()
     finally:
         os._exit(status & 0xFF)
 
 
-def _work(files: ChildFiles, confinement: Confinement, warm_parent: int) -> int:
+def _work(files: ChildFiles, confinement: Confinement, parent: int) -> int:
     os.setsid()
-    kernel.die_with(warm_parent)
+    kernel.die_with(parent)
     sys.dont_write_bytecode = True
     _redirect_standard_files(files.log)
     function, arguments, limits = protocol.read_request(files.request)

@@ -1,4 +1,4 @@
-"""Applies all layers of the sandbox: some to the warm parent, the rest to each child before it opens its input."""
+"""Applies all layers of the sandbox: some to the preloaded parent, the rest to each child before it reads its input."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """Prepared in the warm parent, so that `enter` takes a child about a millisecond.
+    """The prepared layers. The preloaded parent prepares them, so that `enter` takes a child about a millisecond.
 
     A layer that this system does not support is skipped, and `Sandbox.layers` reports it. A supported layer that
-    fails stops the child before it opens its input.
+    fails stops the child before it reads its input.
     """
 
     landlock_abi: int
@@ -91,8 +91,8 @@ class Confinement:
             seccomp.install(self.system_calls)
 
 
-def shed_privileges() -> None:
-    """Drop what the warm parent does not need either. Every child inherits this."""
+def drop_privileges() -> None:
+    """Lower the limits and drop the privileges of the preloaded parent. Its children inherit this."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
     _lower(resource.RLIMIT_NPROC, _USER_THREADS)
     _lower(resource.RLIMIT_CORE, 0)
@@ -108,7 +108,7 @@ def shed_privileges() -> None:
 
 
 def limit_resources(limits: Limits) -> None:
-    """Memory is limited by RLIMIT_DATA, which counts writable private memory: the kind that a bomb fills.
+    """Set the limits of a task. RLIMIT_DATA limits memory: it counts writable private memory, which bombs fill.
 
     RLIMIT_AS would also count address space that is only reserved, and allocators reserve gigabytes. The system call
     filter refuses the kinds of memory that RLIMIT_DATA does not count.

@@ -36,5 +36,5 @@ class TaskFailed(errors.OctavoError):
         self.log = log
 
 
-# How a file can end the process that reads it. Other errors describe the file itself.
+# Errors of a child that failed. All other errors describe the file.
 ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)

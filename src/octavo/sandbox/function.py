@@ -1,4 +1,4 @@
-"""Functions that run in the sandbox, and what they can reach there."""
+"""Functions that run in the sandbox, and the files they can use there."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PROGRESS_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Task:
-    """Everything a function in the sandbox can reach: one file to read, one to write, and the progress channel.
+    """Everything a function in the sandbox can use: one file to read, one to write, and the progress channel.
 
-    `input` is seekable, and `input_path` opens the same file again, for libraries that need a path. Without an
-    input file both are empty; without an output file, writing to `output` fails.
+    `input` is seekable, and `input_path` opens the same file again, for libraries that need a path. If there is
+    no input file, both are empty; if there is no output file, writing to `output` fails.
     """
 
     input: BinaryIO
@@ -51,7 +51,7 @@ class Call:
     """A sandboxed function ("package.module:name") with its arguments, for `Sandbox.run`."""
 
     function: str
-    # They may contain a password.
+    # Not shown in logs: they may contain a password.
     arguments: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
 
 
@@ -67,16 +67,16 @@ class SandboxedFunction(Generic[P]):
         return self._function(task, *args, **kwargs)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call:
-        """What to pass to `Sandbox.run`; takes the function's arguments by name, without the task."""
+        """The call to pass to `Sandbox.run`. Takes the function's arguments by name, without the task."""
         if args:
             raise TypeError(f"{self._name} takes its arguments by name")
         return Call(self._name, kwargs)  # pyright: ignore[reportArgumentType] - JSON, or `write_request` refuses it
 
 
 def sandboxed(function: Callable[Concatenate[Task, P], JSON]) -> SandboxedFunction[P]:
-    """Mark a function as one to run in the sandbox: `await sandbox.run(function.call(argument=1), input_file=path)`.
+    """Allow a function to run in the sandbox: `await sandbox.run(function.call(argument=1), input_file=path)`.
 
     Arguments travel as JSON, so declare them as str, int, float, bool, None or lists of them, after a `*`. The
-    worker imports the module too: import libraries that parse files inside the function.
+    worker imports the module too, so import parsers inside the function.
     """
     return SandboxedFunction(function)

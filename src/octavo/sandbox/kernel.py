@@ -66,7 +66,7 @@ def hide_from_others() -> None:
 
 
 def drop_capabilities() -> None:
-    """Drop every capability permanently. An ordinary user has none, and is not allowed to change the bounding set."""
+    """Drop all capabilities permanently. An ordinary user has none, and cannot change the bounding set."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     capability = 0
     while _drop_from_bounding_set(capability):

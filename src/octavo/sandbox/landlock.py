@@ -1,4 +1,4 @@
-"""Landlock: after `restrict`, a process can open only the files it was given, and nothing else by name.
+"""Landlock: after `restrict`, a process can open only the given files and folders, and only for reading.
 
 Rules apply to inodes, so the input file can be allowed alone, in any folder.
 """
@@ -55,7 +55,7 @@ def abi() -> int:
 
 
 def describe(version: int) -> str:
-    """What this version of Landlock covers, for the report."""
+    """Describe what this version of Landlock covers, for the report of the layers."""
     covered = ["files"]
     if version >= _ABI_TCP:
         covered.append("TCP")

@@ -20,7 +20,7 @@ Attempt = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """`detail` is what the layer covers, or why it is missing and what a parser could do without it."""
+    """`detail` describes what the layer covers, or why it is missing and what a parser could do without it."""
 
     name: str
     active: bool
@@ -50,15 +50,15 @@ class Layers:
 _COVERS: dict[str, Callable[[], str]] = {
     "limits": lambda: "memory, CPU time, files and output",
     "environment": lambda: "empty",
-    "capabilities": lambda: "none left",
-    "no_new_privs": lambda: "no way to gain any",
+    "capabilities": lambda: "all dropped",
+    "no_new_privs": lambda: "privileges cannot be gained",
     "landlock": lambda: landlock.describe(landlock.abi()),
-    "seccomp": lambda: "no sockets, processes, programs, signals or writing",
+    "seccomp": lambda: "no sockets, new processes, other programs, signals or opening files for writing",
 }
 
 
 def explain(found: JSON) -> Layers:
-    """`found` maps each layer to what the probe could do in spite of it; nothing if the layer works."""
+    """Turn the result of `probe`, which maps each layer to the attempts that succeeded, into a report."""
     if not isinstance(found, dict) or found.keys() != _COVERS.keys():
         raise TypeError(f"the probe returned {found!r}")
     return Layers(tuple(_layer(name, found[name]) for name in _COVERS))
@@ -73,10 +73,10 @@ def _layer(name: str, breaches: JSON) -> Layer:
 
 def _why_missing(name: str) -> str:
     if name == "seccomp" and platform.machine() not in syscalls.ARCHITECTURES:
-        return f"not for {platform.machine()}"
+        return f"not supported on {platform.machine()}"
     if name in {"landlock", "seccomp"}:
-        return "not in this kernel"
-    return "it does not work"
+        return "not supported by this kernel"
+    return "not effective"
 
 
 @sandboxed
@@ -84,10 +84,10 @@ def probe(_task: Task, *, memory_bytes: int) -> JSON:
     """Try what each layer forbids. Returns, for each layer, the names of the attempts that succeeded."""
     attempts: dict[str, dict[str, Attempt]] = {
         "limits": {
-            "take more memory": lambda: bytearray(memory_bytes),
+            "use more memory": lambda: bytearray(memory_bytes),
             "raise a limit": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, _one_more(resource.RLIMIT_NOFILE)),
-            "compute for ever": lambda: _require(resource.getrlimit(resource.RLIMIT_CPU)[1] < 0),
-            "write for ever": lambda: _require(resource.getrlimit(resource.RLIMIT_FSIZE)[1] < 0),
+            "use CPU time without limit": lambda: _require(resource.getrlimit(resource.RLIMIT_CPU)[1] < 0),
+            "write without limit": lambda: _require(resource.getrlimit(resource.RLIMIT_FSIZE)[1] < 0),
         },
         "environment": {"read the environment": lambda: _require(bool(os.environ))},
         "capabilities": {"use capabilities": lambda: _require(_status("CapPrm").strip("0") != "")},
@@ -115,7 +115,7 @@ def _succeeds(attempt: Attempt) -> bool:
     return False
 
 
-def _require(condition: bool) -> None:  # noqa: FBT001 - the one thing it is about
+def _require(condition: bool) -> None:  # noqa: FBT001 - its only argument
     if not condition:
         raise PermissionError
 
@@ -126,7 +126,7 @@ def _one_more(kind: int) -> tuple[int, int]:
 
 
 def _status(name: str) -> str:
-    """A value that cannot be read counts as a failed check."""
+    """A field of `/proc/self/status`. If it cannot be read, the result counts as a failed check."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -140,6 +140,6 @@ def _fork() -> None:
 
 
 def _execute() -> None:
-    # Without the filter, the kernel gets far enough to find that the program does not exist.
+    # If the filter is missing, the kernel looks for the program and does not find it.
     with suppress(FileNotFoundError):
         os.execv("/nonexistent", ["nonexistent"])  # noqa: S606 - there is no shell, and no program

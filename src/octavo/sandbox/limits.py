@@ -15,7 +15,7 @@ BACKGROUND_NICENESS = 5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`memory_bytes` includes what the warm parent has loaded, about 20 MiB without preloading."""
+    """The limits of a task. `memory_bytes` includes what the preloaded parent has loaded: at least about 20 MiB."""
 
     memory_bytes: int = 2 * GIB
     cpu_seconds: int = 30
@@ -26,7 +26,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a task is; `total` is None if unknown."""
+    """The progress of a task; `total` is None if unknown."""
 
     done: int
     total: int | None
@@ -35,7 +35,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a task returned and what it cost."""
+    """The return value of a task, and the resources it used."""
 
     value: JSON
     output_bytes: int

@@ -1,4 +1,4 @@
-"""The worker's connection to the warm parent: starts it, sends orders without blocking, handles its notices."""
+"""The worker's connection to the preloaded parent: starts it, sends orders without blocking, handles its notices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOG_BYTES = 4 * KIB
 
 
 class ParentLink:
-    """One warm parent process, from its start to its end."""
+    """The connection to one preloaded parent process, from its start to its end."""
 
     def __init__(self, control: socket.socket, process: asyncio.subprocess.Process, log: IO[bytes]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -37,14 +37,14 @@ class ParentLink:
         self._exits: dict[int, asyncio.Future[Exit | None]] = {}
         self.started: asyncio.Future[None] = self._loop.create_future()
         self.is_lost = False
-        self.last_words = ""
+        self.last_log_line = ""
         self._loop.add_reader(control, self._receive)
 
     @classmethod
     async def start(
         cls, preload: Sequence[str], later: Sequence[str], readable: Sequence[Path], niceness: int
     ) -> ParentLink:
-        """Returns when the warm parent has imported its modules and accepts orders."""
+        """Start a preloaded parent. Returns when it has imported its modules and accepts orders."""
         folders = [str(path.resolve()) for path in readable]
         lists = (json.dumps(list(one)) for one in (preload, later, folders))
         link = await cls._spawn(*lists, str(niceness))
@@ -56,7 +56,7 @@ class ParentLink:
         if done and not link.is_lost:
             return link
         await link.aclose()
-        raise Defect(f"The sandbox did not start: {link.last_words or 'no reason was given.'}")
+        raise Defect(f"The sandbox did not start: {link.last_log_line or 'no reason was given.'}")
 
     @classmethod
     async def _spawn(cls, *arguments: str) -> ParentLink:
@@ -64,7 +64,7 @@ class ParentLink:
         ours.setblocking(False)  # noqa: FBT003 - the standard library's signature
         log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         with theirs:
-            # It ends with the thread that started it, not only with this process: the kernel counts threads as parents.
+            # It is also killed when the thread that started it ends: for the kernel, that thread is its parent.
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-X", "utf8", "-m", "octavo.sandbox.parent"),
                 *(str(theirs.fileno()), str(os.getpid()), *arguments),
@@ -79,15 +79,15 @@ class ParentLink:
         return cls(ours, process, log)
 
     def is_usable(self) -> bool:
-        """Checks the socket itself, because the event loop may not have reported the end of the process yet."""
+        """Whether the process is alive. Checks the socket, because the event loop may not have reported its end yet."""
         if not self.is_lost:
             self._receive()
         return not self.is_lost
 
     def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
-        """Start a child, and take ownership of `files`. Done when the child is dead and reaped.
+        """Start a child, and take ownership of `files`. The future is done when the child is dead and reaped.
 
-        The result is None if the warm parent ended first.
+        Its result is None if the preloaded parent ended first.
         """
         exited: asyncio.Future[Exit | None] = self._loop.create_future()
         self._exits[task] = exited
@@ -129,9 +129,9 @@ class ParentLink:
         while len(self._received) >= NOTICE.size:
             notice, task, *exit_ = NOTICE.unpack_from(self._received)
             self._received = self._received[NOTICE.size :]
-            self._hear(notice, task, Exit(*exit_))
+            self._handle(notice, task, Exit(*exit_))
 
-    def _hear(self, notice: int, task: int, exit_: Exit) -> None:
+    def _handle(self, notice: int, task: int, exit_: Exit) -> None:
         if notice == Notice.READY:
             self.started.set_result(None)
         else:
@@ -151,7 +151,7 @@ class ParentLink:
             self.started.set_result(None)
 
     async def aclose(self) -> None:
-        """End the warm parent and all its children, and wait until it is gone."""
+        """Stop the preloaded parent and all its children, and wait until it has ended."""
         self._lose()
         try:
             await asyncio.wait_for(self._process.wait(), _CLOSE_SECONDS)
@@ -159,12 +159,12 @@ class ParentLink:
             self._process.kill()
             await self._process.wait()
         finally:
-            self.last_words = self._read_log()
+            self.last_log_line = self._read_log()
             self._log.close()
 
     def _read_log(self) -> str:
         if self._log.closed:
-            return self.last_words
+            return self.last_log_line
         size = os.fstat(self._log.fileno()).st_size
         tail = os.pread(self._log.fileno(), _LOG_BYTES, max(0, size - _LOG_BYTES))
         return printable((tail.decode(errors="replace").splitlines() or [""])[-1])

@@ -1,7 +1,7 @@
-"""The warm parent: a small process that has imported the parsers and forks a child for each task.
+"""The preloaded parent: a small process that has imported the parsers and forks a child for each task.
 
 It runs as `python -m octavo.sandbox.parent` with an empty environment and never reads a document. Only it signals
-children: because it reaps them, their process numbers cannot have been reused.
+children: because it reaps them, their process IDs cannot have been reused.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from pathlib import Path
 from resource import struct_rusage
 
 from octavo.sandbox import child, kernel
-from octavo.sandbox.confinement import Confinement, shed_privileges
+from octavo.sandbox.confinement import Confinement, drop_privileges
 from octavo.sandbox.limits import KIB
 from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Notice, Order
 
 _MAXRSS_UNIT = KIB if kernel.IS_LINUX else 1
 _CHILD_FILES = len(ChildFiles._fields)
-# Modules of `later` are imported after an idle time of this length, or before this child if that comes first.
+# Modules in `later` are imported after this idle time, or before the child with this number is forked.
 _PAUSE_MILLISECONDS = 2000
 _MOST_UNPREPARED = 10
 
 
 @dataclass(slots=True)
-class WarmParent:
-    """`later` are modules to import when idle; `tasks` maps each child that is not reaped yet to its task."""
+class PreloadedParent:
+    """Forks children. `later` lists modules to import when idle; `tasks` maps each child not reaped yet to its task."""
 
     control: socket.socket
     confinement: Confinement
@@ -47,7 +47,7 @@ class WarmParent:
         poll = select.poll()
         poll.register(self.control, select.POLLIN)
         poll.register(child_ended, select.POLLIN)
-        self._tell(Notice.READY)
+        self._notify(Notice.READY)
         while True:
             pause = _PAUSE_MILLISECONDS if self.later and not self.tasks else None
             ready = {descriptor for descriptor, _ in poll.poll(pause)}
@@ -56,10 +56,10 @@ class WarmParent:
             if child_ended in ready:
                 os.read(child_ended, 4 * KIB)
                 self._reap()
-            if self.control.fileno() in ready and not self._obey():
+            if self.control.fileno() in ready and not self._handle_order():
                 return
 
-    def _obey(self) -> bool:
+    def _handle_order(self) -> bool:
         message, descriptors, _, _ = socket.recv_fds(self.control, ORDER.size, _CHILD_FILES, socket.MSG_WAITALL)
         if not message:
             return False
@@ -71,29 +71,29 @@ class WarmParent:
         return True
 
     def _fork(self, task: int, files: ChildFiles) -> None:
-        warm_parent = os.getpid()
+        parent = os.getpid()
         self.forked += 1
         if self.forked == _MOST_UNPREPARED:
             self._import_rest()
         try:
             pid = os.fork()
         except OSError:
-            self._tell(Notice.EXITED, task, NOT_STARTED)
+            self._notify(Notice.EXITED, task, NOT_STARTED)
         else:
             if pid == 0:
                 _forget_signals()
-                child.live(files, self.confinement, warm_parent)
+                child.run_child(files, self.confinement, parent)
             self.tasks[pid] = task
         for descriptor in files:
             os.close(descriptor)
 
     def _import_rest(self) -> None:
-        """A module that cannot be imported fails later, in the tasks that need it, and only there."""
+        """Import the modules in `later`. A module that fails is skipped here; only the tasks that need it will fail."""
         for module in self.later:
             with suppress(ImportError):
                 importlib.import_module(module)
         self.later.clear()
-        _settle()
+        _freeze_objects()
 
     def _kill(self, wanted: int) -> None:
         for pid, task in self.tasks.items():
@@ -105,16 +105,16 @@ class WarmParent:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
             if pid == 0:
                 return
-            if (task := self.tasks.pop(pid, None)) is not None:  # otherwise a process that a preloaded module started
-                self._tell(Notice.EXITED, task, status, usage)
+            if (task := self.tasks.pop(pid, None)) is not None:  # None for a process that a preloaded module started
+                self._notify(Notice.EXITED, task, status, usage)
 
-    def _tell(self, notice: Notice, task: int = 0, status: int = 0, usage: struct_rusage | None = None) -> None:
+    def _notify(self, notice: Notice, task: int = 0, status: int = 0, usage: struct_rusage | None = None) -> None:
         cpu_seconds = usage.ru_utime + usage.ru_stime if usage else 0.0
         peak_memory = usage.ru_maxrss * _MAXRSS_UNIT if usage else 0
         self.control.sendall(NOTICE.pack(notice, task, status, cpu_seconds, peak_memory))
 
     def end_children(self) -> None:
-        """Kill all children, so that none is left after this process, also on systems that do not ensure it."""
+        """Kill all children and wait for them. Linux would kill them with this process, but other systems would not."""
         for pid in self.tasks:
             os.kill(pid, signal.SIGKILL)
         for pid in self.tasks:
@@ -134,14 +134,14 @@ def _forget_signals() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def _settle() -> None:
-    """Keep all objects of now out of garbage collection, so that children share their memory."""
+def _freeze_objects() -> None:
+    """Exclude all existing objects from garbage collection, so that children share their memory."""
     gc.collect()
     gc.freeze()
 
 
 def main(control: str, worker: str, preload: str, later: str, readable: str, niceness: str) -> None:
-    """Arguments from the command line: a descriptor, a process number, three JSON lists, and a nice value."""
+    """Run the process. Command-line arguments: a descriptor, a process ID, three JSON lists, and a nice value."""
     kernel.die_with(int(worker))
     os.nice(int(niceness))
     os.environ.clear()
@@ -149,9 +149,9 @@ def main(control: str, worker: str, preload: str, later: str, readable: str, nic
     sys.path += map(str, folders)
     for module in json.loads(preload):
         importlib.import_module(module)
-    parent = WarmParent(socket.socket(fileno=int(control)), Confinement.prepare(folders), json.loads(later))
-    shed_privileges()
-    _settle()
+    parent = PreloadedParent(socket.socket(fileno=int(control)), Confinement.prepare(folders), json.loads(later))
+    drop_privileges()
+    _freeze_objects()
     with suppress(ConnectionError):  # the worker has ended
         parent.serve()
     parent.end_children()

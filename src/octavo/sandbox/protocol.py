@@ -1,7 +1,7 @@
-"""The messages between worker, warm parent and child.
+"""The messages between worker, preloaded parent and child.
 
-The warm parent only sees numbers and descriptors. Arguments, which may contain a password, go directly to the child,
-because later children inherit everything that has been in the warm parent's memory.
+The preloaded parent only sees numbers and descriptors. Arguments, which may contain a password, go directly to the
+child, because later children inherit everything in the memory of the preloaded parent.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import NamedTuple, TypedDict, cast
 from octavo.core.types import JSON
 from octavo.sandbox.limits import KIB, MIB, Limits
 
-# Between worker and warm parent: messages of fixed size, so that the stream needs no framing.
+# Between worker and preloaded parent: messages of fixed size, so that the stream needs no framing.
 
 
 class Order(IntEnum):
-    """A request from the worker to the warm parent."""
+    """A request from the worker to the preloaded parent."""
 
     RUN = 1
     KILL = 2
 
 
 class Notice(IntEnum):
-    """A message from the warm parent to the worker."""
+    """A message from the preloaded parent to the worker."""
 
     READY = 1
     EXITED = 2
@@ -38,7 +38,7 @@ class Notice(IntEnum):
 ORDER = struct.Struct("!BQ")  # order, task
 NOTICE = struct.Struct("!BQqdQ")  # notice, task, wait status, CPU seconds, peak memory in bytes
 
-# In place of a wait status, which is never negative: the warm parent could not fork.
+# In place of a wait status, which is never negative: the preloaded parent could not fork.
 NOT_STARTED = -1
 
 

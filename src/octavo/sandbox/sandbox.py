@@ -1,4 +1,4 @@
-"""Runs functions on untrusted files in processes that can do nothing else and can always be killed."""
+"""Runs functions on untrusted files, each in a confined process that can always be killed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 class Sandbox:
-    """An async context manager; each process that reads files has one. It starts with the first task at the latest.
+    """Runs tasks in child processes. It starts when it is entered as a context manager, or with the first task.
 
-    `preload` names modules that the warm parent imports for its children; they must not start threads. Modules of
-    `later` are needed by some tasks only, and the first tasks do not wait for them. `readable` are more folders that
-    children can read and import from. `niceness` is the `nice` value of children: most of their work is in the
-    background.
+    `preload` names modules that the preloaded parent imports for its children; they must not start threads. `later`
+    names modules that only some tasks need; the first tasks do not wait for them. `readable` lists more folders that
+    children can read and import from. `niceness` is the `nice` value of children; by default they run as background
+    work.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Sandbox:
 
     @property
     def limits(self) -> Limits:
-        """The limits of a task that has no others."""
+        """The default limits of a task."""
         return self._limits
 
     async def aclose(self) -> None:
-        """Kill running tasks; returns when no process is left."""
+        """Kill running tasks, and wait until no process is left."""
         self._closed = True
         if self._link:
             await self._link.aclose()
@@ -87,7 +87,7 @@ class Sandbox:
     ) -> Outcome:
         """Run a sandboxed function in a new child process.
 
-        `output_file` is truncated first; the position of neither file moves. Returns only when the child is dead, also
+        `output_file` is truncated first; the position of neither file moves. Returns only when the child is dead, even
         when cancelled. Raises the errors of `octavo.sandbox.errors`, and errors of `octavo.core.errors` that the
         function raised.
         """
@@ -109,10 +109,10 @@ class Sandbox:
                 raise RuntimeError("the sandbox is closed")
             if self._link and not self._link.is_usable():
                 await self._link.aclose()
-                _log.warning("sandbox.warm_parent_died", last_words=self._link.last_words)
+                _log.warning("sandbox.warm_parent_died", last_log_line=self._link.last_log_line)
                 self._link = None
             if self._link is None:
-                if not landlock.abi():  # Landlock would keep children out of /proc
+                if not landlock.abi():  # without Landlock, children could read /proc
                     kernel.hide_from_others()
                 self._link = await ParentLink.start(self._preload, self._later, self._readable, self._niceness)
             return self._link

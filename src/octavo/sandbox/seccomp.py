@@ -64,7 +64,7 @@ CHECKS: dict[str, Check] = {
     "clone": Check(0, _CLONE_THREAD | _CLONE_NAMESPACES, (_CLONE_THREAD,)),
     # RLIMIT_DATA does not count shared anonymous memory, nor memory that grows downwards.
     "mmap": Check(3, _MAP_SHARED | _MAP_ANONYMOUS | _MAP_GROWS_DOWN, (0, _MAP_SHARED, _MAP_ANONYMOUS)),
-    # Only the own limits can be changed; pid 0 is the process itself.
+    # A process can only change its own limits: pid 0 is the process itself.
     "prlimit64": Check(0, _ALL_BITS, (0,)),
     # Names of threads and memory, and queries; not the signal for the death of the parent.
     "prctl": Check(0, _ALL_BITS, (2, 3, 15, 16, 21, 23, 39, 0x53564D41)),
@@ -77,7 +77,7 @@ CHECKS: dict[str, Check] = {
     "socketpair": Check(0, _ALL_BITS, (_AF_UNIX,)),
 }
 
-# abort() and raise() signal the process itself, and its number is known only after the fork.
+# Allowed only for the process itself, because abort() and raise() use them. Its ID is known only after the fork.
 _SELF_ONLY = ("kill", "tgkill")
 
 
@@ -121,7 +121,7 @@ def _tail() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter that is complete except for the number of its process."""
+    """A filter that is complete except for the process ID, which is known only after the fork."""
 
     head: bytes
     tail: bytes
@@ -129,7 +129,7 @@ class Filter:
 
     @classmethod
     def build(cls, machine: str) -> Filter:
-        """Build the filter once, in the warm parent."""
+        """Build the filter once, in the preloaded parent."""
         numbers = syscalls.numbers_for(machine)
         checked = [_checked(numbers[name], check) for name, check in CHECKS.items() if name in numbers]
         plain = [name for name in numbers if name not in CHECKS and name not in _SELF_ONLY]
@@ -150,7 +150,7 @@ class _Program(ctypes.Structure):
 
 
 def filter_for(machine: str) -> Filter | None:
-    """None if the kernel does not support filters or we have no table for its architecture."""
+    """The filter for this machine; None if the kernel has no filters or the architecture is not in our tables."""
     is_64_bit = sys.maxsize > _ALL_BITS  # a 32-bit Python on a 64-bit kernel uses other numbers
     if not kernel.IS_LINUX or not is_64_bit or machine not in syscalls.ARCHITECTURES:
         return None

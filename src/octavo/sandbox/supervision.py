@@ -67,7 +67,7 @@ class WorkerFiles:
 def open_files(
     request: int, input_file: InputFile | None, output_file: OutputFile | None
 ) -> tuple[ChildFiles, WorkerFiles]:
-    """Open the descriptors of both sides for one task, including `request`; all or none."""
+    """Open the descriptors of child and worker for one task. On failure, all of them are closed, also `request`."""
     with ExitStack() as opened:
 
         def keep(descriptor: int) -> int:
@@ -87,13 +87,13 @@ def open_files(
     )
 
 
-# The kernel kills the children of a dead warm parent within milliseconds.
+# The kernel kills the children of a dead preloaded parent within milliseconds.
 _ORPHAN_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """`task` is the number of the child at the warm parent."""
+    """Runs one task in a child. `task` is the number that the preloaded parent uses for the child."""
 
     link: ParentLink
     task: int
@@ -131,7 +131,7 @@ class Supervision:
         )
 
     async def _wait_or_kill(self, exited: asyncio.Future[Exit | None]) -> bool:
-        """Wait for the child, and kill it when time is up or the caller is cancelled. Returns whether it was killed."""
+        """Wait for the child; kill it when time is up or the caller is cancelled. Returns whether it was killed."""
         try:
             await asyncio.wait([exited], timeout=self.limits.wall_seconds)
         finally:
@@ -143,7 +143,7 @@ class Supervision:
 
 
 async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
-    """Ignore further cancellations, so that no child is left behind; SIGKILL makes the wait short."""
+    """Wait until the child is dead, and only then raise a cancellation. After SIGKILL the wait is short."""
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():
         try:
@@ -157,7 +157,7 @@ async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
 async def _exit_or_orphaned(exited: asyncio.Future[Exit | None], readers: list[PacedReader]) -> Exit:
     if exit_ := exited.result():
         return exit_
-    # The warm parent cannot report the exit any more, but the pipes end with the child.
+    # The preloaded parent can no longer report the exit, but the pipes are closed when the child ends.
     await asyncio.wait([reader.ended for reader in readers], timeout=_ORPHAN_SECONDS)
     raise ChildCrashed("Its parent process ended.")
 

@@ -19,13 +19,13 @@ from octavo.sandbox.limits import Limits, Outcome
 _MEMORY_WORDS = re.compile(
     r"bad_alloc|memory allocation of \d+|out of memory|cannot allocate memory|MemoryError", re.IGNORECASE
 )
-# A native library that runs out of memory dies by a signal, before it has used all the memory it allocated.
+# A native library that runs out of memory is killed by a signal before it has used all the memory it allocated.
 _NEAR_MEMORY_LIMIT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """What the warm parent learns when it reaps the child."""
+    """The wait status of a child and the resources it used, as reported by the preloaded parent."""
 
     status: int
     cpu_seconds: float
@@ -72,7 +72,7 @@ def _raise_for_death(ending: Ending) -> NoReturn:
     if ending.over_wall:
         raise OutOfTime(f"The limit is {ending.limits.wall_seconds:g} seconds.")
     if _is_out_of_cpu(ending):
-        raise OutOfTime(f"The limit is {ending.limits.cpu_seconds:g} seconds of computing.")
+        raise OutOfTime(f"The limit is {ending.limits.cpu_seconds:g} seconds of CPU time.")
     if _is_out_of_memory(ending):
         raise OutOfMemory(_memory_limit(ending), log=ending.log)
     raise ChildCrashed(_cause(ending.exit), log=ending.log)
@@ -128,7 +128,7 @@ def _raise_failure(ending: Ending, kind: str, name: str, detail: str | None) -> 
 
 
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
-    """An error of `octavo.core`, unless it would make the task retry forever without being counted."""
+    """The error class of `octavo.core` with this name; None if its retries are not counted and so could be endless."""
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):
         return None

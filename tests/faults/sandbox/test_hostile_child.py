@@ -248,7 +248,7 @@ async def test_missing_layer_is_reported_and_the_others_hold(
     output, _ = await process.communicate()
     report = json.loads(output)
     assert list(report["missing"]) == [layer]
-    assert report["missing"][layer].startswith("not in this kernel; a parser could")
+    assert report["missing"][layer].startswith("not supported by this kernel; a parser could")
     assert open_to in report["missing"][layer]
     assert f"missing: {layer}" in report["summary"]
     assert report["refused"] == attacks

@@ -36,8 +36,8 @@ DEATHS: list[tuple[str, type[errors.OctavoError], str, Limits]] = [
     ("exit_without_answer", ChildCrashed, "Exit status 0 without a result", LIMITS),
     ("exit_politely", ChildCrashed, "Exit status 4", LIMITS),
     # Time
-    ("compute_for_ever", OutOfTime, "1 seconds of computing", replace(LIMITS, cpu_seconds=1)),
-    ("ignore_signals_and_compute", OutOfTime, "1 seconds of computing", replace(LIMITS, cpu_seconds=1)),
+    ("compute_for_ever", OutOfTime, "1 seconds of CPU time", replace(LIMITS, cpu_seconds=1)),
+    ("ignore_signals_and_compute", OutOfTime, "1 seconds of CPU time", replace(LIMITS, cpu_seconds=1)),
     ("sleep_for_ever", OutOfTime, "0.2 seconds", replace(LIMITS, wall_seconds=0.2)),
     ("answer_and_stay", OutOfTime, "0.2 seconds", replace(LIMITS, wall_seconds=0.2)),
     ("flood_standard_error", OutOfTime, "0.5 seconds", replace(LIMITS, wall_seconds=0.5)),

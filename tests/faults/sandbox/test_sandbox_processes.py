@@ -1,4 +1,4 @@
-"""No process outlives its reason to be: not when a task is cancelled, not when the warm parent or worker is killed."""
+"""No process outlives its purpose: not when a task is cancelled, not when the preloaded parent or worker is killed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def sandbox() -> AsyncIterator[Sandbox]:
         yield started
 
 
-def warm_parents() -> list[psutil.Process]:
+def preloaded_parents() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if "octavo.sandbox.parent" in child.cmdline()]
 
 
@@ -50,7 +50,7 @@ async def start_sleeper(sandbox: Sandbox) -> asyncio.Task[object]:
 
 async def test_cancelled_task_leaves_no_process(sandbox: Sandbox) -> None:
     task = await start_sleeper(sandbox)
-    [parent] = warm_parents()
+    [parent] = preloaded_parents()
     assert len(parent.children()) == 1
     started = time.monotonic()
     task.cancel()
@@ -62,7 +62,7 @@ async def test_cancelled_task_leaves_no_process(sandbox: Sandbox) -> None:
 
 async def test_second_cancellation_does_not_leave_a_process_either(sandbox: Sandbox) -> None:
     task = await start_sleeper(sandbox)
-    [parent] = warm_parents()
+    [parent] = preloaded_parents()
     task.cancel()
     await asyncio.sleep(0)
     task.cancel()
@@ -75,7 +75,7 @@ async def test_who_is_over_the_limit_waits_until_another_has_ended() -> None:
     async with Sandbox(readable=[CHILDREN], parallel=1) as sandbox:
         first = await start_sleeper(sandbox)
         second = asyncio.create_task(start_sleeper(sandbox))
-        [parent] = warm_parents()
+        [parent] = preloaded_parents()
         await asyncio.wait([second], timeout=0.1)
         assert len(parent.children()) == 1
         first.cancel()
@@ -85,9 +85,9 @@ async def test_who_is_over_the_limit_waits_until_another_has_ended() -> None:
         await asyncio.gather(first, sleeper, return_exceptions=True)
 
 
-async def test_killed_warm_parent_is_a_crash_and_is_replaced(sandbox: Sandbox) -> None:
+async def test_killed_preloaded_parent_is_a_crash_and_is_replaced(sandbox: Sandbox) -> None:
     task = await start_sleeper(sandbox)
-    [parent] = warm_parents()
+    [parent] = preloaded_parents()
     [child] = parent.children()
     parent.kill()
     with pytest.raises(ChildCrashed, match="parent process ended"):
@@ -95,12 +95,12 @@ async def test_killed_warm_parent_is_a_crash_and_is_replaced(sandbox: Sandbox) -
     psutil.wait_procs([child], timeout=5)
     assert not child.is_running()
     assert (await sandbox.run(Call("innocent:echo", {"again": True}))).value == {"again": True}
-    [replacement] = warm_parents()
+    [replacement] = preloaded_parents()
     assert replacement.pid != parent.pid
 
 
-async def test_warm_parent_killed_while_idle_goes_unnoticed(sandbox: Sandbox) -> None:
-    [parent] = warm_parents()
+async def test_preloaded_parent_killed_while_idle_goes_unnoticed(sandbox: Sandbox) -> None:
+    [parent] = preloaded_parents()
     parent.kill()
     wait_for_end(parent)
     assert (await sandbox.run(Call("innocent:echo", {"again": True}))).value == {"again": True}
@@ -108,7 +108,7 @@ async def test_warm_parent_killed_while_idle_goes_unnoticed(sandbox: Sandbox) ->
 
 async def test_killed_child_is_a_crash(sandbox: Sandbox) -> None:
     task = await start_sleeper(sandbox)
-    [parent] = warm_parents()
+    [parent] = preloaded_parents()
     [child] = parent.children()
     child.kill()
     with pytest.raises(ChildCrashed, match="SIGKILL"):
@@ -129,7 +129,7 @@ def test_killed_worker_takes_everything_with_it() -> None:
 async def test_closing_ends_running_tasks() -> None:
     async with Sandbox(readable=[CHILDREN]) as sandbox:
         task = await start_sleeper(sandbox)
-        [parent] = warm_parents()
+        [parent] = preloaded_parents()
         family = [parent, *parent.children()]
     with pytest.raises(ChildCrashed):
         await task
@@ -140,12 +140,12 @@ async def test_fifty_tasks_at_once(sandbox: Sandbox) -> None:
     started = [sandbox.run(Call("innocent:echo", {"number": number})) for number in range(50)]
     outcomes = await asyncio.gather(*started)
     assert [outcome.value for outcome in outcomes] == [{"number": number} for number in range(50)]
-    [parent] = warm_parents()
+    [parent] = preloaded_parents()
     assert parent.children() == []
 
 
 async def test_nothing_is_left_open(sandbox: Sandbox) -> None:
-    [parent] = warm_parents()
+    [parent] = preloaded_parents()
     await sandbox.run(Call("innocent:nothing"))
     before = psutil.Process().num_fds()
     for _ in range(20):

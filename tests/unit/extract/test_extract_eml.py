@@ -111,7 +111,7 @@ def test_mails_in_mails_in_mails_end(tmp_path: Path) -> None:
         message = outer
     extracted = read(PROCESSOR, tmp_path, message.as_bytes())
     assert "Innermost" not in extracted.markdown
-    assert extracted.markdown.endswith("*Left out here: parts of the mail (1). The file itself has all of them.*")
+    assert extracted.markdown.endswith("*Omitted: parts of the mail (1). The file contains all of them.*")
     assert extracted.quality is Quality.PARTIAL
 
 

@@ -60,8 +60,8 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     content = rows(["a", "b", "c"], *([n, n, n] for n in range(1000)))
     extracted = read(xlsx.PROCESSOR, tmp_path, workbook({"S": content}))
     assert extracted.markdown.endswith(
-        "*Left out here: the rows after the first 3 (998 more) and the columns after the first 2 (1 more). "
-        "The file itself has all of them.*"
+        "*Omitted: the rows after the first 3 (998 more) and the columns after the first 2 (1 more). "
+        "The file contains everything.*"
     )
     assert extracted.quality is Quality.PARTIAL
     same = read(csv.PROCESSOR, tmp_path, b"a,b,c\n" + b"1,2,3\n" * 1000)
@@ -71,7 +71,7 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_cell_that_is_cut_is_said_too(tmp_path: Path) -> None:
     extracted = read(csv.PROCESSOR, tmp_path, b"a,b\n1," + b"long " * 1000 + b"\n")
-    assert extracted.markdown.endswith("after the first 2,000 characters (1 cells). The file itself has all of them.*")
+    assert extracted.markdown.endswith("after the first 2,000 characters (1 cells). The file contains everything.*")
     assert extracted.quality is Quality.PARTIAL
 
 

@@ -122,6 +122,6 @@ def changed(**fields: object) -> bytes:
     ],
 )
 def test_what_a_hostile_child_writes_is_refused(document: bytes) -> None:
-    with pytest.raises(Defect, match="not what a processor returns") as refused:
+    with pytest.raises(Defect, match="returned an invalid document") as refused:
         from_json(document)
     assert refused.value.__cause__ is None  # it would carry the text into the log

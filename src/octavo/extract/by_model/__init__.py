@@ -1,4 +1,4 @@
-"""Text by a model: reading the pages of PDFs that parsers cannot read, and rewriting plain text.
+"""Text written by a model: it reads PDF pages that parsers cannot read, and rewrites extracted text.
 
 Pure except for `page_reading.py`, which calls a model through the `PageReader` protocol.
 """

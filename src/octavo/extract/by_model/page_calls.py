@@ -1,4 +1,4 @@
-"""Plan which pages go into one model call, so that its answer fits and can be joined with the next.
+"""Plan which pages go into each model call, so that its answer fits the output limit and can be joined with the next.
 
 A model is asked to write a marker line before each page, so that pages can be found in its answer.
 """
@@ -21,7 +21,7 @@ _MARKER = re.compile(r"^[ \t]*<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->[ \t]*$", re
 
 
 class PageRange(NamedTuple):
-    """A range that includes both pages."""
+    """A range of page numbers, including `first` and `last`."""
 
     first: int
     last: int
@@ -29,7 +29,10 @@ class PageRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """`output_tokens` is the model's limit; only the share `filled` is used, because page sizes are estimates."""
+    """Up to `single_pages` go into one call; longer documents into calls of `batch_pages` that share `overlap_pages`.
+
+    `output_tokens` is the model's limit; only the share `filled` is used, because page sizes are estimates.
+    """
 
     single_pages: int = 200
     batch_pages: int = 100
@@ -43,13 +46,13 @@ class CallLimits:
 
 
 def estimate_tokens(text: str) -> int:
-    """A high estimate for a page whose text is roughly known."""
+    """A high estimate of the output tokens of a page, from a rough version of its text."""
     ascii_only = len(text.encode("ascii", errors="ignore"))
     return ascii_only // _CHARACTERS_PER_TOKEN + len(text) - ascii_only + _MARKER_TOKENS
 
 
 def plan_calls(tokens: Sequence[int], limits: CallLimits | None = None) -> list[PageRange]:
-    """One call for all pages, or several calls that overlap by some pages. `tokens` holds one estimate per page.
+    """Plan one call for all pages, or several calls that overlap. `tokens` contains one estimate per page.
 
     A page that is too long for any call gets a separate call without overlap.
     """
@@ -70,8 +73,8 @@ def _batches(tokens: Sequence[int], limits: CallLimits) -> Iterator[PageRange]:
     first, last = 1, 0
     while last < len(tokens):
         if last:
-            # Share at most a third of the pages, otherwise most would be read twice; and the next page must still fit
-            # after the shared ones.
+            # Share at most a third of the pages, so that most are read only once. The next page must still fit after
+            # the shared ones.
             shared = min(limits.overlap_pages, (last - first + 1) // 3)
             first = next((start for start in range(last + 1 - shared, last + 1) if fits(start, last + 1)), last + 1)
         most = min(first + limits.batch_pages - 1, len(tokens))
@@ -80,7 +83,7 @@ def _batches(tokens: Sequence[int], limits: CallLimits) -> Iterator[PageRange]:
 
 
 def halve_call(pages: PageRange, limits: CallLimits) -> list[PageRange]:
-    """Two calls to replace one whose answer was cut off. Raises `TokenLimit` for a single page."""
+    """Split a call whose answer was cut off into two. Raises `TokenLimit` for a single page."""
     count = pages.last - pages.first + 1
     if count == 1:
         raise TokenLimit(f"Affected: page {pages.first}.")

@@ -1,4 +1,4 @@
-"""Let a model read all pages of a document, call by call, and join its answers."""
+"""Read all pages of a document with a model, call by call, and join its answers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Answer:
 
 
 class PageReader(Protocol):
-    """A model that reads pages. It writes the page's marker on a line before each."""
+    """A model that reads pages. It writes a marker line before each page."""
 
     async def read(self, pages: PageRange) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PagesText:
-    """`missing` are the pages without a marker: the model skipped them, or they are blank."""
+    """`missing` contains the pages without a marker: the model skipped them, or they are blank."""
 
     markdown: str
     seams: tuple[Seam | None, ...]
@@ -34,7 +34,7 @@ class PagesText:
 
 
 async def read_pages(reader: PageReader, tokens: Sequence[int], limits: CallLimits | None = None) -> PagesText:
-    """Read all pages; `tokens` holds an estimate for each. Raises `TokenLimit` for a page that fits into no answer."""
+    """Read all pages; `tokens` contains an estimate for each. Raises `TokenLimit` if a single page is too long."""
     limits = limits or CallLimits()
     answers: list[PageAnswer] = []
     pending = plan_calls(tokens, limits)[::-1]

@@ -1,4 +1,4 @@
-"""Combine a plain document with the sections that a model rewrote.
+"""Combine an extracted document with the sections that a model rewrote.
 
 A section stays as extracted if the model lost or invented words, or did not answer. Pages, headings, boxes and moments
 are located again in the new text.
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
 _BETWEEN = "\n\n"
-# Share of words that can be removed or added: running heads go, split words are joined, headings are added.
+# The share of words that a model can remove or add: it removes running headers, joins split words, adds headings.
 MOST_CHANGED = 0.15
-# The same for text from OCR, which may be worse than the text it is compared with.
+# The same for pages read by OCR, where the extracted text may be worse than the model's.
 MOST_CHANGED_RECOGNISED = 0.5
 FEW_WORDS = 5
-# The model describes pictures and marks what it cannot read.
+# Text that only the model writes: descriptions of pictures and marks for illegible words. It is not compared.
 _BY_MODEL = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)|\[illegible\]")
 
 
 async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
-    """`rewrite`, in the sandbox: a model's answer is parsed there, like any other untrusted text."""
+    """Run `rewrite` in the sandbox, because a model's answer is untrusted text and has to be parsed."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
         given.write(await asyncio.to_thread(to_json, plain) + b"\n" + json.dumps(texts).encode())
         given.flush()
@@ -49,14 +49,17 @@ async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[
 
 @sandboxed
 def rewrite_document(task: Task, *, made_by: str) -> None:
-    """The first line of the input is the document, the second the new texts by the positions of their sections."""
+    """Run `rewrite`. The first line of the input is the document, the second maps section indexes to new texts."""
     plain = from_json(task.input.readline())
     texts = {int(place): text for place, text in json.loads(task.input.readline()).items()}
     task.output.write(to_json(rewrite(plain, texts, made_by)))
 
 
 def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
-    """`texts` maps indexes of `sections_of` to rewritten text. Sections kept as extracted are listed in `extra`."""
+    """The document with its rewritten sections. `texts` maps indexes of `sections_of` to rewritten text.
+
+    The metadata's `extra` lists the sections that were kept as extracted.
+    """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
     document = _Document(plain)
@@ -93,7 +96,10 @@ def _kept_note(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, st
 
 
 def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, str]) -> Quality:
-    """If a model answered for every section, it also read the pages that are only images."""
+    """The quality of the new text: partial becomes full, and empty becomes OCR, if a model answered for every section.
+
+    It then also read the pages that are only images.
+    """
     if plain.quality not in {Quality.EMPTY, Quality.PARTIAL} or not all(
         place in texts for place in range(len(sections))
     ):
@@ -104,7 +110,7 @@ def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, 
 
 
 class _Document:
-    """The text so far. Sections are separated by an empty line."""
+    """Builds the new document section by section. Sections are separated by an empty line."""
 
     def __init__(self, plain: Extracted) -> None:
         self._plain = plain
@@ -162,7 +168,7 @@ class _Document:
 
 
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
-    """The box of each new block: that of the old blocks which share most words with it."""
+    """The boxes of the new blocks. The box of each old block goes to the new block that shares most words with it."""
     if not any(block.box for block in before):
         return {}
     words = [Counter(index_words(block.text).words) for block in blocks]
@@ -198,7 +204,7 @@ def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) 
 
 
 def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
-    """The file's outline points to the new page starts; an outline made from headings is made again."""
+    """The new outline: made again if it came from headings; otherwise its entries point to the new page starts."""
     if plain.outline == outline_of(plain.blocks):
         return outline_of(document.blocks)
     starts = {page.number: page.start for page in document.pages}
@@ -206,7 +212,7 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
 
 
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
-    """Whether few words were lost and few are new, in any order. Without words before, every text is accepted."""
+    """Whether few words were lost and few were added, in any order. If there were no words, any text is accepted."""
     before, after = (Counter(index_words(_BY_MODEL.sub(" ", text)).words) for text in (plain, written))
     if not before:
         return True

@@ -33,7 +33,7 @@ class PageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """A join of two answers: keeps `before[:end]` and `after[start:]`. `at_block`: a block starts here in both."""
+    """Where two answers are joined: as `before[:end] + after[start:]`. `at_block`: a block starts here in both."""
 
     end: int
     start: int
@@ -42,7 +42,7 @@ class Seam:
 
 @dataclass(frozen=True, slots=True)
 class StitchedText:
-    """A seam is None if two answers that should overlap do not match; then both are kept completely."""
+    """The joined text. A seam is None if two overlapping answers do not match; then both are kept completely."""
 
     markdown: str
     seams: tuple[Seam | None, ...]
@@ -69,7 +69,7 @@ def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
 
 
 def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
-    """Search the shared pages first, as located by the page markers; then everywhere, because markers can be wrong."""
+    """Find the seam in the shared pages, located by their markers; otherwise anywhere, because markers can be wrong."""
     begin = max((place for page, place in find_page_markers(rest).items() if page <= after.pages.first), default=0)
     end = min((place for page, place in find_page_markers(after.markdown).items() if page > pages.last), default=None)
     found = find_seam(rest[begin:], after.markdown[:end])
@@ -100,7 +100,7 @@ Pair = tuple[int, int]
 
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
-    """The matching words of each stretch in which the two texts run in parallel."""
+    """For each stretch in which the two texts run in parallel, the positions of the matching words."""
     runs = sorted(_shared_sequences(left, right, size), key=_shift)
     begin = 0
     for end in range(1, len(runs) + 1):
@@ -165,8 +165,8 @@ def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
 def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
     """Confidence that this match is the overlap.
 
-    If it is, everything before it on the right and after it on the left belongs to the overlap as well; the score is
-    the matching share of that, lowered for few words, because short phrases are repeated by chance.
+    If it is, the overlap also contains the words before the match on the right and after it on the left. The score is
+    the share of the overlap that matches, lowered if it has few words, because short phrases are repeated by chance.
     """
     end_left, end_right = pairs[-1]
     agreement = len(pairs) / (end_right + left_words - end_left)
@@ -174,7 +174,7 @@ def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
 
 
 def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
-    """Prefer the start of a block, because tables and lists can be formatted differently in the two answers."""
+    """Choose the seam, preferably at the start of a block, because answers format tables and lists differently."""
     middle = (pairs[0][0] + pairs[-1][0]) / 2
     blocks = [pair for pair in pairs if pair[0] in left.blocks and pair[1] in right.blocks]
     chosen = _best_candidate(blocks or pairs, pairs, middle)

@@ -1,4 +1,4 @@
-"""Split a plain text into sections that are rewritten or kept as a whole: pages, or groups of blocks without pages."""
+"""Split a text into sections that are rewritten or kept as a whole: pages, or groups of blocks if it has no pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from octavo.extract.by_model.page_calls import find_page_markers, page_marker
 from octavo.extract.extracted import Block, BlockKind, Extracted
 
-# Per call: enough context, and little is lost if an answer is unusable.
+# Per call: enough for context, but little enough that an unusable answer is a small loss.
 MOST_CHARACTERS = 12_000
 # Longer code blocks are never rewritten.
 MOST_CODE = 2000
@@ -16,7 +16,7 @@ MOST_CODE = 2000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`plain[start:end]`. `page` is its number if the document has pages. `fixed`: it is never rewritten."""
+    """The text `plain[start:end]`. `page` is None if the document has no pages. `fixed`: it is never rewritten."""
 
     start: int
     end: int
@@ -76,9 +76,10 @@ def write_sections(plain: str, sections: Iterable[Section]) -> str:
 
 
 def split_answer(markdown: str, sections: Mapping[int, Section]) -> dict[int, str]:
-    """Split a model's answer by section index; sections without their page marker are missing.
+    """Split a model's answer by section index; pages without a marker are missing from the result.
 
-    Text before the first marker belongs to the first page only if that page has no marker; otherwise it is small talk.
+    Text before the first marker belongs to the first page if that page has no marker; otherwise it is a remark of the
+    model and is dropped.
     """
     first = min(sections)
     if sections[first].page is None:

@@ -17,7 +17,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class WordIndex:
-    """`starts` are the offsets of the words; `blocks` maps each word that starts a block to the offset of its line."""
+    """`starts` contains the offset of each word; `blocks` maps words that start a block to the offset of the line."""
 
     words: Sequence[str]
     starts: Sequence[int]

@@ -11,7 +11,7 @@ _MOST_BETWEEN = 18.0  # points: a line of text and the space above it
 
 
 class BoxedLike(Protocol):
-    """The fields of a block that are needed; `octavo.extract.extracted.Block` has them."""
+    """The fields of a block that this module needs; `octavo.extract.extracted.Block` provides them."""
 
     @property
     def start(self) -> int: ...
@@ -43,31 +43,31 @@ class PageBox(NamedTuple):
 
 
 class BoxFinder:
-    """The blocks of a document that have a box, in text order."""
+    """Finds the boxes of a range of text."""
 
     def __init__(self, blocks: Iterable[BoxedLike]) -> None:
         self._blocks = sorted(_placed(blocks), key=lambda placed: placed[0])
         self._starts = [start for start, _, _ in self._blocks]
 
     def boxes_in(self, start: int, end: int) -> tuple[PageBox, ...]:
-        """The boxes of all blocks that overlap this range, joined where possible; a cut block keeps its whole box."""
+        """The boxes of all blocks that overlap this range, joined where possible; a block is never cut."""
         first, last = max(bisect_right(self._starts, start) - 1, 0), bisect_left(self._starts, end)
         return tuple(_join(box for _, until, box in self._blocks[first:last] if until > start))
 
 
 def _join(boxes: Iterable[PageBox]) -> list[PageBox]:
-    """Join adjacent boxes, unless the result would cover much that belongs to neither."""
+    """Join adjacent boxes, unless the joined box would cover much space that belongs to neither."""
     joined: list[PageBox] = []
     for box in boxes:
         whole = box
-        while near := next((one for one in joined if _stand_together(one, whole)), None):
+        while near := next((one for one in joined if _are_adjacent(one, whole)), None):
             joined.remove(near)
             whole = near.around(whole)
         joined.append(whole)
     return sorted(joined, key=lambda one: (one.page, one.top, one.left))
 
 
-def _stand_together(one: PageBox, other: PageBox) -> bool:
+def _are_adjacent(one: PageBox, other: PageBox) -> bool:
     across = max(one.left, other.left) - min(one.right, other.right)
     down = max(one.top, other.top) - min(one.bottom, other.bottom)
     if one.page != other.page or max(across, down) > _MOST_BETWEEN:

@@ -23,7 +23,7 @@ class BlockOnPage(BlockLike, BoxedLike, Protocol):
 
 
 class PageLike(Protocol):
-    """The fields of a page that are needed; `octavo.extract.extracted.Page` has them."""
+    """The fields of a page that this module needs; `octavo.extract.extracted.Page` provides them."""
 
     @property
     def number(self) -> int: ...
@@ -34,7 +34,7 @@ class PageLike(Protocol):
 
 
 class MomentLike(Protocol):
-    """The fields of a moment that are needed; `octavo.extract.extracted.Moment` has them."""
+    """The fields of a moment that this module needs; `octavo.extract.extracted.Moment` provides them."""
 
     @property
     def start(self) -> int: ...
@@ -109,7 +109,7 @@ class _PageFinder:
         self._starts: Sequence[int] = [page.start for page in with_text]
 
     def number_at(self, position: int) -> int | None:
-        """The page of the character; a character between two pages belongs to the first."""
+        """The page of the character at `position`; a character between two pages belongs to the first one."""
         if not self._numbers:
             return None
         return self._numbers[max(bisect_right(self._starts, position) - 1, 0)]
@@ -122,6 +122,6 @@ class _MomentFinder:
         self._seconds = [moment.seconds for moment in in_order]
 
     def seconds_at(self, position: int) -> float | None:
-        """The time of the last moment at or before the character."""
+        """The time of the last moment at or before `position`."""
         place = bisect_right(self._starts, position)
         return self._seconds[place - 1] if place else None

@@ -12,7 +12,7 @@ from octavo.extract.chunks.measure import IDEOGRAPH, Measure
 from octavo.extract.chunks.sections import LONGEST, SHORTEST, BlockLike, Section
 
 # The approximate size of the chunks that a long section is cut into.
-_USUAL = 400
+_TYPICAL = 400
 
 _WHOLE = frozenset({"table", "code"})
 _IN_LINES = _WHOLE | {"list"}
@@ -24,7 +24,7 @@ _PAUSE = re.compile(rf"\n\s*|[.!?\u2026][{_CLOSING}]*\s+(?=[^a-z\s])|[\u3002\uff
 
 
 class Window(NamedTuple):
-    """The range of units in which a chunk can end, and the best one."""
+    """The range of units in which a chunk can end, and the best unit for it."""
 
     low: int
     high: int
@@ -53,7 +53,7 @@ class Cutter:
         window = Window(
             low=start + SHORTEST,
             high=min(start + LONGEST, limit - SHORTEST),
-            target=start + left // ceil(left / _USUAL),
+            target=start + left // ceil(left / _TYPICAL),
         )
         found = self._between_blocks(window) or self._at_pause(window) or self._at_word(window)
         return found or self._around_whole(start, window)
@@ -105,7 +105,7 @@ class Cutter:
         return self._starts[place], self._measure.unit_at(self._blocks[place].end), self._blocks[place].kind
 
     def _around_whole(self, start: int, window: Window) -> int:
-        """Cut after the table if that fits, otherwise before it, even if only little text is before it."""
+        """Cut after the table or code listing if it fits, otherwise before it, even if little text precedes it."""
         whole_start, whole_end, _ = self._block_at(window.low)
         if whole_end - start <= LONGEST:
             return whole_end

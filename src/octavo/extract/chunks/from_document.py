@@ -1,4 +1,4 @@
-"""The chunks of an extracted document: cut in the sandbox, because a long text takes seconds of CPU; checked here."""
+"""Cuts an extracted document into chunks in the sandbox, because a long text takes seconds, and checks the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from octavo.sandbox import Sandbox
 
-# For the warm parent of a sandbox, so that its children do not have to import it for every document.
+# Imported by the preloaded parent of a sandbox, so that its children do not import it for every document.
 PRELOAD = ("octavo.extract.chunks.from_document",)
 
 Box = tuple[int, float, float, float, float]
@@ -27,7 +27,7 @@ Row = tuple[int, int, int | None, int | None, tuple[str, ...], int, float | None
 
 
 async def chunk_in_sandbox(sandbox: Sandbox, document: bytes, markdown: str) -> list[Chunk]:
-    """`document` is an extracted document as JSON, and `markdown` its text."""
+    """Cut a document into chunks. `document` is an extracted document as JSON, `markdown` is its text."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
         await asyncio.to_thread(_fill, given, document)
         await sandbox.run(cut_document.call(), input_file=given, output_file=made)
@@ -40,8 +40,8 @@ def _fill(file: BinaryIO, content: bytes) -> None:
 
 
 def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
-    """Validate the chunks, because a child taken over by a hostile file can write anything."""
-    # Imported late: the warm parent imports this module too, and each fork is faster the less it has loaded.
+    """Parse and validate the chunks, because a hostile file can make a child write anything."""
+    # Imported late: the preloaded parent imports this module too, and its forks are faster without pydantic.
     from pydantic import ValidationError
 
     try:
@@ -102,11 +102,11 @@ class Moment:
 
 @sandboxed
 def cut_document(task: Task) -> None:
-    """Writes the positions of the chunks, not their texts: the caller has the text."""
+    """Cut a document and write the positions of its chunks. Their texts are not needed: the caller has the text."""
     document = json.load(task.input)
     blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
     pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]
-    # Documents extracted by an earlier version have none.
+    # Documents extracted by an earlier version have no moments.
     moments = [Moment(*(moment[name] for name in Moment.__slots__)) for moment in document.get("moments", ())]
     rows = [
         [one.start, one.end, one.page_from, one.page_to, one.heading_path, one.word_count, one.seconds, one.boxes]

@@ -11,7 +11,7 @@ from octavo.core.languages import FEW_CHARACTERS, ONE_CHARACTER, count_words
 __all__ = ["IDEOGRAPH", "Measure", "count_words"]
 
 _SIGNS = "\u3001-\u303f\uff01-\uff65"  # of scripts without spaces; a chunk can end after each
-# What fills a chunk: punctuation counts too, and text without spaces counts by its length, so that chunks are bounded.
+# Chunk sizes are counted in these units. Punctuation counts too, and text without spaces counts by its length.
 _UNIT = re.compile(
     f"[{ONE_CHARACTER}{_SIGNS}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\s{ONE_CHARACTER}{FEW_CHARACTERS}{_SIGNS}]{{1,30}}"
 )

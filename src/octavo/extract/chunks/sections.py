@@ -10,14 +10,14 @@ from octavo.extract.chunks.measure import Measure
 
 SHORTEST = 200
 LONGEST = 500
-# A shorter section is not left alone, even if it has to be joined across a main heading.
+# A shorter section never becomes a chunk alone: it is joined with the next one, even across a main heading.
 FRAGMENT = 50
 _MAIN_LEVEL = 2
 _MOST_TITLE = 200
 
 
 class BlockLike(Protocol):
-    """The fields of a block that are needed; `octavo.extract.extracted.Block` has them."""
+    """The fields of a block that this module needs; `octavo.extract.extracted.Block` provides them."""
 
     @property
     def kind(self) -> str: ...
@@ -46,7 +46,7 @@ class Section:
 
 
 def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Section]:
-    """Consecutive headings without text between them begin one section together."""
+    """Divide the text at its headings. Consecutive headings without text between them begin one section together."""
     path: list[tuple[int, str]] = []
     start, level, headings_end = 0, 0, 0
     for block in blocks:
@@ -65,7 +65,7 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Join a short section with the next one, if both have the same parent."""
+    """Join a short section with the next one, unless that begins with a main heading or one of a higher level."""
     current: Section | None = None
     for place, section in enumerate(sections):
         following = sections[place + 1] if place + 1 < len(sections) else None

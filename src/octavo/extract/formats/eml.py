@@ -1,4 +1,4 @@
-"""Email files: headers, the text as it was meant to be read, and the list of attachments."""
+"""Email files: headers, the text as a mail program shows it, and the list of attachments."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from octavo.extract.office.assemble import clean_language, clean_line, non_empty
 from octavo.extract.office.html import body_of, read_html, to_markdown
 from octavo.extract.plain_text import convert
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import deep_is_damaged
+from octavo.extract.zips import reject_deep_nesting
 
 MOST_PARTS = 2000
 _DEEPEST_MESSAGE = 5
 _DEEPEST_QUOTE = 5
 _MOST_HEADER = 2000
 _SHOWN = ("From", "To", "Cc", "Date")
-# A shorter plain part only points to the HTML part.
+# A plain text part that is shorter than this only points to the HTML part.
 _STUB_WORDS = 30
 _STUB_SHARE = 0.2
 _QUOTED = re.compile(r"> ?")
@@ -38,14 +38,14 @@ _KIBIBYTE = 1024
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
-    with deep_is_damaged():
+    with reject_deep_nesting():
         message = read_message(path.read_bytes())
         reader = MessageReader()
         parts = list(filter(None, reader.message(message)))
     if reader.attachments:
         parts += ["## Attachments", "\n".join(reader.attachments)]
     if reader.left_out:
-        parts.append(f"*Left out here: parts of the mail ({reader.left_out:,}). The file itself has all of them.*")
+        parts.append(f"*Omitted: parts of the mail ({reader.left_out:,}). The file contains all of them.*")
     metadata = Metadata(
         title=clean_line(header(message, "Subject")),
         author=clean_line(author_of(message)),
@@ -59,7 +59,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 @dataclass(slots=True)
 class MessageReader:
-    """Reads a message with the messages attached to it; `attachments` are those of all.
+    """Reads a message and the messages attached to it. `attachments` lists the attachments of all of them.
 
     `left_out` counts parts beyond the limit and messages that are nested too deeply.
     """
@@ -155,7 +155,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _is_text(part: Message) -> bool:
-    """Text that is part of the message, not a text file attached to it."""
+    """Whether the part is text of the message, and not an attached text file."""
     is_attached = part.get_content_disposition() == "attachment"
     return part.get_content_type() in {"text/plain", "text/html"} and not is_attached
 

@@ -18,7 +18,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def from_text(markdown: str) -> Extracted:
-    """Front matter stays in the text, because the text must not change."""
+    """Read the structure of a Markdown text. Front matter stays in the text, because the text must not change."""
     if not markdown.strip():
         raise Empty("The file contains no text.")
     front = read_front_matter(markdown)

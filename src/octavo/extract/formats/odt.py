@@ -33,7 +33,7 @@ from octavo.extract.office.assemble import (
 )
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse, text_of
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, deep_is_damaged
+from octavo.extract.zips import Archive, reject_deep_nesting
 
 _LEFT_OUT = frozenset(
     {
@@ -55,7 +55,7 @@ _DEEPEST = 8
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
-    with Archive(path) as archive, deep_is_damaged():
+    with Archive(path) as archive, reject_deep_nesting():
         markdown, breaks = take_page_breaks(convert(archive))
         metadata = read_metadata(archive)
     pages = pages_between(breaks, len(markdown)) if breaks else ()
@@ -313,7 +313,7 @@ class _BodyReader:
             yield Table(rows)
 
     def _row(self, row: Element, spans: dict[int, tuple[int, str]]) -> list[str]:
-        """`spans`: for how many more rows a column is covered by the cell above it, and that cell's text."""
+        """The cells of a row. `spans`: how many more rows a cell above covers in a column, and its text."""
         cells: list[str] = []
         for cell in row:
             name = name_of(cell)

@@ -22,7 +22,7 @@ from octavo.extract.office.assemble import join_pages, take_page_breaks, to_extr
 from octavo.extract.office.ooxml import Package, Relation
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, deep_is_damaged
+from octavo.extract.zips import Archive, reject_deep_nesting
 
 MAIN = "ppt/presentation.xml"
 _TITLES = frozenset({"title", "ctrTitle"})
@@ -32,7 +32,7 @@ _DEEPEST = 8
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
-    with Archive(path) as archive, deep_is_damaged():
+    with Archive(path) as archive, reject_deep_nesting():
         package = Package(archive)
         slides = [take_page_breaks(slide)[0] for slide in convert_slides(package)]
         metadata = package.metadata()
@@ -55,7 +55,7 @@ def _slide(package: Package, slide: Relation | None, *, is_first: bool) -> str:
         return ""
     reader = _Slide(package, slide.target, title_level=1 if is_first else 2)
     blocks = list(reader.shapes(tree))
-    # A title can be the last shape, but is read first.
+    # The title can be the last shape in the file, but comes first in the text.
     blocks.sort(key=lambda block: not isinstance(block, Heading))
     notes = package.part(package.related(slide.target, "notesSlide"))
     spoken = [block for shape in descendants(notes, "p:sp") if _kind(shape) == "body" for block in reader.notes(shape)]

@@ -50,7 +50,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def from_text(text: str, language: str | None = None) -> Extracted:
-    """With a language, the whole text is code in that language."""
+    """Convert a text to Markdown. If `language` is given, the whole text is code in that language."""
     if not text.strip():
         raise Empty("The file contains no text.")
     converted = _as_code(text, language) if language else convert(text)

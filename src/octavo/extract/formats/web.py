@@ -57,7 +57,7 @@ def from_html(html: str, url: str = "", source_type: SourceType = SourceType.HTM
 
 
 def to_text(data: bytes, content_type: str = "") -> str:
-    """Decode by the charset of the HTTP header, then of the page, then by the bytes."""
+    """Decode with the charset of the HTTP header, otherwise of the page, otherwise detected from the bytes."""
     in_header = _CHARSET.search(content_type)
     in_page = _META_CHARSET.search(data[:_HEAD_BYTES])
     if not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -77,7 +77,7 @@ def _decoded(data: bytes, name: str) -> str | None:
 
 
 def _read_article(html: str, url: str) -> tuple[str, Metadata]:
-    # Imported late: only the sandbox needs it, and its warm parent has it already.
+    # Imported late: only the sandbox needs it, and its preloaded parent has already imported it.
     import trafilatura
 
     try:

@@ -49,7 +49,7 @@ class WorkbookText(NamedTuple):
 
 
 def check(archive: Archive) -> None:
-    """Check the unpacked sizes first, because the library unpacks without limits."""
+    """Check the unpacked sizes before calamine reads the file, because it unpacks without limits."""
     for name in archive:
         if name.lower().endswith(_PARTS):
             parts = archive.steps(name, MOST_PART)
@@ -105,9 +105,7 @@ def convert(data: bytes) -> WorkbookText:
     except CalamineError as error:
         raise BadInput(f"{DAMAGED}the workbook cannot be read.") from error
     if len(about) > MOST_SHEETS:
-        blocks.append(
-            Paragraph(f"*Left out here: the sheets after the first {MOST_SHEETS}. The file itself has all of them.*")
-        )
+        blocks.append(Paragraph(f"*Omitted: the sheets after the first {MOST_SHEETS}. The file contains all of them.*"))
     return WorkbookText(clean(write_blocks(blocks)), is_cut)
 
 
@@ -140,7 +138,7 @@ def _merged(ranges: Iterable[Range], start: tuple[int, int]) -> dict[int, list[R
 
 
 def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """Repeat short texts of merged cells in every place they cover, so that each row is readable alone."""
+    """Repeat short texts of merged cells in every place they cover, so that each row makes sense alone."""
     reach: dict[int, tuple[int, str]] = {}
     for place, row in enumerate(rows):
         for column, (last, text) in list(reach.items()):

@@ -1,4 +1,4 @@
-"""A fetched video transcript as text with moments."""
+"""Converts a fetched video transcript to text with moments."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from octavo.extract.markdown.escape import fence
 from octavo.extract.markdown.inline import PAGE_BREAK
 
 DEEPEST_HEADING = 6
-# The text of a merged cell is repeated in every place it covers, up to this length, so that each row is readable alone.
+# The text of a merged cell is repeated in every place it covers, up to this length, so that each row makes sense alone.
 MOST_REPEATED = 80
 
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -122,7 +122,7 @@ def write_heading(level: int, text: str) -> str:
 
 
 def write_table(rows: Sequence[Sequence[str]]) -> str:
-    """Short rows are padded with empty cells."""
+    """Write a table. Short rows are padded with empty cells."""
     width = max(map(len, rows), default=0)
     if not width:
         return ""

@@ -131,7 +131,7 @@ def _ends_paragraph(text: str, start: int) -> bool:
 
 
 def _is_table(text: str, start: int) -> bool:
-    """A row followed by a delimiter row with the same number of cells."""
+    """Whether a table starts here: a row followed by a delimiter row with the same number of cells."""
     end = line_syntax.line_end(text, start)
     delimiter = line_syntax.DELIMITER_ROW.match(text, end + 1) if "|" in text[start:end] else None
     return delimiter is not None and _cells(text[start:end]) == _cells(delimiter.group()) > 0
@@ -257,7 +257,7 @@ def _list_end(text: str, position: int) -> int:
 
 
 def _has_mark(line: str, mark: str) -> bool:
-    """Items of one list share the bullet, or the character after their numbers."""
+    """Whether the line starts another item of the list: its bullet, or the character after its number, is `mark`."""
     found = _ITEM_MARK.match(line)
     return found is not None and found[1][-1] == mark and line_syntax.begins(line) == "list"
 

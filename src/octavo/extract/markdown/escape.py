@@ -1,4 +1,4 @@
-"""Escape plain text for Markdown. Characters that have no meaning where they are stay unescaped."""
+"""Escape plain text for Markdown. Only characters with a special meaning at their position are escaped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def escape_inside(text: str) -> str:
 
 
 def escape_start(escaped: str) -> str:
-    """Escape the start of a line that is already escaped otherwise, so that it does not start a block."""
+    """Escape the start of a line whose other characters are escaped already, so that it does not start a block."""
     if not _starts_block(escaped):
         return escaped
     number = _NUMBER.match(escaped)

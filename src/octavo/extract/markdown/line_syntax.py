@@ -43,7 +43,7 @@ IMAGE = re.compile(r"!\[[^\]\n]{0,1000}\]\([^()\n]{0,2000}\)\s*")
 
 
 class Markup(NamedTuple):
-    """How an HTML block starts and ends; without `end`, an empty line ends it."""
+    """How an HTML block starts and ends; if `end` is None, an empty line ends it."""
 
     start: re.Pattern[str]
     end: re.Pattern[str] | None

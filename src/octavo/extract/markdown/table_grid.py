@@ -1,4 +1,4 @@
-"""Convert rows of spreadsheet cells to Markdown tables. A note always lists what was cut from large ones."""
+"""Convert rows of spreadsheet cells to Markdown tables. If a table is cut, a note says what is missing."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Grid:
         if self.widest > MOST_COLUMNS:
             parts.append(f"the columns after the first {MOST_COLUMNS} ({self.widest - MOST_COLUMNS:,} more)")
         if self.cells_cut:
-            parts.append(f"what is in a cell after the first {MOST_CHARACTERS:,} characters ({self.cells_cut:,} cells)")
-        return f"*Left out here: {' and '.join(parts)}. The file itself has all of them.*"
+            parts.append(f"text of a cell after the first {MOST_CHARACTERS:,} characters ({self.cells_cut:,} cells)")
+        return f"*Omitted: {' and '.join(parts)}. The file contains everything.*"
 
 
 def _width(row: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Converts recognised lines to the blocks of a page, in reading order, like those of a page with text."""
+"""Converts recognised lines to the blocks of a page in reading order, as for a page that has its text in the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from octavo.extract.pdf.page_batches import PageBlock
 # A short paragraph this much larger than most of the page is a heading.
 HEADING = 1.3
 HEADING_WORDS = 16
-# Measured sizes of equal lines differ by this much, because boxes are not exact.
+# The measured sizes of lines in the same font differ by up to this much, because boxes are not exact.
 SAME_SIZE = 0.15
 _BULLET = re.compile(r"[\u2022\u25cf\u25aa\u25e6\u2013\u2014*\u00b7-]\s+(?=\S)")
 _NUMBER = re.compile(r"\(?(\d{1,3})[.)]\s+(?=\S)")
@@ -27,14 +27,14 @@ _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 
 def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
-    """Boxes are in units of the lines, sizes in units of the page, each of which is `scale` units of the lines."""
+    """The blocks of a page. Boxes stay in pixels; letter sizes are converted to page units of `scale` pixels each."""
     paragraphs = [paragraph for column in reading_order(lines) for paragraph in join_lines(column)]
     usual = _usual(paragraphs)
     return list(_blocks(paragraphs, usual, scale))
 
 
 def _usual(paragraphs: Sequence[Paragraph]) -> float:
-    """The size of most letters."""
+    """The median size of the letters."""
     sizes = [paragraph.size for paragraph in paragraphs for _ in range(1 + len(paragraph.text) // 20)]
     return median(sizes) if sizes else 0.0
 
@@ -55,7 +55,7 @@ def _mark(paragraph: Paragraph) -> str:
 
 
 def _counts(items: Sequence[Paragraph]) -> bool:
-    """Whether the numbers form a list: a single number may belong to a heading or something else."""
+    """Whether the numbers form a list: they are consecutive, and there is more than one."""
     numbers = [int(found[1]) for item in items if (found := _NUMBER.match(item.text))]
     return len(numbers) > 1 and all(after == before + 1 for before, after in pairwise(numbers))
 
@@ -85,14 +85,14 @@ def _text(paragraph: Paragraph, usual: float, scale: float) -> PageBlock:
 
 
 def _is_heading(paragraph: Paragraph, usual: float) -> bool:
-    """By its size or number. Assembling the document decides finally, with all sizes known."""
+    """Whether its size or number suggests a heading. The final decision is made when the document is assembled."""
     if not paragraph.runs or len(paragraph.text.split()) > HEADING_WORDS:
         return False
     return paragraph.size >= HEADING * usual or (paragraph.lines == 1 and _TITLE.fullmatch(paragraph.text) is not None)
 
 
 def _size(paragraph: Paragraph, usual: float, scale: float) -> float:
-    """Rounded to half points, so that one size is not measured as three."""
+    """The letter size, rounded to half points. Sizes close to the most common one are replaced by it."""
     same = not paragraph.runs or abs(paragraph.size - usual) <= SAME_SIZE * usual
     return round((usual if same else paragraph.size) / scale * 2) / 2
 

@@ -16,7 +16,7 @@ from octavo.extract.ocr.lines import Line
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# More pixels need memory and find nothing more in print of normal size; small images are enlarged.
+# More pixels need more memory and do not improve the result for print of normal size; small images are enlarged.
 MOST_PIXELS = 6_000_000
 SMALL_SIDE = 1000
 MOST_ENLARGED = 3.0
@@ -29,7 +29,7 @@ LEAST_SCORE = 0.5
 
 
 def recognise(picture: Image, language: str = ANY_LANGUAGE) -> list[Line]:
-    """The lines in the order of the engine, in pixels of the image."""
+    """The lines of an image, in the order of the engine; boxes are in pixels of the image."""
     import numpy as np
 
     engine = load_engine()
@@ -50,11 +50,11 @@ def recognise(picture: Image, language: str = ANY_LANGUAGE) -> list[Line]:
 
 @cache
 def load_engine() -> Any:  # noqa: ANN401 - it has no types
-    """Load the engine with its models; otherwise every child would load them for its first image.
+    """Load the engine with its models. The preloaded parent does this once, so that its children do not have to.
 
-    It uses one thread: several would spin while waiting for each other, and pages can be read in parallel.
+    It uses one thread: several would waste CPU time waiting for each other, and pages can be read in parallel.
     """
-    # Otherwise the runtime sends telemetry on every start, and keeps a thread for it.
+    # If this is not set, the runtime sends telemetry on every start, and keeps a thread for it.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import cv2
     from rapidocr import RapidOCR  # pyright: ignore[reportMissingTypeStubs]
@@ -93,11 +93,11 @@ def search_side(width: int, height: int) -> int:
 
 @cache
 def _decoder(language: str) -> Callable[..., Any]:
-    """Decodes the output of the model; letters that the language does not have are never considered."""
+    """The decoder for the output of the model. It ignores letters that the language does not have."""
     whole = _whole_decoder()
     if language == ANY_LANGUAGE:
         return whole
-    # The first is not a letter but the blank between two of them.
+    # Index 0 is not a letter but the blank between two letters.
     kept = [index for index, letter in enumerate(whole.character) if index == 0 or has_letter(language, letter)]
     part = copy(whole)
     part.character = [whole.character[index] for index in kept]

@@ -17,7 +17,7 @@ _STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`box` is in units of the page; `score` is the confidence of the engine, from 0 to 1."""
+    """`box` is in pixels of the image; `score` is the confidence of the engine, from 0 to 1."""
 
     text: str
     box: Box
@@ -33,11 +33,11 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The size of the letters. A box without ascenders or descenders is lower."""
+        """The size of the letters, from the height of the box and whether the text has ascenders or descenders."""
         extent = _SMALL + _MARGIN
         extent += 0 if _STAYS_SMALL.fullmatch(self.text) else _ABOVE
         extent += _BELOW if self._reaches_below else 0
-        return (self.width if self.is_upright else self.height) / extent
+        return (self.width if self.is_vertical else self.height) / extent
 
     @property
     def base(self) -> float:
@@ -49,8 +49,7 @@ class Line:
         return _REACHES_BELOW.search(self.text) is not None or not self.text.isascii()
 
     @property
-    def is_upright(self) -> bool:
-        """Whether the line is vertical."""
+    def is_vertical(self) -> bool:
         return len(self.text) >= _SOME_LETTERS and self.height > _UPRIGHT * self.width
 
     @property

@@ -1,8 +1,8 @@
 """Puts the lines of a page in reading order: column by column, with full-width lines in between.
 
 Engines return lines from top to bottom, which mixes columns. So the page is cut into bands by lines that cross a
-gutter, and each band into columns by the gutters that none of its lines crosses. Tables look like columns too: if the
-lines of neighbouring columns are side by side all the way down, they are read row by row.
+gutter (the space between columns), and each band into columns by the gutters that none of its lines crosses. Tables
+look like columns too: if the lines of neighbouring columns are side by side all the way down, they are read row by row.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ GUTTER_HEIGHTS = 0.8
 COLUMN_LINES = 3
 # A line that covers this share of the width of its band spans all columns.
 SPANNING = 0.6
-# Neighbouring columns whose lines are side by side more often than this, with few words in each, are cells of a table;
-# unless they are longer than a number or a name and most of them fill their column, as running text does.
+# Neighbouring columns are the cells of a table if at least this share of their lines is side by side and the lines are
+# short. Exception: lines longer than a number or a name that mostly fill their column are running text.
 SIDE_BY_SIDE = 0.7
 CELL_CHARACTERS = 25
 SURE_CELL_CHARACTERS = 12
@@ -32,21 +32,21 @@ def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
 
     Vertical lines at the edge of a page come last.
     """
-    level = [line for line in lines if not line.is_upright]
-    upright = [[line] for line in sorted(lines, key=_from_top) if line.is_upright]
+    level = [line for line in lines if not line.is_vertical]
+    vertical = [[line] for line in sorted(lines, key=_from_top) if line.is_vertical]
     if not level:
-        return upright
+        return vertical
     height = median(line.height for line in level)
     columns: list[list[Line]] = []
     goes_on = False
     for band in _bands(sorted(level, key=_from_top), height):
         found = _columns(band, height)
-        if goes_on and len(found) == 1:  # one column was cut by mistake: its lines are short, not narrow
+        if goes_on and len(found) == 1:  # two bands with one column each are one column
             columns[-1] += found[0]
         else:
             columns += found
         goes_on = len(found) == 1
-    return columns + upright
+    return columns + vertical
 
 
 def _from_top(line: Line) -> tuple[float, float]:
@@ -54,7 +54,7 @@ def _from_top(line: Line) -> tuple[float, float]:
 
 
 def _bands(lines: list[Line], height: float) -> list[list[Line]]:
-    """Cut where a line crosses the gutter of the others."""
+    """Cut the page into bands: before and after lines that cross a gutter of the other lines."""
     left, right = min(line.box.left for line in lines), max(line.box.right for line in lines)
     narrow = [line for line in lines if line.width < SPANNING * (right - left)]
     gutters = _gutters(narrow, height)
@@ -120,7 +120,7 @@ def _has_near(middles: list[float], middle: float, distance: float) -> bool:
 
 
 def _across(band: list[Line], height: float) -> list[Line]:
-    """Row by row: lines with close middles form a row, from left to right."""
+    """The lines row by row, each from left to right. Lines whose middles are close form a row."""
     rows: list[list[Line]] = []
     for line in sorted(band, key=_from_top):
         if rows and line.middle - rows[-1][0].middle < height / 2:

@@ -1,4 +1,4 @@
-"""Recognises the text of one page image, and returns it like a page that has its text in the file."""
+"""Recognises the text of one page image. The result has the same form as a page that has its text in the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST_LETTERS = 2
 def recognise_page(
     picture: Image.Image, number: int, label: str, *, scale: float = 1.0, language: str = ANY_LANGUAGE
 ) -> PageText:
-    """`scale` is how many pixels of the image make one unit of the page. A blank page is not recognised."""
+    """Recognise the text of a page; `scale` is the number of pixels per page unit. OCR is skipped for a blank page."""
     width, height = (side / scale for side in picture.size)
     if not has_ink(picture):
         return PageText(number, label, width, height, recognised=True)
@@ -45,7 +45,7 @@ _LEAST_POINTS = 12
 
 
 def has_ink(picture: Image.Image) -> bool:
-    """Whether anything is on the page, which is much faster to check than OCR.
+    """Whether the page is not blank. This check is much faster than OCR.
 
     Faint print counts; the grain and shadows of an empty sheet do not.
     """

@@ -11,12 +11,13 @@ from statistics import median
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.lines import Line, around
 
-# A paragraph ends where the gap to the next line, or the size of that line, is this much larger than usual.
+# A paragraph ends where the distance to the next line is this much larger than usual, or the letter size differs by
+# this factor.
 GAP = 1.22
 LARGER = 1.35
-# The usual gap needs at least this many lines, and is at most this many times their height.
+# The usual distance between lines is at most this many times their height.
 MOST_PITCH = 1.7
-# Boxes of only a few letters are inexact, so they are ignored.
+# The letter sizes of shorter lines are inexact, so they are ignored.
 ENOUGH_LETTERS = 8
 # A line that ends this far before the edge of its column is the last of its paragraph.
 SHORT = 0.75
@@ -29,7 +30,7 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """`text` has only intended line breaks; `size` is the size of its letters, `lines` the number of lines.
+    """`text` contains only intended line breaks; `size` is the size of its letters, `lines` the number of lines.
 
     `runs`: it is horizontal running text, not the cells of a table and not vertical text.
     """
@@ -131,7 +132,7 @@ def _paragraph(rows: list[Row]) -> Paragraph:
     divided = rows[0].is_divided
     texts = [" ".join(row.text.split()) for row in rows]
     text = "\n".join(texts) if divided else _running(texts)
-    runs = not divided and not lines[0].is_upright
+    runs = not divided and not lines[0].is_vertical
     return Paragraph(text, around(lines), median(line.size for line in lines), len(rows), runs)
 
 

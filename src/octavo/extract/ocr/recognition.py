@@ -17,9 +17,9 @@ from octavo.sandbox import ENDED, Task, sandboxed
 if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
-# For a warm parent whose children only run OCR: it holds the models, which take a second to load.
+# Imported by a preloaded parent whose children only run OCR: it holds the models, which take a second to load.
 PRELOAD = (
-    "octavo.extract.ocr.warm",
+    "octavo.extract.ocr.load_models",
     "octavo.extract.ocr.recognition",
     "octavo.extract.ocr.page_recognition",
     "octavo.extract.pdf.page_text",
@@ -30,9 +30,9 @@ _WALL_PER_CPU_SECOND = 4  # on a busy machine
 
 
 class Recognition:
-    """How OCR runs: the sandbox, the language, the CPU seconds per page, and the number of parallel pages.
+    """Runs OCR in a sandbox, with a language, a limit of CPU seconds per page, and a limit on parallel pages.
 
-    Waiting pages are served in order.
+    Waiting pages are processed in order.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Recognition:
         self._slots = asyncio.Semaphore(parallel)
 
     async def page(self, source_type: SourceType, path: Path, number: int, password: str | None = None) -> bytes:
-        """Recognise one page. Returns a batch, or nothing if the page cannot be recognised for any reason."""
+        """Recognise one page. Returns a batch; empty if the page cannot be recognised."""
         call = recognise_page_of_file.call(
             source_type=source_type, number=number, language=self._language, password=password
         )
@@ -60,7 +60,7 @@ class Recognition:
 
 
 def _log_failure(page: int, error: OctavoError) -> None:
-    # Imported late: the warm parent imports this module too, and each fork is faster the less it has loaded.
+    # Imported late: the preloaded parent imports this module too, and its forks are faster without structlog.
     import structlog
 
     structlog.get_logger().warning("page not recognised", page=page, code=error.code, reason=error.title)
@@ -68,7 +68,7 @@ def _log_failure(page: int, error: OctavoError) -> None:
 
 @sandboxed
 def recognise_page_of_file(task: Task, *, source_type: str, number: int, language: str, password: str | None) -> None:
-    """One page per child, so that its memory is freed and a page that goes wrong does not affect the others."""
+    """Recognise one page. Each page has a separate child, so that memory is freed and failures affect no other page."""
     from octavo.extract.pdf.page_text import recognise_pdf_page
     from octavo.extract.pictures.sheets import read_sheet
 

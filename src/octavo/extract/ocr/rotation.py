@@ -1,4 +1,4 @@
-"""Finds the rotation of a sheet: the engine reads text that is upright or turned right, and guesses otherwise."""
+"""Finds the rotation of a sheet. The engine reads only upright text and text rotated right by a quarter turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 0.7
 
 @dataclass(frozen=True, slots=True)
 class UprightSheet:
-    """Lines of a sheet that was rotated to be upright, by `quarters` to the left.
+    """Lines of a sheet that was rotated to be upright, by `quarters` quarter turns to the left.
 
     `width` and `height` are those of the sheet before the rotation.
     """
@@ -32,7 +32,7 @@ class UprightSheet:
     quarters: int = 0
 
     def before_rotation(self, box: Box) -> Box:
-        """A box on the sheet before the rotation."""
+        """The position of a box on the sheet before the rotation."""
         left, top, right, bottom = box
         width, height = self.width, self.height
         match self.quarters:
@@ -54,15 +54,15 @@ def recognise_upright(picture: Image, language: str) -> UprightSheet:
         if _weight(turned) > _weight(lines):
             lines, quarters = turned, 2
     width, height = picture.size
-    if _letters([line for line in lines if line.is_upright]) > MOST * _letters(lines):
-        # These lines run down the sheet, so its right side is up.
+    if _letters([line for line in lines if line.is_vertical]) > MOST * _letters(lines):
+        # Most lines run from top to bottom, so the right side of the sheet is its top.
         lines = [replace(line, box=rotated_left(line.box, width)) for line in lines]
         quarters += 1
     return UprightSheet(lines, width, height, quarters)
 
 
 def rotated_left(box: Box, width: int) -> Box:
-    """A box on a sheet of this width, after the sheet was rotated left by a quarter."""
+    """The position of a box after a sheet of this width was rotated left by a quarter turn."""
     return Box(box.top, width - box.right, box.bottom, width - box.left)
 
 

@@ -33,7 +33,10 @@ def to_extracted(
     quality: Quality = Quality.FULL,
     has_title: bool = True,
 ) -> Extracted:
-    """Without an outline, it is made from the headings. `has_title`: the highest heading can be the title."""
+    """Assemble a document. If `outline` is None, it is made from the headings.
+
+    `has_title`: if the metadata contains no title, the highest heading is the title.
+    """
     words = count_words(markdown)
     if not words:
         raise Empty("The file contains no words.")
@@ -79,7 +82,7 @@ def join_pages(contents: Sequence[str]) -> tuple[str, list[Page]]:
 
 
 def take_page_breaks(text: str) -> tuple[str, list[int]]:
-    """The cleaned text without page breaks, and their offsets."""
+    """The cleaned text without page breaks, and the offsets of the page breaks."""
     parts = [clean(part) for part in text.strip().split(PAGE_BREAK)]
     offsets: list[int] = []
     length = 0

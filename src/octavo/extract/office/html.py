@@ -1,7 +1,7 @@
 """Convert HTML inside other formats (books, emails) to Markdown, keeping all of the text and not only an article.
 
-html-to-markdown does the conversion. It drops text silently below a thousand nested elements, so the words are
-counted; if many are missing, a simpler conversion without recursion is used instead.
+html-to-markdown does the conversion. It silently drops text inside more than a thousand nested elements, so the words
+are counted; if many are missing, a simpler conversion without recursion is used instead.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read_html(text: str) -> Element:
 
 
 def _html_parser() -> object:
-    """`huge_tree` raises the depth limit from 256 to 2,048; the size of the input is limited by the caller."""
+    """A parser for HTML. `huge_tree` raises its depth limit from 256 to 2,048; callers limit the size of the input."""
     return etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
 
 
@@ -245,7 +245,7 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """`before` is the text before it, because the two together could look like a link."""
+    """Escape a text. `before` is the text before it, because both together could look like a link."""
     text = escape_inline(_SPACES.sub(" ", text), _ESCAPE).replace("\\", _BACKSLASH)
     if before.endswith("]") and text[0] in "(:":
         text = _ESCAPE + text

@@ -24,7 +24,7 @@ class Relation:
 
 @dataclass(slots=True)
 class Package:
-    """Missing parts are None, because most parts are optional."""
+    """An office document as a package of parts. Missing parts are None, because most parts are optional."""
 
     archive: Archive
     _relations: dict[str, dict[str, Relation]] = field(default_factory=dict[str, dict[str, Relation]])

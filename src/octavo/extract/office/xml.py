@@ -86,7 +86,7 @@ def secure_parser() -> object:
 
 
 def parse(data: bytes) -> Element:
-    """Rejects damaged XML and XML that declares entities: office programs never do, entity bombs always do."""
+    """Parse XML. Rejects damaged XML and entity declarations, which entity bombs use and office programs do not."""
     try:
         root: Any = etree.fromstring(data, secure_parser())
     except (etree.XMLSyntaxError, ValueError) as error:

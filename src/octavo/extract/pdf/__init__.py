@@ -1,1 +1,1 @@
-"""PDFs to text. `pdf_file` is what other packages use; it runs the rest in the sandbox."""
+"""Reads the text of PDFs. Other packages use `pdf_file`, which runs the rest in the sandbox."""

@@ -25,7 +25,7 @@ _CLOSING_MARKS = re.compile(r"(?<![^\s])#+\Z")
 
 
 def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: SourceType) -> Extracted:
-    """Raises `BadInput` if not a single page could be read."""
+    """Assemble the pages of a document. Raises `BadInput` if not a single page could be read."""
     if all(page.failed for page in pages):
         raise BadInput("The file is damaged: none of its pages can be read.")
     body = body_size(pages)
@@ -62,13 +62,13 @@ def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
 
 
 def _with_more_text(read: PageText, recognised: PageText) -> PageText:
-    """Text from the file is exact, so text from OCR is used only if there is much more of it."""
+    """The page with its text from OCR if that is much longer, otherwise with its text from the file, which is exact."""
     own, seen = (sum(len(block.text) for block in page.blocks) for page in (read, recognised))
     return recognised if seen > _MANY_MORE * own or not own else replace(read, pictures=False)
 
 
 class _Document:
-    """The text so far. Pages and blocks are separated by empty lines."""
+    """Builds the document page by page. Pages and blocks are separated by empty lines."""
 
     def __init__(self, levels: Mapping[Place, int]) -> None:
         self._levels = levels
@@ -126,7 +126,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) -> Iterator[OutlineEntry]:
-    """The bookmarks of the file. An entry without a matching heading begins where its page does."""
+    """The bookmarks of the file. An entry without a matching heading starts where its page starts."""
     for number, bookmark in enumerate(facts.bookmarks):
         start = document.starts.get(places[number]) if number in places else None
         if start is None and bookmark.page and bookmark.page <= len(document.pages):
@@ -135,7 +135,7 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """A blank page is complete; a page of images only, or one that could not be read, is not."""
+    """The quality: partial if a page is only images or could not be read. Blank pages count as complete."""
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY
     if any(page.pictures or page.failed for page in pages):

@@ -14,7 +14,7 @@ from octavo.extract.pdf.page_batches import Bookmark, PageBlock, PageText
 from octavo.extract.pdf.running_headers import Place
 
 _ALIKE = 0.85
-# A number before the title, or a title that continues in the next block.
+# Allowed differences: a number before the title, or a title that continues in the next block.
 _MORE_CHARACTERS = 12
 _PART = 0.6
 _MOST_CHARACTERS = 300
@@ -23,7 +23,7 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 class Match(NamedTuple):
-    """The position of a bookmark, and the place of its block."""
+    """The index of a bookmark, and the place of its block."""
 
     bookmark: int
     place: Place
@@ -32,7 +32,7 @@ class Match(NamedTuple):
 def match_bookmarks(
     pages: Sequence[PageText], bookmarks: Sequence[Bookmark], skipped: Collection[Place]
 ) -> Iterator[Match]:
-    """Each block matches at most one bookmark. Of two similar blocks, the first is matched first."""
+    """Match bookmarks with blocks, each with at most one. Of two equally similar blocks, the first is chosen."""
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     for number, bookmark in enumerate(bookmarks):
         if bookmark.page and bookmark.page <= len(pages):
@@ -56,7 +56,7 @@ def _words(text: str) -> str:
 
 
 def _score(title: str, words: str, block: PageBlock) -> float:
-    """0 if they differ; headings and large letters score higher than body text with the same words."""
+    """How well a block matches a title, 0 if they differ; headings and large letters score higher than body text."""
     alike = _likeness(title, words)
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 

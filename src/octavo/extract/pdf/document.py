@@ -37,9 +37,9 @@ class PageError(Exception):
 
 @contextmanager
 def open_document(path: Path, password: str | None = None) -> Generator[Document]:
-    """Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open.
+    """Open a PDF. Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open.
 
-    A file with only an owner password, for changing or printing it, opens without a password.
+    A file that only needs a password for changing or printing it opens without a password.
     """
     password = password or None
     try:
@@ -59,14 +59,14 @@ def _named(error: Any, path: Path, password: str | None) -> Exception:  # noqa: 
     if error.err_code == _raw.FPDF_ERR_PASSWORD:
         return Encrypted("The password is wrong." if password else None)
     if error.err_code == _raw.FPDF_ERR_SECURITY:
-        return Encrypted("Its protection method is not supported.")
+        return Encrypted("Its encryption method is not supported.")
     if _opens(path, password):
         return Empty("The PDF has no pages.")
     return BadInput("The file is damaged: it cannot be opened as a PDF.")
 
 
 def _opens(path: Path, password: str | None) -> bool:
-    """Checks again, because the error code may be stale, and the library treats files without pages as damaged."""
+    """Whether PDFium opens the file. Checked because pypdfium2 reports files without pages as damaged."""
     document = _raw.FPDF_LoadDocument(bytes(path) + b"\0", password and password.encode() + b"\0")
     if document:
         _raw.FPDF_CloseDocument(document)
@@ -74,7 +74,7 @@ def _opens(path: Path, password: str | None) -> bool:
 
 
 class Document:
-    """Pages are counted from 1."""
+    """An open PDF. Pages are counted from 1."""
 
     def __init__(self, document: Any) -> None:  # noqa: ANN401
         self._document = document
@@ -127,7 +127,7 @@ class Document:
             pointer = _raw.FPDFBookmark_GetNextSibling(self._document, pointer)
 
     def copy(self, first: int, last: int) -> bytes:
-        """A PDF of these pages only, without bookmarks, password and everything else that is not on them."""
+        """A PDF that contains only these pages, without bookmarks and password."""
         made = _pdfium.PdfDocument.new()
         try:
             made.import_pages(self._document, list(range(first - 1, last)))
@@ -251,7 +251,7 @@ class OpenPage:
             text_page.close()
 
 
-# A page can declare any size.
+# Limits for the image of a page, because a page can declare any size.
 MOST_PIXELS = 20_000_000
 MOST_SIDE = 8000
 

@@ -24,7 +24,7 @@ _EXTRA = {"Subject": "subject", "Keywords": "keywords", "Creator": "creator", "P
 
 
 def open_pdf(path: Path, password: str | None = None) -> PdfFacts:
-    """Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open."""
+    """Read the facts. Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open."""
     with open_document(path, password) as document:
         return PdfFacts(
             page_count=document.page_count,
@@ -58,7 +58,7 @@ def _line(value: str) -> str:
 
 
 def _is_not_a_title(title: str) -> bool:
-    """Programs write the name of the file where a title should be."""
+    """Whether the title is missing, a placeholder or the name of a file, which many programs write as the title."""
     return not title or title.lower() in _NO_TITLE or _FILE_NAME.fullmatch(title) is not None
 
 

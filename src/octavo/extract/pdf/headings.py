@@ -55,9 +55,9 @@ def body_size(pages: Iterable[PageText]) -> float:
 def heading_levels(
     pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
 ) -> dict[Place, int]:
-    """The levels of all headings; all other blocks are not headings, even if the layout marked them so.
+    """The levels of all headings; other blocks are not headings, even if their kind is heading.
 
-    `marked` are the blocks that bookmarks point to, with their levels.
+    `marked` contains the blocks that bookmarks point to, with the levels of the bookmarks.
     """
     likely = {
         place: block
@@ -101,7 +101,7 @@ def _style(block: PageBlock) -> Style:
 
 
 def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Style, int]:
-    """A style gets the level that most of its bookmarks have; others come below the next larger style with a level."""
+    """A style gets the level of most of its bookmarks; without bookmarks, it comes below the next larger style."""
     votes: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for place, level in marked.items():
         if place in likely:
@@ -116,7 +116,7 @@ def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Sty
 
 
 def _levels_by_rank(likely: Headings) -> dict[Style, int]:
-    """Larger styles come before smaller, bold before regular. A style of main titles only does not shift the rest."""
+    """Levels by size, bold before regular. A top style used only on the first page does not shift the rest."""
     places: defaultdict[Style, list[Place]] = defaultdict(list)
     for place, block in likely.items():
         places[_style(block)].append(place)

@@ -36,7 +36,7 @@ class PageLayout:
 
 
 def lay_out(file: bytes) -> Iterator[PageLayout]:
-    """The readable pages, in order. Raises `LayoutError` if the whole file cannot be read."""
+    """The layouts of all readable pages, in order. Raises `LayoutError` if the whole file cannot be read."""
     for page in _parse(file).pages:
         yield PageLayout(page.page_num, page.width, page.height, tuple(_blocks(page)))
 
@@ -84,8 +84,8 @@ def _run(item: Any) -> Run:  # noqa: ANN401
     name = (item.font_name or "").lower()
     bold = any(word in name for word in _BOLD_NAMES)
     left, top, height, size = item.x, item.y, item.height, item.font_size or 0.0
-    # Some programs write everything in size 1 and scale the page. Getting the true size from the library takes a
-    # fifth of the time; the height of the letters is close enough.
+    # Some programs write everything in size 1 and scale the page. Getting the true size from the library would take
+    # a fifth of the time; the height of the letters is close enough.
     size = round(size, 1) if size >= _LEAST_SIZE else round(height / _HEIGHT_OF_LETTERS * 2) / 2
     return Run(left, top, left + item.width, top + height, size, bold, item.text)
 

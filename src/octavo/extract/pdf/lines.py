@@ -72,9 +72,9 @@ def _lines(runs: Sequence[Run]) -> tuple[tuple[Run, ...], ...]:
 
 
 def intended_lines(text: str, style: BlockStyle, page: Sequence[Run]) -> list[str] | None:
-    """The lines, if most of them end early, as in addresses, forms and verse. None for prose.
+    """The lines of a block if their breaks are intended, as in addresses, forms and verse; None for prose.
 
-    A line is full if the first word of the next line would not have fitted.
+    They are intended if the lines are centred, or if the next word would have fitted on most lines.
     """
     lines = style.lines
     if len(lines) < 2:  # noqa: PLR2004 - a single line has no break
@@ -84,12 +84,12 @@ def intended_lines(text: str, style: BlockStyle, page: Sequence[Run]) -> list[st
     texts = [_text(line) for line in lines]
     if any(_BROKEN_WORD.search(text) for text in texts):
         return None
-    # If the words differ, liteparse has ordered them better.
+    # If the words differ, the order of liteparse is better.
     return texts if _letters("".join(texts)) == _letters(text) else None
 
 
 def _is_centred(lines: Sequence[Sequence[Run]]) -> bool:
-    """Lines of equal width are not centred: they are justified prose."""
+    """Whether the lines are centred. Lines of the same width are not: they are justified prose."""
     middles = [line[0].left + line[-1].right for line in lines]
     rights = [line[-1].right for line in lines]
     return max(middles) - min(middles) < _CENTRED and max(rights) - min(rights) > _SAME_LEFT

@@ -75,7 +75,7 @@ def item_lines(items: Sequence[Item]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """The first row becomes the header, because a Markdown table needs one."""
+    """Write a table. The first row becomes the header, because a Markdown table needs one."""
     width = max(map(len, rows), default=0)
     if not any(any(row) for row in rows):
         return ""

@@ -1,4 +1,4 @@
-"""Facts and pages of a PDF before they become one document, in batches, and their JSON between two steps."""
+"""Facts and batches of pages of a PDF before they become one document, and the JSON that passes them between steps."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class PdfFacts:
 class PageBlock:
     """A block of a page, in reading order.
 
-    `text` is Markdown. Headings and paragraphs have no markup, so that one can become the other, and only intended
-    line breaks; all other blocks are final. `size` is the height of the letters in points, 0 if unknown; `lines` is
-    the number of lines.
+    `text` is Markdown. In headings and paragraphs it contains only intended line breaks and no markup of their
+    kind, so that one can become the other; all other blocks are final. `size` is the height of the letters in points,
+    0 if unknown; `lines` is the number of lines.
     """
 
     kind: BlockKind
@@ -140,7 +140,7 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Hides the reason, which may contain text of the document."""
+    """Raise a `Defect` for invalid JSON, without the reason, which may contain text of the document."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -201,7 +201,7 @@ BATCH_PAGES = 100
 def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> Iterator[tuple[int, int]]:
     """The batches of a document from page `start` on, as first and last page numbers.
 
-    The boundaries do not depend on `start`, because the reading of a page depends slightly on its neighbours.
+    The boundaries do not depend on `start`, because the text read from a page depends slightly on its neighbours.
     """
     first = (start - 1) // size * size + 1
     for number in range(first, page_count + 1, size):

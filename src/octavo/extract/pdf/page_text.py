@@ -33,7 +33,7 @@ DAMAGED = "The page is damaged."
 
 
 def read_batch(path: Path, first: int, last: int, password: str | None = None, *, layout: bool = True) -> Batch:
-    """Read the pages from `first` to `last`, inclusive. Without `layout`, only PDFium is used."""
+    """Read the pages from `first` to `last`, inclusive. If `layout` is false, only PDFium is used."""
     with open_document(path, password) as document:
         last = min(last, document.page_count)
         laid = _lay_out(document, first, last, _pages_per_copy(path, document)) if layout else {}
@@ -46,7 +46,7 @@ def _pages_per_copy(path: Path, document: Document) -> int:
 
 
 def _lay_out(document: Document, first: int, last: int, pages_per_copy: int) -> dict[int, PageLayout]:
-    """The pages that liteparse can read. It gets copies of the pages, written by PDFium, for four reasons.
+    """The pages that liteparse can read. It reads copies of the pages, written by PDFium, for four reasons.
 
     It refuses files without the right extension, keeps the whole file in memory, crashes on bookmarks that are linked
     in a circle, and cannot open some damaged files that PDFium repairs.
@@ -75,7 +75,7 @@ def _page(document: Document, number: int, laid: PageLayout | None) -> PageText:
 
 
 def _is_scan(document: Document, number: int) -> bool:
-    """Whether the page is a single image. A text stamped on it by a scanner is not its content."""
+    """Whether one image covers most of the page. The little text on it was then stamped by a scanner."""
     try:
         with document.page(number) as page:
             return page.shows_one_picture()

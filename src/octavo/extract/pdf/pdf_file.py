@@ -23,7 +23,7 @@ from octavo.sandbox import ENDED, Limits, OutOfTime, Progress, Task, sandboxed
 if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
-# For the warm parent of a sandbox, so that its children do not have to import these for every file.
+# Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
 PRELOAD = (
     "octavo.extract.pdf.pdf_file",
     "octavo.extract.pdf.facts",
@@ -32,8 +32,8 @@ PRELOAD = (
 )
 UNLOCK_PRELOAD = ("octavo.extract.pdf.pdf_file", "octavo.extract.pdf.document")
 _MOST_COST = 16  # enough to find two bad pages in a hundred
-_COST_OF_TIME = 4  # of a page that runs into the time limit
-# PDFium alone is ten times as fast, so a page on which everything hangs does not use the full time twice.
+_COST_OF_TIME = 4  # cost of a page that exceeds the time limit
+# Without layout, a page gets a third of the time: PDFium alone is ten times as fast as both.
 _PLAIN_SHARE = 3
 
 
@@ -62,7 +62,7 @@ class PdfInSandbox(PagesInSandbox):
         return (await self.run(call, last - first + 1)).output
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
-        """All steps, one after the other."""
+        """Run all steps, one after the other."""
         facts = await self.open()
         batches: list[bytes] = []
         for first, last in batch_ranges(facts.page_count):

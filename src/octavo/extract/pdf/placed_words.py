@@ -1,4 +1,4 @@
-"""All words of a PDF with their positions, letter by letter from PDFium: conversions read form fields from them."""
+"""Reads the words of a PDF with their positions, from the letters of PDFium. Conversions find form fields in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from octavo.sandbox import Task, sandboxed
 if TYPE_CHECKING:
     from octavo.extract.pdf.pdf_file import PdfInSandbox
 
-# For the warm parent of a sandbox, so that its children do not have to import these for every file.
+# Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
 PRELOAD = ("octavo.extract.pdf.placed_words", "octavo.extract.pdf.document")
 
 MOST_PAGES = 50  # of a form; further pages are not read
@@ -59,7 +59,7 @@ class WordPages:
 
 
 def join_letters(letters: Iterator[Letter | None]) -> Iterator[PlacedWord]:
-    """Join letters to words. None, a space or a gap ends a word."""
+    """Join letters to words. None, which is a space, or a gap ends a word."""
     word: list[Letter] = []
     for letter in letters:
         if word and (letter is None or _is_apart(word[-1][1], letter[1])):
@@ -84,7 +84,7 @@ def _word(letters: list[Letter]) -> PlacedWord:
 
 
 def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
-    """Estimate the words of blocks that only have one box: lines share its height, letters its width."""
+    """Estimate the positions of words in blocks: lines share the height of the block's box, letters its width."""
     for block in blocks:
         if block.box is None:
             continue
@@ -110,7 +110,7 @@ def pages_as_json(read: WordPages) -> list[JSON]:
 
 
 def page_as_json(page: WordPage) -> JSON:
-    """A page in that JSON: each word followed by the four sides of its box."""
+    """A page as JSON; each word is followed by the four sides of its box."""
     words: list[JSON] = [[word.text, *(round(side, 2) for side in word.box)] for word in page.words]
     return {"number": page.number, "width": page.width, "height": page.height, "words": words}
 
@@ -123,13 +123,13 @@ class DocumentWords(NamedTuple):
 
 
 async def read_words_in_sandbox(pdf: PdfInSandbox) -> DocumentWords:
-    """Raises what `Sandbox.run` raises, including `Encrypted`, `Empty` and `BadInput`."""
+    """Read the words of a PDF. Raises what `Sandbox.run` raises, including `Encrypted`, `Empty` and `BadInput`."""
     made = await pdf.run(read_words_of_file.call(password=pdf.password), MOST_PAGES)
     return await recognise_words(pdf, await asyncio.to_thread(_parsed, made.output))
 
 
 async def recognise_words(pdf: PdfInSandbox, read: JSON) -> DocumentWords:
-    """Add the words of scanned pages, by OCR, to those a child has read."""
+    """Run OCR on scanned pages, and add their words to the words that a child has read."""
     document = _checked(read)
     pages: list[JSON] = []
     seen = 0
@@ -149,7 +149,7 @@ def _parsed(output: bytes) -> JSON:
 
 
 def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Validate what is used here; conversions validate the rest in the sandbox."""
+    """Validate the fields that are used here; conversions validate the rest in the sandbox."""
     try:
         if all(isinstance(page["words"], list) for page in document["pages"]):
             return {"page_count": int(document["page_count"]), **document}
@@ -163,7 +163,7 @@ def _unusable() -> Defect:
 
 
 async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:
-    """A blank page is cheap: it is detected before OCR runs."""
+    """The page with words from OCR, or unchanged if there are none. Blank pages are detected before OCR runs."""
     batch = await pdf.recognise(int(page["number"]))
     if not batch:
         return page
@@ -180,7 +180,7 @@ def read_words_of_file(task: Task, *, password: str | None) -> None:
 
 
 def read_words(path: Path, password: str | None = None) -> WordPages:
-    """A page that cannot be read has no words."""
+    """Read the words of the first `MOST_PAGES` pages. A page that cannot be read gets no words."""
     from octavo.extract.pdf.document import PageError, open_document
 
     with open_document(path, password) as document:

@@ -12,7 +12,8 @@ from octavo.extract.pdf.page_batches import PageBlock, PageText
 
 _EDGE = 0.12  # of the page's height
 _LEAST_PAGES = 3
-# Of the pages between its first and last occurrence: left and right pages alternate, and chapter openings have none.
+# Of the pages from its first to its last occurrence. Left and right pages have different headers, and the first page
+# of a chapter has none.
 _LEAST_SHARE = 0.25
 _LARGE = 1.3  # as a multiple of the body text; a title on every slide is not a running header
 _MOST_CHARACTERS = 150
@@ -30,7 +31,7 @@ class Place(NamedTuple):
 
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Blocks that are repeated except for their numbers, and page numbers on their own."""
+    """The blocks that are running headers or footers: repeated at the edge of many pages, ignoring numbers."""
     shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
@@ -42,7 +43,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
-    """A page without other blocks keeps the ones it has."""
+    """The blocks near the upper and lower edge. None if the page has no other blocks, so that it keeps these."""
     if not page.height:
         return
     heads = [index for index, block in enumerate(page.blocks) if _is_above(block, page.height * _EDGE)]

@@ -1,6 +1,6 @@
 """Images: opened safely, rotated upright and scaled down for display; pages and quotes as images.
 
-`picture_file`, `page_images` and `quotes` are what other packages use; they run the rest in the sandbox.
+Other packages use `picture_file`, `page_images` and `quotes`, which run the rest in the sandbox.
 """
 
 SHOWN_PIXELS = 2048  # the longest side of the copy that is stored for display

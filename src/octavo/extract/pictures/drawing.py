@@ -14,14 +14,14 @@ from octavo.extract.extracted import Box, SourceType
 from octavo.extract.pdf.document import MOST_SIDE, OpenPage, PageError, fitting_scale, open_document
 from octavo.extract.pictures.image_files import count_sheets, fit_image, open_picture, seek_sheet, to_jpeg
 
-# Measured on books and invoices: a higher level takes half as long again, and files are not smaller.
+# Measured on books and invoices: a higher level takes 50 % longer, and files are not smaller.
 COMPRESSION = 3
-QUICK_COMPRESSION = 1  # of one image
+QUICK_COMPRESSION = 1  # for an image that is shown once
 MARKER, MARKER_LINE = "#ffe68f", "#a06a00"
 _ORIENTATION, _LYING = 0x0112, 5
 _MARGIN_POINTS = 2.0
-_READING_SCALE = 200 / 72  # dots per inch, as scanners use for text
-_HAIR = 0.01  # a partial pixel counts as one
+_READING_SCALE = 200 / 72  # 200 dots per inch, as scanners use for text
+_HAIR = 0.01  # subtracted, because pypdfium2 rounds sizes up
 
 
 def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> bytes:
@@ -34,7 +34,7 @@ def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> b
 
 
 def show_page(path: Path, source_type: SourceType, number: int, side: int) -> bytes:
-    """Draw a page as a JPEG for a model: no side longer than `side`, and not larger than reading print requires."""
+    """Draw a page as a JPEG for a model: no side longer than `side`, and a PDF page at most at 200 dots per inch."""
     if source_type is SourceType.IMAGE:
         with _open_sheet(path, number) as picture:
             return to_jpeg(fit_image(picture, side))
@@ -72,7 +72,7 @@ def _draw_sheet(path: Path, number: int, width: int) -> Image.Image:
 def _open_page(path: Path, number: int) -> Generator[OpenPage]:
     with open_document(path) as document:
         if number > document.page_count:
-            raise PageMissing(f"It has {document.page_count}.")
+            raise PageMissing(f"The last page is {document.page_count}.")
         try:
             with document.page(number) as page:
                 yield page
@@ -84,7 +84,7 @@ def _open_page(path: Path, number: int) -> Generator[OpenPage]:
 def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
     with open_picture(path) as picture:
         if number > (sheets := count_sheets(picture)):
-            raise PageMissing(f"It has {sheets}.")
+            raise PageMissing(f"The last page is {sheets}.")
         seek_sheet(picture, number)
         yield picture
 
@@ -97,7 +97,7 @@ def _longest_side(picture: Image.Image, width: int) -> int:
 
 
 def to_png(picture: Image.Image) -> bytes:
-    """Grey images are stored as grey, which takes a third of the work."""
+    """Encode as PNG. Grey images are stored as greyscale, which takes a third of the time."""
     red, green, blue = picture.split()
     is_grey = not (ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox())
     return _write(green if is_grey else picture, COMPRESSION)

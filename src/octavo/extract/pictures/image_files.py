@@ -42,7 +42,7 @@ def _prepare_pillow() -> None:
 
 @contextmanager
 def open_picture(path: Path) -> Generator[Image.Image]:
-    """Open an image without decoding it. Errors inside the block mean that it is damaged."""
+    """Open an image without decoding it. Errors in the `with` block are raised as `PictureDamaged`."""
     _prepare_pillow()
     try:
         with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as picture:
@@ -56,7 +56,7 @@ def open_picture(path: Path) -> Generator[Image.Image]:
 
 
 def count_sheets(picture: Image.Image) -> int:
-    """The sheets of a fax or multi-page scan; an animated image counts as one."""
+    """The number of sheets of a fax or multi-page scan; an animated image counts as one."""
     return getattr(picture, "n_frames", 1) if picture.format == _PAGED else 1
 
 
@@ -73,7 +73,7 @@ def _check_size(picture: Image.Image) -> None:
 
 
 JPEG_QUALITY = 80
-# Pixel modes that cannot be interpolated, and what they become before scaling down, which would lose strokes.
+# Pixel modes that cannot be interpolated, and the modes they are converted to, so that scaling does not lose strokes.
 _MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;16L": "I", "I;16N": "I"}
 
 

@@ -20,13 +20,13 @@ from octavo.sandbox import ENDED, Call, Limits, Task, sandboxed
 if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
-# For the warm parent of a sandbox, so that its children do not have to import these for every page.
+# Imported by the preloaded parent of a sandbox, so that its children do not import these for every page.
 PRELOAD = (
     "octavo.extract.pictures.page_images",
     "octavo.extract.pictures.drawing",
     "octavo.extract.pictures.image_files",
 )
-# A user is waiting for it.
+# A user is waiting for the image.
 SECONDS = 15
 MOST_BYTES = 48 << 20
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -59,12 +59,12 @@ async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tupl
     except (ValueError, TypeError):
         sizes = []
     if not sizes or not all(isfinite(side) for size in sizes for side in size):
-        raise PageNotDrawn("Its pages have no size.")
+        raise PageNotDrawn("The sizes of its pages cannot be read.")
     return sizes[:most]
 
 
 async def mark_in_sandbox(sandbox: Sandbox, png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
-    """Draw boxes on the image of a page; they are in points of a page that is `page_width` wide."""
+    """Draw boxes on the image of a page. Boxes are in points; the page is `page_width` points wide."""
     with tempfile.TemporaryFile() as given:
         given.write(png)
         given.flush()

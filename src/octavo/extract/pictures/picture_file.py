@@ -13,7 +13,7 @@ from octavo.extract.pdf.page_batches import Batch, PageText, PdfFacts, batch_to_
 from octavo.extract.pictures.page_images import JPEG
 from octavo.sandbox import ENDED, Task, sandboxed
 
-# For the warm parent of a sandbox, so that its children do not have to import these for every file.
+# Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
 PRELOAD = (
     "octavo.extract.pictures.picture_file",
     "octavo.extract.pictures.image_files",
@@ -41,7 +41,7 @@ class PictureInSandbox(PagesInSandbox):
         return made
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
-        """All steps to the text, one after the other."""
+        """Run all steps, one after the other."""
         facts = await self.open()
         return await self.recognise_all(facts, [unread_sheets(facts)], on_progress)
 

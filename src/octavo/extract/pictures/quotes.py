@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
 
 PRELOAD = ("octavo.extract.pictures.quotes", "octavo.extract.pdf.document")
-# A user is waiting for it.
+# A user is waiting for the result.
 SECONDS = 10
 MOST_BYTES = 1 << 20
 _LEFT_OUT = re.compile(r"\.\.\.|…")
@@ -29,7 +29,7 @@ _SAME_LINE = 0.5  # of a word's height; words of one line overlap vertically by 
 
 
 async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str) -> QuoteOnPage:
-    """Raises `PageNotDrawn`, `Encrypted` and others."""
+    """Find a quote on a page of the file at `path`. Raises `PageNotDrawn`, `Encrypted` and others."""
     call = find_quote_in_file.call(number=number, quote=quote)
     try:
         with tempfile.TemporaryFile() as output:
@@ -77,8 +77,9 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 
 
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
-    """The boxes of all parts of the quote, in order. Only letters and digits are compared, so punctuation and
-    hyphenation do not matter.
+    """The boxes of all parts of the quote, in order; empty if a part is not found.
+
+    Only letters and digits are compared, so punctuation and hyphenation do not matter.
     """
     letters: list[str] = []
     owners: list[int] = []
@@ -98,7 +99,7 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 
 
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
-    """Prefers whole words to parts of words."""
+    """The offset of `part` in the text after `place`; -1 if not found. Whole words are preferred to parts of words."""
     first = start = text.find(part, place)
     while start >= 0:
         end = start + len(part)

@@ -23,7 +23,7 @@ _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d)")
 
 
 def open_sheets(path: Path) -> PdfFacts:
-    """Raises `BadInput` for a damaged image, and `TooLarge`."""
+    """Read the facts of an image file. Raises `BadInput` if it is damaged, and `TooLarge`."""
     with open_picture(path) as picture:
         sheets = count_sheets(picture)
         if sheets > MOST_SHEETS:

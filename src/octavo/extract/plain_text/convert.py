@@ -30,7 +30,7 @@ class _Block(NamedTuple):
 
 
 class ConvertedText(NamedTuple):
-    """`pages` are the offsets of each page's text; empty if the text has no form feeds."""
+    """`pages` contains the start and end of each page's text; empty if the text has no form feeds."""
 
     markdown: str
     pages: list[tuple[int, int]]
@@ -46,7 +46,7 @@ def convert(text: str) -> ConvertedText:
 
 
 def _ranges(contents: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The offsets of each page once those with text are joined by empty lines."""
+    """The start and end of each page in the joined text. Empty lines separate the pages that have text."""
     end = 0
     for content in contents:
         start = end + 2 if end and content else end

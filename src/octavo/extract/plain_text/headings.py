@@ -30,7 +30,7 @@ _SMALL_WORD = 3
 
 
 class Heading(NamedTuple):
-    """`lines`: the number of lines of the group that it takes."""
+    """A heading. `lines` is the number of lines that it takes, including an underline."""
 
     level: int
     text: str
@@ -71,7 +71,7 @@ def _of_line(line: str, following: Group) -> Heading | None:
 
 
 def _numbered(text: str, following: Group) -> Heading | None:
-    """A numbered heading such as "1.2 Something", if text follows and not the next number."""
+    """A numbered heading such as "1.2 Something", if text follows it and not the next item of a numbered list."""
     number = _NUMBERED.match(text)
     title = text[number.end() :].removesuffix(".") if number else ""
     if not number or _ENDS_SENTENCE.search(title) or not title[0].isupper():
@@ -104,7 +104,7 @@ def _is_in_capitals(text: str) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    """Every longer word starts with a capital, and nothing ends a sentence or lists things."""
+    """Whether every longer word starts with a capital, and there are no digits, commas or final punctuation."""
     if _ENDS_SENTENCE.search(text) or "," in text or any(character.isdigit() for character in text):
         return False
     words = [word for word in text.split() if _LETTER.match(word)]

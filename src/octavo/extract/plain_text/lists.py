@@ -27,7 +27,7 @@ class Item:
 
 
 def read_items(lines: Sequence[str]) -> list[Item]:
-    """The items, if the first line starts one; lines without a marker continue the previous item."""
+    """The items; empty if the first line does not start one. Lines without a marker continue the previous item."""
     items: list[Item] = []
     for line in lines:
         found = _ITEM.match(line)
@@ -48,7 +48,7 @@ def first_item(lines: Sequence[str]) -> int | None:
 
 
 def is_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
-    """At least two items, one of them possibly in a neighbouring group, numbered as Markdown would number them."""
+    """Whether there are two items, counting neighbouring groups, and all are numbered as Markdown would number them."""
     outer = [item for item in items if item.indent <= items[0].indent] if items else []
     if not outer or any(item.sign != outer[0].sign for item in outer) or not _counts_up(items):
         return False
@@ -56,7 +56,7 @@ def is_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
 
 
 def _counts_up(items: Sequence[Item]) -> bool:
-    """Markdown renumbers the items of a list, so other numbers would be lost."""
+    """Whether the numbers are consecutive. Markdown renumbers the items of a list, so other numbers would be lost."""
     last: dict[int, int] = {}
     for item in items:
         last = {indent: number for indent, number in last.items() if indent <= item.indent}

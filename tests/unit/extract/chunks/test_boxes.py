@@ -37,7 +37,7 @@ def joined(*boxes: Box) -> list[tuple[float, ...]]:
     return [box[1:] for box in BoxFinder(blocks).boxes_in(0, len(boxes) * 10)]
 
 
-def test_boxes_that_stand_together_become_one() -> None:
+def test_adjacent_boxes_become_one() -> None:
     title, text, letter = Box(72, 80, 300, 96), Box(72, 100, 540, 200), Box(90, 120, 99, 130)
     assert joined(title, text, letter) == [(72, 80, 540, 200)]
     assert joined(letter, text, title) == [(72, 80, 540, 200)]

@@ -56,7 +56,7 @@ def test_a_sheet_that_lies_on_its_side_is_read_as_if_it_did_not(tmp_path: Path) 
 
 
 def test_the_engine_keeps_no_thread_beside_it_and_tells_nobody_that_it_is_used(tmp_path: Path) -> None:
-    count = "import octavo.extract.ocr.warm, os; print(len(os.listdir('/proc/self/task')))"
+    count = "import octavo.extract.ocr.load_models, os; print(len(os.listdir('/proc/self/task')))"
     home = {"HOME": str(tmp_path)}
     told = subprocess.run([sys.executable, "-c", count], env=home, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "1"

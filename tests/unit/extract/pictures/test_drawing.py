@@ -45,7 +45,7 @@ def test_a_page_that_is_as_large_as_a_house_is_a_bearable_picture(pdf: Path) -> 
 
 
 def test_a_missing_page_is_said_to_be_missing(pdf: Path) -> None:
-    with pytest.raises(PageMissing, match="It has 2"):
+    with pytest.raises(PageMissing, match="The last page is 2"):
         draw_page(pdf, SourceType.PDF, 3, 800)
 
 

@@ -26,7 +26,7 @@ from octavo.extract.office.assemble import pages_between, take_page_breaks, to_e
 from octavo.extract.office.ooxml import Package
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, deep_is_damaged
+from octavo.extract.zips import Archive, reject_deep_nesting
 
 _MAIN = "word/document.xml"
 _TRANSPARENT = frozenset(
@@ -39,7 +39,7 @@ Cell = list[DocumentBlock]
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
-    with Archive(path) as archive, deep_is_damaged():
+    with Archive(path) as archive, reject_deep_nesting():
         package = Package(archive)
         markdown, breaks = take_page_breaks(convert(package))
         metadata = package.metadata()
@@ -189,7 +189,7 @@ class _BodyReader:
 
 
 def _separate_formulas(text: str) -> str:
-    """Put each formula on a separate paragraph if the text consists of nothing else."""
+    """Put each formula into a separate paragraph if the text consists of nothing else."""
     parts = text.split("$$")
     is_formulas = text.startswith("$$") and text.endswith("$$") and len(parts) % 2 == 1
     if not is_formulas or any(part.strip() for part in parts[::2]):

@@ -79,7 +79,7 @@ class ParagraphReader:
             yield TextRun(" ".join(f"$${text}$$" for text in formulas), is_raw=True)
 
     def _alternative(self, element: Element, link: str) -> Iterator[TextRun]:
-        """The first alternative with content; both hold the same for newer and older programs."""
+        """The first alternative with content. All hold the same content, for newer and older programs."""
         for one in element:
             boxes = len(self.boxes)
             runs = list(self._drawing(one, link))
@@ -178,7 +178,7 @@ class ParagraphReader:
 
 
 def _outermost_boxes(element: Element) -> Iterator[Element]:
-    """Each text box once, although it is stored for newer and again for older programs."""
+    """Each text box once, although files store it twice, for newer and for older programs."""
     for one in element:
         name = name_of(one)
         if name == "w:txbxContent":

@@ -1,6 +1,6 @@
 """Styles and list numbering of a Word document.
 
-Word stores the names of built-in styles in English in every language. It stores rules for numbering and no numbers;
+Word stores the names of built-in styles in English in every language. It stores numbering rules instead of numbers;
 the numbers are computed here, so that a reference such as "see 2.3" still makes sense.
 """
 

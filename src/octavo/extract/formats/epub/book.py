@@ -14,7 +14,7 @@ from octavo.extract.office.assemble import add_page_numbers, to_extracted
 from octavo.extract.office.html import body_of, read_page, to_markdown
 from octavo.extract.office.xml import Element, attribute
 from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, deep_is_damaged
+from octavo.extract.zips import Archive, reject_deep_nesting
 
 _PAGES = frozenset(
     {"application/xhtml+xml", "text/html", "image/svg+xml", "application/x-dtbook+xml", "text/x-oeb1-document"}
@@ -32,7 +32,7 @@ _NOT_A_WORD = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class BookText:
-    """`outline` is None without a table of contents; `pages` are those of the printed edition, if listed."""
+    """`outline` is None if there is no table of contents. `pages` are those of the printed edition, if listed."""
 
     markdown: str
     pages: list[Page]
@@ -41,7 +41,7 @@ class BookText:
 
 
 def extract(path: Path, _hints: Hints) -> Extracted:
-    with Archive(path) as archive, deep_is_damaged():
+    with Archive(path) as archive, reject_deep_nesting():
         book = convert(archive)
     return to_extracted(
         SourceType.EPUB,
@@ -75,7 +75,7 @@ def convert(archive: Archive) -> BookText:
 
 
 def _targets(contents: Contents) -> dict[str, list[Target]]:
-    """Targets by file. Entries are numbered first, then pages."""
+    """Targets by file. The entries of the table of contents are numbered first, then the pages."""
     targets: dict[str, list[Target]] = {}
     entries = [(entry, entry) for entry in contents.entries] + [(page, None) for page in contents.pages]
     for number, (place, entry) in enumerate(entries):
@@ -161,7 +161,7 @@ def _places(body: Element, fragments: set[str]) -> dict[str, Element]:
 
 
 def _remove_lists(body: Element) -> None:
-    """Remove lists of pages and landmarks, which are only for programs."""
+    """Remove lists of pages and landmarks, which are for programs and not for people."""
     for element in list(body.iter("nav")):
         parent = element.getparent()
         if attribute(element, "epub:type") in {"page-list", "landmarks"} and parent is not None:

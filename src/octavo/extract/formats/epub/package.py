@@ -96,7 +96,7 @@ def _reject_drm(archive: Archive) -> None:
     data = archive.find(_ENCRYPTION)
     methods = [one.get("Algorithm") or "" for one in _named(parse(data), "EncryptionMethod")] if data else []
     if any(method not in _FONT_METHODS for method in methods):
-        raise Encrypted("The bookshop protected it (DRM), so only its own reader can open it.")
+        raise Encrypted("It is protected by the DRM of a bookshop. Only the reader of that shop can open it.")
 
 
 def _metadata(root: Element) -> Metadata:
@@ -117,7 +117,7 @@ def _metadata(root: Element) -> Metadata:
 
 
 def _authors(about: Element | None) -> list[str]:
-    """All creators; translators and editors are contributors."""
+    """The names of all creators whose role is author, or who have no role."""
     return [text for one in (about.iter() if about is not None else ()) if _is_author(one) and (text := text_of(one))]
 
 
@@ -127,7 +127,7 @@ def _is_author(element: Element) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`level` is 1 for the highest. `place` is a file and a fragment in it."""
+    """An entry of a table of contents. `level` is 1 for the highest. `place` is a file and a fragment in it."""
 
     level: int
     title: str
@@ -141,7 +141,7 @@ class Contents:
 
 
 def read_contents(archive: Archive, book: Book) -> Contents:
-    """From the first table that has entries. Damaged tables are skipped, because a book is readable without them."""
+    """Entries and pages from the first table that has them. Damaged tables are skipped; they are not essential."""
     entries: list[Entry] = []
     pages: list[Entry] = []
     for file in book.contents:
@@ -170,7 +170,7 @@ def _read_navigation(root: Element, folder: str) -> Contents:
 
 
 def _list_entries(element: Element, folder: str, level: int) -> Iterator[Entry]:
-    """Entries of nested lists; an item without a link is a heading for those below it."""
+    """Entries of nested lists. An item without a link points to the first link below it."""
     if level > _MOST_DEPTH:
         return
     for one in element:
