@@ -80,7 +80,7 @@ async def _new_owner(connection: Connection) -> UUID:
 
 
 async def _give_new_owner(connection: Connection, user_id: UUID) -> UUID:
-    """A new owner for a person who is no longer a member of any."""
+    """Create an owner for a person who is no longer a member of any owner."""
     owner_id = await _new_owner(connection)
     await connection.execute(QUERIES.move_home, {"user": user_id, "owner": owner_id})
     return owner_id

@@ -60,7 +60,7 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`title` is the document's title. `units` counts `pages`, or `passages` if there are no pages; `unit` says which."""
+    """`title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which."""
 
     id: UUID
     document_id: UUID
