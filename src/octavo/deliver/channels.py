@@ -24,7 +24,7 @@ class UnknownChannel(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """An event as programs get it: the fields of the event, never the text or file name of a document."""
+    """An event in the form sent to programs: its fields, never the text or file name of a document."""
 
     id: int | None
     at: datetime
@@ -49,22 +49,22 @@ class Delivery:
 
 
 class Channel(Protocol):
-    """A way to send. The class of a raised error decides whether the delivery is retried."""
+    """Sends deliveries, for example by mail. The class of the error that `send` raises decides about a retry."""
 
     @property
     def name(self) -> str: ...
 
     def check_address(self, address: str) -> str:
-        """Returns the address to store; raises if it is invalid. Sends nothing."""
+        """Return the address to store, or raise if it is invalid. Sends nothing."""
         ...
 
     async def send(self, delivery: Delivery) -> int:
-        """Returns the status code of the receiver."""
+        """Send a delivery and return the status code of the receiver."""
         ...
 
 
 class Channels:
-    """Refuses two channels of one name, and lists the known ones if one is missing."""
+    """Channels by name. Two channels must not have the same name."""
 
     def __init__(self, channels: Iterable[Channel] = ()) -> None:
         self._channels: dict[str, Channel] = {}
@@ -80,7 +80,7 @@ class Channels:
         try:
             return self._channels[name]
         except KeyError:
-            raise UnknownChannel(f"{name} is none of {', '.join(self.names)}.") from None
+            raise UnknownChannel(f"{name} is not one of {', '.join(self.names)}.") from None
 
     @property
     def names(self) -> list[str]:

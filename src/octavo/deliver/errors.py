@@ -1,4 +1,4 @@
-"""How a delivery can fail, before anything was sent or with the response of the receiver."""
+"""Errors of deliveries: before anything is sent, and from the response of the receiver."""
 
 from __future__ import annotations
 

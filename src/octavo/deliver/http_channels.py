@@ -19,19 +19,19 @@ from octavo.deliver.errors import ReceiverBusy, ReceiverFailed, ReceiverGone, Re
 from octavo.deliver.messages import Message
 from octavo.fetch import CertificateRefused, FetchLimits, GuardedClient, NameUnknown, parse_url, refuse_literal
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 - what every secret begins with
+SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of every secret
 SECRET_BYTES = 32
 RESPONSE_BYTES = 1 << 20
 LONGEST_WAIT_SECONDS = 3600.0
-NO_CLIENT = "Nothing can be sent from this process."
+NO_CLIENT = "This process cannot send deliveries."
 _RETRIED = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY})
-# The title of a document must not mention everybody in a chat, or link elsewhere.
+# Escaped, so that the title of a document can neither notify everybody in a chat nor contain a link.
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookChannel:
-    """Sends the fields of the event, and nothing of the document."""
+    """Sends the fields of the event to a program, signed, without any content of the document."""
 
     client: GuardedClient | None
     allow: frozenset[str]
@@ -81,7 +81,7 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """`message_id` is the same for every attempt, so that receivers can drop repeats; `timestamp` is of the attempt."""
+    """`message_id` is the same for every attempt, so that receivers can drop repeats; `timestamp` differs."""
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(timestamp),
@@ -94,7 +94,7 @@ def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) ->
 
 @dataclass(frozen=True, slots=True)
 class SlackChannel:
-    """Sends a sentence and a link to a webhook in Slack's format, which many chats accept."""
+    """Sends a sentence and a link to a chat, in the format of Slack's webhooks, which many chats accept."""
 
     client: GuardedClient | None
     allow: frozenset[str]
@@ -120,19 +120,19 @@ def chat_text(message: Message) -> str:
 
 
 def check_url(address: str, allow: frozenset[str]) -> str:
-    """The normalised URL; raises for an address that is known to be private."""
+    """The normalised URL. Raises for a URL whose host is a private IP address."""
     target = parse_url(address)
     refuse_literal(target, allow)
     return target.url
 
 
 async def post(client: GuardedClient, address: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
-    """Send one request. Returns the status of a success, and raises for any other."""
+    """Send one request. Returns the status if it is a success, and raises otherwise."""
     limits = FetchLimits(bytes=RESPONSE_BYTES, seconds=seconds, redirects=0)
     sent = {"content-type": "application/json", **headers}
     try:
         answer = await client.post(address, body, sent, limits)
-    except (NameUnknown, CertificateRefused) as error:  # the receiver can fix both, so it is retried
+    except (NameUnknown, CertificateRefused) as error:  # the receiver can fix both, so the delivery is retried
         raise ReceiverFailed(error.line) from None
     raise_for_status(answer.status, answer.headers, datetime.now(UTC))
     return answer.status

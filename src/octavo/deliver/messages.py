@@ -1,4 +1,4 @@
-"""The public types of events, and the messages that people get about them. Pure."""
+"""The public event types, and the messages about events for people. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TEST = "webhook.test"
 
 TITLE_CHARACTERS = 120
 _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
-# An error of a model leaves a readable document without its description.
+# If a model fails, the document can still be read but has no description.
 _MODELS, _UNDESCRIBED = "AI_", "undescribed"
 _SENTENCES: Mapping[str, str] = {
     _UNDESCRIBED: "{thing} can be read, but its description failed{code}.",
@@ -84,7 +84,7 @@ _SENTENCES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`title` is short enough for a subject; `sentence` is complete. `link` is None if the public URL is not known."""
+    """`title` is the subject of a mail, `sentence` the text. `link` is None if the public URL is not set."""
 
     title: str
     sentence: str
@@ -117,6 +117,6 @@ def link_to(document_id: UUID | None, public_url: str | None) -> str | None:
 
 
 def plain(text: str) -> str:
-    """One line without control characters, which could break or reverse the text around them."""
+    """The text as one short line, without control characters, which could break or reverse the text around them."""
     line = " ".join(_NOT_SHOWN.sub(" ", text).split())
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""Notifications inside the application. They are marked as read, and errors also as resolved, by a person at a time."""
+"""Notifications inside the application. People mark them as read, and errors also as resolved."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NotificationPage:
 async def list_notifications(
     connection: Connection, owner_id: UUID, *, unread: bool, cursor: str | None, limit: int
 ) -> NotificationPage:
-    """Newest first."""
+    """One page of notifications, newest first."""
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     rows = await _read(connection, owner_id, unread=unread, before_at=before_at, before_id=before_id, most=limit + 1)
     items = [_as_view(row) for row in rows[:limit]]
@@ -75,7 +75,7 @@ async def show_notification(connection: Connection, owner_id: UUID, notification
 
 
 async def mark_read(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
-    """Keeps the time of the first reading."""
+    """Mark a notification as read. The time of the first reading is kept."""
     await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": notification})
     return await show_notification(connection, owner_id, notification)
 
@@ -85,7 +85,7 @@ async def mark_all_read(connection: Connection, owner_id: UUID) -> int:
 
 
 async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, notification: UUID) -> Notification:
-    """Keeps who resolved it first. Without an account only the time is stored."""
+    """Mark an error as resolved. Stores the time and the first user who did so; only the time without an account."""
     await connection.execute(QUERIES.resolve, {"owner": owner_id, "id": notification, "user": user_id})
     found = await show_notification(connection, owner_id, notification)
     if found.level != "error":
@@ -94,7 +94,7 @@ async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, 
 
 
 async def forget_notifications(database: Database) -> int:
-    """Delete old news, and old errors that were read and resolved. The events themselves are kept."""
+    """Delete old notifications, except errors that were not read and resolved. The events themselves are kept."""
     async with database.connection() as connection:
         return (await connection.execute(QUERIES.forget_notifications, {"days": KEPT_DAYS})).rowcount
 

@@ -1,7 +1,7 @@
-"""The relay: turns events into deliveries to subscribers and notifications of owners, each exactly once.
+"""The relay: turns events into deliveries to recipients and notifications of owners, each exactly once.
 
-Every worker runs it; a row lock admits one at a time. After there was work it runs more often for a moment, because the
-end of a delivery starts the next one of its queue.
+Every worker runs the relay; a row lock lets only one of them work at a time. After a step with work the next step
+follows sooner, because the end of a delivery makes the next delivery in its queue due.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from octavo.jobs.queue import NewJob, enqueue
 
 QUERIES = load_queries("deliveries")
 BATCH = 1000
-# How many deliveries to one recipient run at the same time, of different processes.
+# How many deliveries to one recipient run in parallel; those of one process run one after the other.
 DELIVERIES_PER_SUBSCRIBER = 2
 IDLE_SECONDS = 0.5
 BUSY_SECONDS = 0.1
 
 
 async def relay(database: Database) -> float:
-    """One step. Returns the seconds until the next one."""
+    """Run one step. Returns the seconds until the next one."""
     done = await relay_once(database)
     if done >= BATCH:
         return 0.0
@@ -30,7 +30,7 @@ async def relay(database: Database) -> float:
 
 
 async def relay_once(database: Database, batch: int = BATCH) -> int:
-    """Returns the number of events read plus the number of deliveries started."""
+    """Process one batch. Returns the number of events read plus the number of deliveries started."""
     async with database.connection() as connection:
         row = await (await connection.execute(QUERIES.relay_has_work)).fetchone()
         if not row or not row[0]:

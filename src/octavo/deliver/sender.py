@@ -28,7 +28,7 @@ QUERIES = load_queries("deliveries")
 
 
 def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
-    """All channels of this version. Without a client, addresses can be checked and only mail can be sent."""
+    """All channels. Without a client, webhooks and chats cannot be sent, but their addresses can be checked."""
     allow = frozenset(settings.fetch_allow)
     seconds = settings.delivery_seconds
     smtp = settings.smtp_url.get_secret_value() if settings.smtp_url else None
@@ -42,7 +42,7 @@ def known_channels(settings: Settings, client: GuardedClient | None = None) -> C
 
 
 class DeliverInput(BaseModel):
-    """A test delivery has no event."""
+    """The input of a delivery job. A test delivery has no event."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,22 +57,22 @@ def read_input(given: dict[str, JSON]) -> DeliverInput:
     try:
         wanted = DeliverInput.model_validate(given)
     except ValidationError:
-        raise BadInput("A delivery needs a subscriber and an event.") from None
+        raise BadInput("A delivery needs a recipient and an event.") from None
     if not wanted.test and (wanted.event is None or wanted.process is None):
-        raise BadInput("A delivery needs a subscriber and an event.")
+        raise BadInput("A delivery needs a recipient and an event.")
     return wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """`public_url` is the base of links to documents."""
+    """Prepares and sends deliveries. `public_url` is the base of links to documents."""
 
     database: Database
     channels: Channels
     public_url: str | None
 
     async def prepare(self, job: ClaimedJob, wanted: DeliverInput) -> tuple[str, Delivery] | None:
-        """The channel and the delivery; None if the subscriber or event is gone, or the subscriber was stopped."""
+        """The channel and the delivery; None if the recipient or event was deleted, or the recipient is not active."""
         values = {"subscriber": wanted.subscriber, "event": wanted.event, "process": wanted.process}
         async with self.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.delivery, values)
@@ -92,7 +92,7 @@ class Sender:
         return row["channel"], delivery
 
     async def send(self, channel: str, delivery: Delivery, job: ClaimedJob) -> JSON:
-        """Send once. A failure is recorded and raised again; the engine decides about a retry."""
+        """Send once. A failure is recorded and raised again, so that the job engine decides about a retry."""
         started = time.monotonic()
         try:
             answer = await self.channels[channel].send(delivery)
@@ -114,7 +114,7 @@ class Sender:
 
 
 async def record_success(connection: Connection, delivery: Delivery, job: ClaimedJob, made: JSON) -> None:
-    """In the transaction that completes the job of the delivery."""
+    """Record a successful attempt, in the transaction that completes the job of the delivery."""
     if not isinstance(made, dict):
         raise TypeError("sending returns the status of the receiver")
     await write_attempt(connection, delivery, job, {**made, "error_code": None, "status": "delivered"})

@@ -1,4 +1,4 @@
-"""Recipients of events: webhooks, mail addresses and chats of an owner, and those of the administrator."""
+"""Recipients of events (subscribers): webhooks, mail addresses and chats of an owner or of the administrator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ChannelName = Literal["webhook", "mail", "slack"]
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """`waiting` counts the deliveries still to be made. The address of a chat is a secret and is shown only in part."""
+    """A recipient. `waiting` counts pending deliveries. The address of a chat is a secret, so it is shortened."""
 
     id: UUID
     channel: ChannelName
@@ -45,7 +45,7 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class NewSubscriber(Subscriber):
-    """The secret of a webhook is shown only here, when it is created."""
+    """A recipient that was just added. This is the only response that contains the secret of a webhook."""
 
     secret: str | None = field(repr=False)
 
@@ -106,7 +106,7 @@ async def edit_subscriber(
     events: Sequence[EventType] | None = None,
     active: bool | None = None,
 ) -> Subscriber:
-    """Change the given fields. Stopping a subscriber drops its waiting deliveries."""
+    """Change the given fields. Pausing a recipient drops its pending deliveries."""
     _refuse_visitors(caller)
     found = await _find(connection, caller.owner_id, subscriber)
     checked = channels[found["channel"]].check_address(address) if address is not None else None
@@ -121,7 +121,7 @@ async def edit_subscriber(
 
 
 async def delete_subscriber(connection: Connection, caller: Caller, subscriber: UUID) -> None:
-    """Delete it with its waiting deliveries and its log."""
+    """Delete a recipient with its pending deliveries and its log."""
     _refuse_visitors(caller)
     values = {"owner": caller.owner_id, "id": subscriber}
     if (await connection.execute(QUERIES.delete_subscriber, values)).rowcount == 0:
@@ -129,7 +129,7 @@ async def delete_subscriber(connection: Connection, caller: Caller, subscriber: 
 
 
 async def send_test(connection: Connection, caller: Caller, subscriber: UUID) -> UUID:
-    """Enqueue a test delivery, even if the subscriber is stopped. Returns the job."""
+    """Enqueue a test delivery, even if the recipient is paused. Returns the id of the job."""
     _refuse_visitors(caller)
     await _find(connection, caller.owner_id, subscriber)
     job = job_after(Cause.TEST_DELIVERY_REQUESTED, caller.owner_id, {"subscriber": str(subscriber), "test": True})
@@ -140,7 +140,7 @@ async def send_test(connection: Connection, caller: Caller, subscriber: UUID) ->
 async def list_attempts(
     connection: Connection, owner_id: UUID, subscriber: UUID, *, cursor: str | None, limit: int
 ) -> Page[DeliveryAttempt]:
-    """Newest first."""
+    """One page of delivery attempts, newest first."""
     await _find(connection, owner_id, subscriber)
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     values = {"owner": owner_id, "subscriber": subscriber, "before_at": before_at, "before_id": before_id}
@@ -150,14 +150,14 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Subscribe the addresses of the settings to the failures of all owners, and remove all others."""
+    """Make the administrator's addresses from the settings recipients of all owners' failures; remove former ones."""
     given = {channel: address for channel, address in addresses.items() if address}
     values = {"owner": owner_id, "channels": list(given), "addresses": list(given.values()), "events": list(ERRORS)}
     await connection.execute(QUERIES.keep_administrators, values)
 
 
 async def forget_attempts(database: Database) -> int:
-    """Delete the log of old deliveries."""
+    """Delete old delivery attempts from the log."""
     async with database.connection() as connection:
         return (await connection.execute(QUERIES.forget_tries, {"days": KEPT_DAYS})).rowcount
 
@@ -175,7 +175,7 @@ def _as_view(row: Row) -> Subscriber:
 
 
 def conceal(address: str) -> str:
-    """Enough to recognise it. Anybody who knows the whole address can write into the chat."""
+    """The address shortened, but recognisable. Anybody who knows the whole address can write into the chat."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}/…{address[-SHOWN_CHARACTERS:]}"
 

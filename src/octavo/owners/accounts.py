@@ -1,4 +1,7 @@
-"""Accounts with email address and password. Hashing is slow, so it happens before these transactions."""
+"""Accounts with e-mail address and password.
+
+The functions take password hashes: hashing is slow, so it is done before the transaction.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ async def sign_up(connection: Connection, email: str, password_hash: str, *, rep
     """Create an account and return its first session. Documents of the anonymous visitor move to the account."""
     visitor = await end_session(connection, replacing)
     adopted = await _adopt(connection, visitor) if visitor else None
-    owner_id = adopted or await _new_home(connection)
+    owner_id = adopted or await _new_owner(connection)
     values = {"id": new_id(), "email": email, "password_hash": password_hash, "owner": owner_id}
     row = await (await connection.execute(QUERIES.insert_user, values)).fetchone()
     if row is None:
@@ -43,20 +46,21 @@ async def sign_up(connection: Connection, email: str, password_hash: str, *, rep
 
 
 async def sign_in(connection: Connection, account: Account, password_hash: str, *, replacing: str | None) -> str:
-    """A new session after a correct password, unless the password was changed in the meantime."""
+    """Open a session after a correct password. Raises `WrongCredentials` if the password was changed meanwhile."""
     await _keep_password(connection, account, password_hash)
     row = await (await connection.execute(QUERIES.first_owner, {"user": account.id})).fetchone()
-    owner_id = row[0] if row else await _move_home(connection, account.id)
+    owner_id = row[0] if row else await _give_new_owner(connection, account.id)
     return await open_session(connection, owner_id, account.id, replacing=replacing)
 
 
 async def change_password(connection: Connection, account: Account, password_hash: str, *, keeping: str) -> None:
-    """Ends all other sessions of this person."""
+    """Change the password and end all other sessions of this person."""
     await _keep_password(connection, account, password_hash)
     await end_other_sessions(connection, account.id, keeping)
 
 
 async def _keep_password(connection: Connection, account: Account, password_hash: str) -> None:
+    """Store the hash. Raises `WrongCredentials` if the stored hash is no longer the one in `account`."""
     values = {"user": account.id, "seen": account.password_hash, "password_hash": password_hash}
     cursor = await connection.execute(QUERIES.keep_password, values)
     if cursor.rowcount == 0:
@@ -64,17 +68,19 @@ async def _keep_password(connection: Connection, account: Account, password_hash
 
 
 async def _adopt(connection: Connection, visitor: UUID) -> UUID | None:
+    """Turn an anonymous owner into the owner of an account; None if it no longer exists."""
     row = await (await connection.execute(OWNERS.adopt_visitor, {"visitor": visitor})).fetchone()
     return row[0] if row else None
 
 
-async def _new_home(connection: Connection) -> UUID:
+async def _new_owner(connection: Connection) -> UUID:
     owner_id = new_id()
     await connection.execute(OWNERS.insert_owner, {"id": owner_id, "kind": "user"})
     return owner_id
 
 
-async def _move_home(connection: Connection, user_id: UUID) -> UUID:
-    owner_id = await _new_home(connection)
+async def _give_new_owner(connection: Connection, user_id: UUID) -> UUID:
+    """Create an owner for a person who is no longer a member of any owner."""
+    owner_id = await _new_owner(connection)
     await connection.execute(QUERIES.move_home, {"user": user_id, "owner": owner_id})
     return owner_id

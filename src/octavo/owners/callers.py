@@ -16,7 +16,7 @@ MOST_SCOPE: dict[Role, Scope] = {"reader": "read", "member": "write", "owner": "
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`scope` is the permission of the session or key; the role can only reduce it."""
+    """`scope` is the permission of the session or key. The role of the person can only reduce it."""
 
     owner_id: UUID
     kind: str
@@ -31,12 +31,12 @@ class Caller:
 
     @property
     def may_manage(self) -> bool:
-        """Manage members and all API keys of the owner."""
+        """Whether the caller can manage the members and all API keys of the owner."""
         return self._reaches("admin") and not self.is_anonymous
 
     @property
     def is_admin(self) -> bool:
-        """Administrator of the installation."""
+        """Whether the caller is an administrator of the installation."""
         return self.kind == "local" and self._reaches("admin")
 
     @property
@@ -44,7 +44,10 @@ class Caller:
         return self.kind == "anonymous"
 
     def may_grant(self, scope: Scope) -> bool:
-        """A key has at most the permissions of its creator. Only keys with the scope admin can create keys."""
+        """Whether the caller can create a key with this scope.
+
+        A key has at most the permissions of its creator. A key can create other keys only with the scope admin.
+        """
         trusted = self.via == "session" or self._reaches("admin")
         return trusted and not self.is_anonymous and self._reaches(scope)
 

@@ -23,7 +23,7 @@ async def make_key(
 ) -> NewKey:
     if not caller.may_grant(scope):
         raise NotAllowed(
-            "Only signed-in users and keys with the scope admin can create keys, and none above their own role."
+            "Only signed-in users and keys with the scope admin can create keys, and only up to their own permissions."
         )
     key = PREFIX + new_token()
     values = {"id": new_id(), "owner": caller.owner_id, "user": caller.user_id, "name": name, "scope": scope}
@@ -40,18 +40,19 @@ async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
 
 
 async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> None:
-    """It stops working immediately."""
+    """Revoke a key; it stops working immediately."""
     cursor = await connection.execute(QUERIES.revoke_key, {"key": key_id, **_whose(caller)})
     if cursor.rowcount == 0:
         raise NotFound
 
 
 async def read_key(connection: Connection, key: str) -> Caller | None:
-    """The caller of a valid key whose creator is still a member."""
+    """The caller of a key; None if the key is invalid or its creator is no longer a member."""
     return await fetch_one(connection, QUERIES.read_key, {"key_hash": hash_token(key)}, Caller)
 
 
 def _whose(caller: Caller) -> dict[str, Any]:
+    """Query parameters that select the keys which the caller can manage."""
     if not caller.may_grant("read"):
         raise NotAllowed("Only signed-in users and keys with the scope admin can see and change keys.")
     return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

@@ -26,7 +26,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """An owner that a person can act for; `email` is that of its original person."""
+    """An owner that a person can act for; `email` is the address of the person it was created for."""
 
     owner_id: UUID
     kind: str
@@ -56,18 +56,18 @@ async def add_member(connection: Connection, caller: Caller, email: str, role: R
 
 
 async def change_role(connection: Connection, caller: Caller, user_id: UUID, role: Role) -> Member:
-    """Takes effect with the next request."""
+    """Change the role of a member, effective with their next request."""
     members = await _lock_members(connection, caller)
     if role != "owner":
-        _keep_an_owner(caller, members, user_id)
+        _refuse_last_owner(caller, members, user_id)
     await connection.execute(QUERIES.change_role, {"owner": caller.owner_id, "user": user_id, "role": role})
     return await _show_member(connection, caller, user_id)
 
 
 async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -> None:
-    """Also removes their sessions and keys for this owner."""
+    """Remove a member with their sessions and keys for this owner."""
     members = await _lock_members(connection, caller)
-    _keep_an_owner(caller, members, user_id)
+    _refuse_last_owner(caller, members, user_id)
     await connection.execute(QUERIES.remove_member, {"owner": caller.owner_id, "user": user_id})
 
 
@@ -80,9 +80,9 @@ async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner
 
 
 async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Member]:
-    """The members, locked until the end of the transaction.
+    """Lock the members of the owner until the end of the transaction and return them.
 
-    Checks the caller again, because they may have been removed since the request started.
+    Checks the permission of the caller again, because it may have been removed since the request started.
     """
     if not caller.may_manage:
         raise NotAllowed
@@ -93,8 +93,8 @@ async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Me
     return members
 
 
-def _keep_an_owner(caller: Caller, members: dict[UUID, Member], user_id: UUID) -> None:
-    """Keep at least one person with the role owner. The local owner needs no account."""
+def _refuse_last_owner(caller: Caller, members: dict[UUID, Member], user_id: UUID) -> None:
+    """Raise `LastOwner` if nobody else has the role owner. The local owner works without any account."""
     if user_id not in members:
         raise NotFound
     owners = [member.user_id for member in members.values() if member.role == "owner"]

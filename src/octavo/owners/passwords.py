@@ -1,6 +1,6 @@
 """Passwords: hashed with argon2id in threads, outside the event loop.
 
-At most two in parallel, because each takes 64 MB and several CPUs; others wait.
+At most two passwords are hashed in parallel, because each takes 64 MB and several CPUs; others wait.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from argon2.exceptions import VerificationError
 from octavo.core.errors import WeakPassword
 
 LEAST_CHARACTERS = 10
-# Verified if the account does not exist, so that it takes as long as a wrong password.
+# Checked if the account does not exist, so that the response takes as long as for a wrong password.
 NOBODYS_HASH = "$argon2id$v=19$m=65536,t=3,p=4$4HQmZLABisHpVBBRc3YP7Q$wF/7PUIKxxMxsjnLezb27OsBKGYkd4L6INazqdBCoB0"
 MOST_AT_ONCE = 2
 _hasher = PasswordHasher()
@@ -26,21 +26,21 @@ Answer = TypeVar("Answer")
 
 
 async def hash_password(password: str) -> str:
-    """The hash of a new password; refuses short ones."""
+    """The hash of a new password. Raises `WeakPassword` for a short one."""
     if len(password) < LEAST_CHARACTERS:
         raise WeakPassword(f"Use at least {LEAST_CHARACTERS} characters.")
-    return await _in_turn(lambda: _hasher.hash(password))
+    return await _run_in_thread(lambda: _hasher.hash(password))
 
 
 async def verify_password(kept: str | None, password: str) -> str | None:
-    """The hash to store if the password is correct: a new one if the parameters have changed since."""
-    right = await _in_turn(lambda: _matches(kept or NOBODYS_HASH, password))
+    """The hash to store, or None if the password is wrong. It is a new hash if the hashing parameters have changed."""
+    right = await _run_in_thread(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:
         return None
-    return await _in_turn(lambda: _hasher.hash(password)) if _hasher.check_needs_rehash(kept) else kept
+    return await _run_in_thread(lambda: _hasher.hash(password)) if _hasher.check_needs_rehash(kept) else kept
 
 
-async def _in_turn(work: Callable[[], Answer]) -> Answer:
+async def _run_in_thread(work: Callable[[], Answer]) -> Answer:
     return await asyncio.get_running_loop().run_in_executor(_threads, work)
 
 

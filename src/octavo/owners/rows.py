@@ -1,4 +1,4 @@
-"""Database rows as records, with times in UTC."""
+"""Fetches database rows as records, with times in UTC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of browsers: anonymous visitors, people, and the local owner with one-time sign-in links."""
+"""Sessions of browsers: of anonymous visitors, of people, and of the local owner, who signs in with one-time links."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ RENEWED_BELOW_SECONDS = SESSION_SECONDS - 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """`renewed`: it was extended, so the browser needs a new cookie."""
+    """`renewed`: the session was extended, so the browser needs a new cookie."""
 
     caller: Caller
     renewed: bool
 
 
 async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
-    """A new anonymous owner, and the secret for the browser's cookie."""
+    """Create an anonymous owner with a session. Returns the secret for the browser's cookie, and the caller."""
     owner_id = new_id()
     await connection.execute(QUERIES.insert_owner, {"id": owner_id, "kind": "anonymous"})
     secret = await insert_session(connection, owner_id, None)
@@ -39,7 +39,7 @@ async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
 
 
 async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | None, *, replacing: str | None) -> str:
-    """A new session instead of the browser's old one. Documents of an anonymous visitor move to the owner."""
+    """Replace the browser's old session by a new one. Documents of an anonymous visitor move to the owner."""
     visitor = await end_session(connection, replacing)
     if visitor:
         values = {"visitor": visitor, "person": owner_id}
@@ -57,7 +57,7 @@ async def insert_session(connection: Connection, owner_id: UUID, user_id: UUID |
 
 
 async def read_session(connection: Connection, secret: str, *, renew: bool = True) -> OpenSession | None:
-    """The caller of a valid session whose person is still a member."""
+    """The session with this secret; None if it is invalid or expired, or its person is no longer a member."""
     below = RENEWED_BELOW_SECONDS if renew else 0
     values = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "below": below}
     async with connection.cursor(row_factory=dict_row) as cursor:
@@ -70,7 +70,7 @@ async def read_session(connection: Connection, secret: str, *, renew: bool = Tru
 
 
 async def end_session(connection: Connection, secret: str | None) -> UUID | None:
-    """Returns the owner if it was an anonymous one: this may have been its only session."""
+    """End a session. Returns its owner if that is anonymous, because this may have been the owner's only session."""
     if not secret:
         return None
     cursor = await connection.execute(QUERIES.end_session, {"session_hash": hash_token(secret)})
@@ -79,17 +79,17 @@ async def end_session(connection: Connection, secret: str | None) -> UUID | None
 
 
 async def end_other_sessions(connection: Connection, user_id: UUID, secret: str) -> None:
-    """Ends all other sessions of this person."""
+    """End all sessions of this person except the one with this secret."""
     await connection.execute(QUERIES.end_other_sessions, {"user": user_id, "session_hash": hash_token(secret)})
 
 
 async def ensure_local_owner(connection: Connection) -> None:
-    """Creates the local owner, the administrator of this machine's installation, if needed."""
+    """Create the local owner, the administrator of the installation on this machine, if it does not exist."""
     await connection.execute(QUERIES.ensure_local_owner, {"id": new_id()})
 
 
 async def local_owner(connection: Connection) -> UUID:
-    """Creates it if needed."""
+    """The id of the local owner, which is created if it does not exist."""
     await ensure_local_owner(connection)
     row = await (await connection.execute(QUERIES.local_owner)).fetchone()
     if row is None:
@@ -98,7 +98,7 @@ async def local_owner(connection: Connection) -> UUID:
 
 
 async def make_sign_in_link(connection: Connection) -> str:
-    """A token that signs in one browser as the local owner, once, within 15 minutes."""
+    """Create a token that signs in one browser as the local owner, once, within 15 minutes."""
     token = new_token()
     await ensure_local_owner(connection)
     await connection.execute(QUERIES.insert_link, {"token_hash": hash_token(token), "seconds": LINK_SECONDS})
@@ -106,7 +106,7 @@ async def make_sign_in_link(connection: Connection) -> str:
 
 
 async def use_sign_in_link(connection: Connection, token: str, *, replacing: str | None = None) -> str:
-    """Exchange a link for a session and return its secret. A link works once, even in a race."""
+    """Exchange a link for a session and return its secret. A link works once, even if two requests use it together."""
     row = await (await connection.execute(QUERIES.use_link, {"token_hash": hash_token(token)})).fetchone()
     if row is None:
         raise SignInRefused

@@ -1,4 +1,4 @@
-"""Secrets that are handed out once and stored only as hashes, so that a leaked dump is useless."""
+"""Secrets that are shown once and stored only as hashes, so that a leaked database dump does not contain them."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def new_token() -> str:
 
 
 def hash_token(token: str) -> bytes:
-    """Tokens are long and random, so a fast hash is safe."""
+    """SHA-256 of a token. A fast hash is safe, because tokens are long and random."""
     return hashlib.sha256(token.encode()).digest()

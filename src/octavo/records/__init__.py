@@ -1,5 +1,5 @@
 """The public shapes of the API, declared once: the server returns them and the client reads them.
 
-A record here is what a route answers, field by field. The package imports only `octavo.core`, so that the client stays
-light.
+The fields of a record are the fields of the JSON. The package imports only `octavo.core`, so that the client stays
+small.
 """

@@ -1,4 +1,4 @@
-"""An owner's API keys, budgets and costs, and what the installation allows."""
+"""An owner's API keys, budgets and costs, and the limits and options of the installation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class NewKey(KeyView):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`usual_usd` is the default that applies while none is set."""
+    """`usd` is the budget in force. `usual_usd` is the default, which applies if no budget is set."""
 
     usd: float
     usual_usd: float
@@ -67,9 +67,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class BudgetsInForce:
-    """Per document, per owner and month, and for all owners per month; the last only for administrators.
+    """Budgets per document, per owner and month, and for all owners per month; the last only for administrators.
 
-    `spent_usd` is your cost this month including reservations for open calls; `everybody_usd` is that of all owners.
+    `spent_usd` is your cost this month including reservations for open calls; `everybody_usd` is the cost
+    of all owners.
     """
 
     document: Budget
@@ -81,10 +82,10 @@ class BudgetsInForce:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBudget:
-    """`usual_usd` applies while no budget is set; it can be raised up to `most_usd`.
+    """`usual_usd` is the default, which applies if no budget is set. A budget can be raised up to `most_usd`.
 
-    `spent_usd` includes reservations for open calls. `paused` jobs wait for about `needed_usd`; `over` names the budget
-    that stops them: the document's, the owner's or the month's.
+    `spent_usd` includes reservations for open calls. `paused` is the number of paused jobs, which need about
+    `needed_usd`. `over` is the budget that stops them: the document's, the owner's or the month's.
     """
 
     document_id: UUID
@@ -100,7 +101,7 @@ class DocumentBudget:
 
 @dataclass(frozen=True, slots=True)
 class PurposeUsage:
-    """`failed` calls had no usable answer; some of them cost money too."""
+    """`failed` counts calls without a usable answer; some of them cost money too."""
 
     purpose: str
     model: str
@@ -127,11 +128,11 @@ class MonthUsage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """A month, such as `2026-11`. `estimated_usd` is the part of `cost_usd` whose price was never reported.
+    """The usage of a month, such as `2026-11`. `estimated_usd` is the part of `cost_usd` that is only estimated.
 
     `reserved_usd` is held for open calls; `saved_usd` is what reused answers would have cost; `budget_usd` is the
-    owner's monthly budget. `purposes` and `documents` are of this month, most expensive first; `months` are the last
-    ones. `everybody_usd` is the cost of all owners, for administrators only.
+    owner's monthly budget. `purposes` and `documents` are of this month, most expensive first; `months` are recent
+    months. `everybody_usd` is the cost of all owners, for administrators only.
     """
 
     month: str

@@ -11,7 +11,7 @@ from octavo.records.jobs import Eta, JobError
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """`version` counts changes of the text or the system text. An analysis keeps the texts that it ran with."""
+    """`version` counts changes of `content` and `system`. An analysis keeps the texts that it ran with."""
 
     id: UUID
     title: str
@@ -60,7 +60,7 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`title` is the document's. `units` are counted in `unit`: `pages`, or `passages` if there are no pages."""
+    """`title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which."""
 
     id: UUID
     document_id: UUID
@@ -107,7 +107,7 @@ class CitationView:
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """The answer of one segment, pages `first` to `last`, to one prompt.
+    """The answer to one prompt for one segment, the pages from `first` to `last`.
 
     `status`: planned, running, retrying, paused, done, split or failed.
     """

@@ -27,27 +27,27 @@ class FoundCheck(BaseModel):
     holds: bool | None
 
 
-class ModelSaid(BaseModel):
+class ModelSuggestion(BaseModel):
     name: str
     value: str
     quote: str
 
 
-class ModelAsked(BaseModel):
-    """A call of a model for the fields that rules missed. `error` is set if no model answered.
+class ModelCall(BaseModel):
+    """A model call for the fields that the rules did not find. `error` is set if no model answered.
 
-    `values` of the conversion show which of its suggestions were accepted.
+    `said` contains all suggestions of the model; `values` of the conversion contain those that were accepted.
     """
 
     task: str
     fields: list[str]
     made_by: str | None
-    said: list[ModelSaid]
+    said: list[ModelSuggestion]
     error: str | None
 
 
 class ConversionView(BaseModel):
-    """`duplicate_of` is always null: the same file with the same mapping is the same conversion."""
+    """`duplicate_of` is always null: the same file with the same mapping returns the existing conversion."""
 
     id: UUID
     document_id: UUID | None
@@ -66,7 +66,7 @@ class ConversionView(BaseModel):
     values: list[FoundValue] = []
     checks: list[FoundCheck] = []
     missing: list[str] = []
-    model: ModelAsked | None = None
+    model: ModelCall | None = None
 
     @property
     def is_over(self) -> bool:

@@ -22,12 +22,12 @@ class DocumentJob:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`title` is the file name until a better one is known. `deleted_at` is set while it is in the trash.
+    """`title` is the file name until a better one is known. `deleted_at` is set while the document is in the trash.
 
-    `described_by` is `local` or the model that wrote the description. A document that could not be described is
-    complete, has `needs_classification` set, and `error` gives the reason.
-    `version` counts uploads of new bytes and `revision` how often they were processed. `superseded`: a newer version
-    exists.
+    `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
+    `completed`, `needs_classification` is true, and `error` contains the reason.
+    `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
+    version exists.
     """
 
     id: UUID
@@ -84,9 +84,9 @@ class PageBox:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`start` and `end` are characters of the document's Markdown; `boxes` are its places on the pages.
+    """`start` and `end` are character positions in the document's Markdown; `boxes` are positions on the pages.
 
-    In a transcript, `seconds` is when the chunk begins, and `url` opens the video there.
+    In a transcript, `seconds` is the time at which the chunk begins, and `url` opens the video at that time.
     """
 
     id: UUID
@@ -142,7 +142,7 @@ class Received:
 class Outcome:
     """The result of an upload. `state` is `uploaded`, or `deduplicated` if `document_id` already had this content.
 
-    `duplicate`: this result was returned before.
+    `duplicate`: the upload was already finalised, and this is its earlier result.
     """
 
     state: str
@@ -160,7 +160,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """`revision` is the current one; `revisions` are those whose text is kept."""
+    """`revision` is the current revision; `revisions` are all revisions whose text is still stored."""
 
     document_id: UUID
     version: int
@@ -198,7 +198,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters of the Markdown; `page` is where they begin, if known."""
+    """A range of characters in the Markdown; `page` is the page where it begins, if known."""
 
     start: int
     end: int
@@ -227,10 +227,10 @@ class OtherConnection:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`text` has the first of the `changes`, in text order; None if one side has no text.
+    """`changes` is the number of text changes; `text` contains the first of them, or is None if one side has no text.
 
-    Connections that `appeared` exist only on the new side, those that `vanished` only on the old one; each list has the
-    strongest.
+    Connections that `appeared` exist only on the new side, those that `vanished` only on the old one; each list
+    contains the strongest ones.
     """
 
     old: Side

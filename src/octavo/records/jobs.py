@@ -12,7 +12,7 @@ from octavo.core.types import JobStatus
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts only what is finished."""
+    """`done` counts only finished units."""
 
     done: int
     total: int | None
@@ -42,7 +42,7 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class WaitingBecause:
-    """`detail` is a sentence for people, with times in UTC; `facts` is what it was made of."""
+    """`detail` is a sentence for people, with times in UTC; `facts` contains the values in it."""
 
     reason: str
     detail: str
@@ -51,7 +51,7 @@ class WaitingBecause:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """In a list, `stages` has only whole stages; a single job also has the parts of its stages."""
+    """In a list of jobs, `stages` contains only whole stages; for a single job also the finished parts of stages."""
 
     id: UUID
     kind: str

@@ -76,7 +76,8 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`verified`: the chunk contains these words, and `quote` is its exact text. Otherwise it is the model's claim.
+    """`verified`: the chunk contains these words, and `quote` is its exact text. Otherwise `quote` is what
+    the model claimed.
 
     The answer refers to it by `number`.
     """
@@ -92,7 +93,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`citations` are numbers. `verified`: at least one of them is."""
+    """`citations` are the numbers of citations. `verified`: at least one of these is verified."""
 
     text: str
     citations: list[int]
@@ -101,7 +102,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSources:
-    """The end of an answer. `found`: the documents answer the question. `made_by` is `local` or a model."""
+    """Sent at the end of an answer. `found`: the documents answer the question. `made_by` is `local` or a model."""
 
     citations: list[Citation]
     found: bool
@@ -126,7 +127,7 @@ class ConnectionSide:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """`source` is the requested document's side. A contradiction that only rules found has the status `possible`.
+    """`source` is the side of the requested document. A contradiction that only rules found has the status `possible`.
 
     `kind` is the type of a contradiction: negation, antonym, number, date or polarity.
     """

@@ -1,4 +1,4 @@
-"""Creates the web application. It holds no state that would be lost when the process is killed."""
+"""Creates the web application. It keeps no state that would be lost if the process were killed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
         async with (
             open_database(settings) as database,
             aclosing(bucket_of(settings)) as bucket,
-            # Started by the first page picture, password or mapping trial; people wait for all of these.
+            # Started when first needed: for a page picture, a password or a mapping trial. People wait for these, so it
+            # runs with normal priority.
             aclosing(
                 sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), niceness=0)
             ) as sandbox,
@@ -101,7 +102,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
 
 @cache
 def _routes() -> APIRouter:
-    """Built once a process: FastAPI inspects the parameters and responses of each route, which takes a while."""
+    """All routes, built once per process: FastAPI inspects every parameter and response, which takes a while."""
     routes = APIRouter()
     routes.include_router(system.HEALTH)
     for router in (settings_pages.router, *(router for room in ROOMS for router in room.ROUTERS)):

@@ -16,7 +16,7 @@ GRACE_SECONDS = 10
 
 
 class Server(uvicorn.Server):
-    """Ends open event streams before waiting for requests to finish, since streams never finish on their own."""
+    """Ends open event streams before waiting for requests to finish, because streams do not finish otherwise."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)

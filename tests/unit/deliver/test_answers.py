@@ -73,7 +73,7 @@ def test_channels_refuse_doubles_and_list_what_they_know() -> None:
     channels = Channels([MailChannel(None, "octavo@localhost", 1)])
     with pytest.raises(ValueError, match="mail exists"):
         channels.add(MailChannel(None, "octavo@localhost", 1))
-    with pytest.raises(UnknownChannel, match="pigeon is none of mail"):
+    with pytest.raises(UnknownChannel, match="pigeon is not one of mail"):
         channels["pigeon"]
 
 

@@ -1,1 +1,1 @@
-"""What routes are given: the services of the installation, the caller, and limits for files that come in."""
+"""Dependencies of routes: the services of the installation, the caller, and the limits for uploads."""

@@ -26,12 +26,12 @@ SESSION_COOKIE = "octavo_session"
 
 
 def session_secret(request: Request) -> str | None:
-    """The session cookie; ignored if the request has an API key."""
+    """The secret in the session cookie; None if the request has an API key, which takes precedence."""
     return request.cookies.get(SESSION_COOKIE) if bearer_key(request.headers) is None else None
 
 
 def remember_session(request: Request, secret: str) -> None:
-    """Send this cookie with the response of any route."""
+    """Send the session cookie with the response to this request."""
     request.state.new_session = secret
     _set_cookie(request, secret, SESSION_SECONDS)
 
@@ -117,7 +117,7 @@ WriteCaller = Annotated[Caller, Depends(write)]
 
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
-    """A check for long responses: whether the credentials are still valid for this owner."""
+    """A function for long responses that checks whether the credentials are still valid for this owner."""
     key = bearer_key(request.headers)
     secret = getattr(request.state, "new_session", None) or session_secret(request) or ""
 
@@ -126,7 +126,7 @@ def still_acts_for(request: Request, services: Services, caller: Caller) -> Call
             if key is not None:
                 now = await read_key(connection, key)
             else:
-                # A renewed session could not be sent to the browser here.
+                # Not renewed, because a new cookie cannot be sent in the middle of a response.
                 session = await read_session(connection, secret, renew=False)
                 now = session.caller if session else None
         return now is not None and now.owner_id == caller.owner_id
@@ -162,7 +162,7 @@ async def find_person(caller: KnownCaller) -> UUID:
 
 PersonId = Annotated[UUID, Depends(find_person)]
 
-# For every route except monitoring. The last two only document the first in OpenAPI.
+# Dependencies of every route except monitoring. The last two only describe the credentials in OpenAPI.
 CREDENTIALS = [
     Depends(recognise),
     Security(HTTPBearer(auto_error=False, scheme_name="key")),

@@ -1,4 +1,4 @@
-"""What routes that add files need: the intake, its limits, and whether a model may write the text."""
+"""Dependencies of routes that add files: the intake, its limits, and the check whether a model may write the text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def limits_of(services: ServicesOf, caller: WriteCaller) -> IntakeLimits:
 
 
 def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
-    """Upload limits; lower for visitors without an account."""
+    """Upload limits. Visitors without an account have their own."""
     stored = settings.anonymous_stored_bytes if anonymous else settings.stored_bytes
     return IntakeLimits(
         upload_bytes=settings.upload_bytes,
@@ -45,7 +45,7 @@ def may_rewrite(settings: Settings, caller: Caller) -> bool:
 
 
 def check_extraction(settings: Settings, caller: Caller, extraction: object) -> None:
-    """Raises `NoModel` if the extraction needs a model and this caller has none."""
+    """Raise `NoModel` if the extraction needs a model and this caller cannot use one."""
     if extraction not in {None, Extraction.PLAIN} and (why := _why_not(settings, caller)):
         raise NoModel(why)
 

@@ -28,18 +28,18 @@ from octavo.web.http.limits import Clock, ConcurrencyLimit
 AT_ONCE = 2
 MOST_WAITING = 100
 BUSY_SECONDS = 2.0
-USUAL_WIDTH = 800
-# A page that failed is not drawn again every time a list shows it.
+DEFAULT_WIDTH = 800
+# How long a page that failed is not drawn again, although lists request it.
 FAILED_SECONDS = 600.0
 MOST_FAILED = MOST_SIZES = 1000
-MOST_MEASURED = 50  # pages; conversions have the same limit
+MOST_MEASURED = 50  # pages, the same limit as for conversions
 MEDIA_TYPE = "image/png"
 DAY_SECONDS = 24 * 3600
 HEADERS = {
     "cache-control": f"private, max-age={DAY_SECONDS}",
     # Cached for the same cookie or key only, so that the next user of the browser does not see it.
     "vary": "cookie, authorization",
-    # Replaces the policy of pages, which blocks the styles browsers use for a picture opened in a tab.
+    # The policy of pages would block the styles that browsers use for a picture opened in a tab.
     "content-security-policy": "sandbox",
 }
 PICTURE = {200: {"description": "The picture", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
@@ -47,7 +47,7 @@ UNCHANGED = {304: {"description": "The picture still has this ETag"}}
 
 
 class Width(IntEnum):
-    """For list rows, for the column next to a text, and for reading; only three, because each is stored."""
+    """Widths for list rows, for the column next to a text, and for reading. Only three, because pictures are stored."""
 
     SMALL = 120
     MEDIUM = 800
@@ -74,7 +74,7 @@ class FilePageRequest:
 
 
 class PagePictures:
-    """One per web process."""
+    """Draws, stores and returns page pictures. There is one object per web process."""
 
     def __init__(self, database: Database, bucket: Bucket, sandbox: Sandbox, clock: Clock = time.monotonic) -> None:
         self._database = database
@@ -90,7 +90,7 @@ class PagePictures:
         self._copies.close()
 
     async def find(self, wanted: PageRequest) -> Picture:
-        """The picture of a page, drawn if it does not exist."""
+        """The picture of a page, drawn first if it does not exist."""
         page = await self._look_up(wanted)
         if page.picture:
             return page.picture
@@ -114,7 +114,7 @@ class PagePictures:
             return picture, await self._bucket.stream(picture.key)
 
     async def mark(self, wanted: PageRequest, boxes: Sequence[Box]) -> bytes:
-        """The picture with boxes; not stored, because there are too many combinations."""
+        """The picture of a page with boxes. It is not stored, because there are too many combinations."""
         _, stream = await self.stream(wanted)
         picture = b"".join([chunk async for chunk in stream])
         page_width = (await self._look_up(wanted)).page_width
@@ -125,14 +125,14 @@ class PagePictures:
 
     async def find_quote(self, owner: UUID, document: UUID, number: int, quote: str) -> QuoteOnPage | None:
         """The position of a quote on a page; None if the file is not a PDF."""
-        page = await self._look_up(PageRequest(owner, document, number, USUAL_WIDTH))
+        page = await self._look_up(PageRequest(owner, document, number, DEFAULT_WIDTH))
         if page.source_type != SourceType.PDF:
             return None
         async with self._limit.take(), self._copies.open(page.key) as path:
             return await quote_in_sandbox(self._sandbox, path, number, quote)
 
     async def draw_file(self, wanted: FilePageRequest) -> bytes:
-        """Not stored: these files expire after days, and browsers cache the picture."""
+        """Draw a page. It is not stored, because these files expire after days and browsers cache the picture."""
         self._failures.check(wanted)
         try:
             async with self._limit.take(), self._copies.open(wanted.key) as path:
@@ -142,7 +142,7 @@ class PagePictures:
             raise
 
     async def measure_file(self, key: str) -> list[tuple[float, float]]:
-        """Width and height of the pages in points; cached, because objects never change."""
+        """Width and height of the pages in points. They are cached, because objects never change."""
         if key not in self._sizes:
             async with self._limit.take(), self._copies.open(key) as path:
                 self._sizes[key] = await sizes_in_sandbox(self._sandbox, path, MOST_MEASURED)
@@ -174,7 +174,7 @@ class PagePictures:
 
 
 class FailedPages:
-    """Pages that recently could not be drawn."""
+    """Remembers pages that recently could not be drawn."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -207,7 +207,7 @@ class Copy:
 
 
 class LocalCopies:
-    """A cache of files from the bucket. The least recently used go first, except those in use."""
+    """A cache on disk of files from the bucket. The least recently used files are removed first, but none in use."""
 
     def __init__(self, bucket: Bucket, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES) -> None:
         self._bucket = bucket

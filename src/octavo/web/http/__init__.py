@@ -1,1 +1,1 @@
-"""HTTP itself: problems, limits, security, forms, downloads, compression and assets. Knows no room."""
+"""HTTP: problems, limits, security, forms, downloads, compression and assets. Independent of all rooms."""

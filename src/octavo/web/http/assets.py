@@ -1,4 +1,4 @@
-"""Scripts, styles and fonts, served under an address that contains their hash, so that browsers cache them for ever.
+"""Scripts, styles and fonts, served under an address that contains their hash, so that browsers cache them forever.
 
 Addresses mirror the folders of `octavo.web`. The files are few and small, so they are kept in memory.
 """
@@ -31,7 +31,7 @@ class Asset:
 
     @cached_property
     def compressed(self) -> bytes:
-        """Fonts are already compressed and stay as they are."""
+        """The content compressed with gzip. Fonts are returned unchanged, because they are already compressed."""
         return compress(self.content, mtime=0) if self.media_type.startswith(("text/", "image/svg")) else self.content
 
 
@@ -48,7 +48,7 @@ VERSION = sha256(b"".join(name.encode() + one.content for name, one in FILES.ite
 
 
 def asset(name: str) -> str:
-    """The address of a file. Scripts and styles refer to each other by relative addresses."""
+    """The address of a file. Scripts and styles refer to each other by relative addresses, without this function."""
     return f"/static/{VERSION}/{name}"
 
 

@@ -39,7 +39,7 @@ def accepts_gzip(headers: Headers) -> bool:
 
 
 def is_own_request(headers: Headers) -> bool:
-    """Whether a user or a program made this request, rather than another site through the browser."""
+    """Whether the request comes from a user, a program or our own pages, and not from another site in the browser."""
     return headers.get("sec-fetch-site") in {None, "none", "same-origin"}
 
 
@@ -84,7 +84,7 @@ def _is_text(start: Message) -> bool:
 
 
 async def _compressed(start: Message, message: Message) -> Message:
-    """Compress the only part of a response and adjust its headers."""
+    """Compress a response that consists of one part and adjust its headers. Others are returned unchanged."""
     body: bytes = message.get("body", b"")
     if message["type"] != "http.response.body" or message.get("more_body") or len(body) < LEAST_BYTES:
         return message

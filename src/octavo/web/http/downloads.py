@@ -34,7 +34,7 @@ class RangeNotSatisfiable(BadInput):
 def attachment(
     stream: ObjectStream, filename: str, content_type: str, headers: Mapping[str, str] | None = None
 ) -> StreamingResponse:
-    """A download that browsers save and never display, no matter what its type is."""
+    """A download of any type that browsers save and never display."""
     size = stream.info.bytes
     all_headers = {
         "content-length": str(stream.end - stream.start),
@@ -50,13 +50,13 @@ def attachment(
     if partial:
         all_headers["content-range"] = f"bytes {stream.start}-{stream.end - 1}/{size}"
     status = HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK
-    # The stored type is unchecked input; a header cannot contain every string.
+    # The stored type was not checked, and some strings are not allowed in a header.
     media_type = content_type if _MEDIA_TYPE.fullmatch(content_type) else UNKNOWN_TYPE
     return StreamingResponse(stream, status, headers=all_headers, media_type=media_type)
 
 
 def is_known(etag: str, if_none_match: str | None) -> bool:
-    """Whether the caller already has the current version."""
+    """Whether If-None-Match contains this ETag: the caller already has the current file."""
     known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
     return etag in known or "*" in known
 
@@ -66,7 +66,7 @@ def names_a_date(if_range: str | None) -> bool:
 
 
 def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool:
-    """Whether the file is still the one in If-Range. Weak or unreadable values do not match."""
+    """Whether the file is still the one named in If-Range. Weak or unreadable values do not match."""
     if not if_range:
         return True
     if not names_a_date(if_range):
@@ -75,7 +75,7 @@ def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int]:
-    """The requested range as start and end (exclusive); the whole file without a single valid range."""
+    """The requested range as start and end (exclusive); the whole file if the header is not one valid range."""
     found = _RANGE.fullmatch(header.strip()) if header else None
     if not found or found.groups() == ("", ""):
         return 0, size

@@ -1,6 +1,6 @@
 """Rate limits, limits for wrong passwords, and bounded concurrency.
 
-Counted in the memory of one web process: exact enough against floods, and nothing here has to survive a restart.
+Counted in the memory of one web process. This is exact enough against floods, and no count has to survive a restart.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Buckets:
 
 
 class Failures:
-    """Limits failures per key and period. An attempt counts from its start, also when many run in parallel."""
+    """Limits failures per key and period. An attempt counts as a failure until it succeeds, even while it runs."""
 
     def __init__(self, most: int, seconds: float, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
         self._most = most
@@ -93,7 +93,7 @@ class Failures:
         self._drop_old(now)
 
     def succeed(self, key: str) -> None:
-        """The attempt succeeded, so it does not count."""
+        """The attempt succeeded, so it no longer counts as a failure."""
         tries = self._tries.get(key)
         if tries:
             tries.pop()
@@ -107,7 +107,7 @@ class Failures:
 
 
 class Transfers:
-    """Uploads in progress, by owner."""
+    """Limits the uploads in progress of each owner."""
 
     def __init__(self) -> None:
         self._running: Counter[UUID] = Counter()
@@ -137,7 +137,7 @@ class Limits:
     transfers: Transfers = field(default_factory=Transfers)
 
     def admit(self, caller: Caller | None, address: str) -> None:
-        """Count a request. Visitors also count by address, since one address can create any number of owners."""
+        """Count a request. Visitors are also counted by address, as one address can create any number of owners."""
         if caller is None or caller.is_anonymous:
             self.addresses.take(address)
         if caller is not None and not caller.is_admin:
@@ -153,7 +153,10 @@ def make_limits(settings: Settings, clock: Clock = time.monotonic) -> Limits:
 
 
 def group_address(host: str | None) -> str:
-    """The unit of rate limiting: an IPv4 address, or the first half of an IPv6 address, which one customer controls."""
+    """The key for rate limits: an IPv4 address, or the first half of an IPv6 address.
+
+    One customer usually controls all IPv6 addresses with the same first half.
+    """
     try:
         address = ip_address(host or "")
     except ValueError:
@@ -164,7 +167,7 @@ def group_address(host: str | None) -> str:
 
 
 class ConcurrencyLimit:
-    """Bounded concurrency with a bounded queue; beyond that, 429."""
+    """Limits how many run in parallel and how many wait. Raises `TooFast` (429) if too many are waiting."""
 
     def __init__(self, parallel: int, most_waiting: int, busy_seconds: float) -> None:
         self._limit = asyncio.Semaphore(parallel)

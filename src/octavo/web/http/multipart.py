@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FIELD_BYTES = 64 << 10
 MOST_PARTS = 100
-# Counts boundaries, headers and everything around the parts, which have no other limit.
+# Limits everything except the file: fields, headers and boundaries.
 BESIDE_FILE_BYTES = 1 << 20
 
 
@@ -36,7 +36,7 @@ class SeveralFiles(BadInput):
 
 @dataclass(slots=True)
 class Form:
-    """`fields` has the fields before the file; after reading `file` to its end it has the others too."""
+    """`fields` contains the fields before the file and, once `file` has been read to its end, also those after it."""
 
     fields: dict[str, str]
     filename: str
@@ -104,7 +104,7 @@ class FormReader:
                 return
 
     async def _more(self) -> bool:
-        """Parse the next data; false at the end of a complete form."""
+        """Parse the next data. Returns false at the end of a complete form."""
         async for data in self._body:
             try:
                 self._parser.write(data)
@@ -118,7 +118,7 @@ class FormReader:
             raise BrokenMultipart
         return False
 
-    # Callbacks of the parser, in order.
+    # Callbacks of the parser, in the order in which it calls them.
 
     def _begin_part(self) -> None:
         self._part = _Part()
@@ -130,7 +130,7 @@ class FormReader:
         self._header = (bytearray(), bytearray())
 
     def _end_header(self) -> None:
-        # The parser reads options as Latin-1; the bytes of names are decoded later.
+        # Latin-1 keeps every byte; names are decoded as UTF-8 later.
         name, value = (part.decode("latin-1") for part in self._header)
         self._part.headers[name.strip().lower()] = value.strip()
 

@@ -14,47 +14,47 @@ from octavo.core.types import Extraction
 from octavo.jobs.views import MOST_LIMIT
 
 
-def _no_flag(value: object) -> object:
-    """Otherwise true and false would be accepted as 1 and 0."""
+def _reject_booleans(value: object) -> object:
+    """Reject true and false, which Pydantic would accept as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("must be an integer")  # noqa: TRY004 - only ValueError becomes a validation error
     return value
 
 
-def _given(value: object) -> object:
+def _none_if_empty(value: object) -> object:
     return None if value == "" else value
 
 
 # Forms send empty strings for missing values.
-IF_GIVEN = BeforeValidator(_given)
-# Listed after the limits of a number, so that these stay in its documentation.
-WHOLE = BeforeValidator(_no_flag)
+IF_GIVEN = BeforeValidator(_none_if_empty)
+# Must follow the limits of a number in `Annotated`; otherwise OpenAPI does not show the limits.
+WHOLE = BeforeValidator(_reject_booleans)
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous page."), IF_GIVEN]
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 Email = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$")]
 
 
-_WRITTEN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def _only_written(value: object) -> object:
-    """Otherwise numbers would be read as seconds since 1970."""
-    if not isinstance(value, str) or not _WRITTEN_DATE.fullmatch(value):
+def _require_iso_date(value: object) -> object:
+    """Accept only a string such as 2026-11-15. Pydantic would also accept numbers, as seconds since 1970."""
+    if not isinstance(value, str) or not _ISO_DATE.fullmatch(value):
         raise ValueError("must be a date such as 2026-11-15")
     return value
 
 
-Date = Annotated[date, BeforeValidator(_only_written)]
+Date = Annotated[date, BeforeValidator(_require_iso_date)]
 
 
 # Accepts a string even in strict mode.
 ExtractionField = Annotated[
-    Extraction, Field(strict=False, description="How the text is made; plain: from the file, without a model.")
+    Extraction, Field(strict=False, description="How the text is extracted. `plain`: without a model.")
 ]
 
 
 class Problem(BaseModel):
-    """RFC 9457; `code` is stable, the rest is for people."""
+    """An error as defined by RFC 9457. `code` is stable; `title` and `detail` are for people."""
 
     type: str
     title: str
@@ -64,11 +64,11 @@ class Problem(BaseModel):
 
 
 class RetryRequest(BaseModel):
-    """Without `from_stage` a job resumes after its last finished stage; an empty one starts over."""
+    """`from_stage`: null resumes after the last finished stage, and an empty string starts over."""
 
     model_config = ConfigDict(extra="forbid")
 
-    # Without control characters, which PostgreSQL cannot store in a text.
+    # No control characters: PostgreSQL cannot store the null character in a text.
     from_stage: str | None = Field(default=None, max_length=200, pattern=r"^[^\x00-\x1f]*$")
 
 
@@ -84,7 +84,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def read_name(header: str) -> str:
-    """Browsers percent-encode file names; other clients send raw UTF-8, which servers read as Latin-1."""
+    """Decode the file name in a header: percent-encoded by browsers, raw UTF-8 (read as Latin-1) by other clients."""
     try:
         return unquote(header.encode("latin-1").decode())
     except UnicodeError:

@@ -36,7 +36,7 @@ class WrongMethod(BadInput):
         super().__init__(f"Allowed: {methods}." if methods else None)
 
 
-# Replace the messages of libraries.
+# These replace the messages of libraries.
 SENTENCES = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read. Check that its body matches its headers.",
     HTTPStatus.NOT_FOUND: NotFound().title,
@@ -73,7 +73,7 @@ AsPage = Callable[[Request, Failure], Awaitable[Response | None]]
 def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, str]) -> None:
     """Register one handler for each kind of failure.
 
-    A crash is answered outside of all middleware, so `crash_headers` are added here.
+    The response to a crash does not pass through the middleware, so `crash_headers` are added here.
     """
 
     async def answer(request: Request, failure: Failure) -> Response:
@@ -112,7 +112,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
     @app.exception_handler(ClientDisconnect)
     async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
-        """The caller disconnected, so nobody reads this response."""
+        """The caller disconnected. A response is required, but nobody reads it."""
         del error
         log.info("caller left", path=request.url.path)
         return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was complete.")
@@ -124,7 +124,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
 
 def allowed_methods(request: Request) -> set[str]:
-    """The methods of all routes with this path; a single route knows only its own."""
+    """All methods allowed for this path. Each route knows only its own methods, so all routes are checked."""
     routes: list[BaseRoute] = request.app.routes
     return {method for method in METHODS if any(_takes(route, request, method) for route in routes)}
 
@@ -133,7 +133,7 @@ def _takes(route: BaseRoute, request: Request, method: str) -> bool:
     return route.matches({**request.scope, "method": method})[0] == Match.FULL
 
 
-# By error type of Pydantic; names in braces are values of its context.
+# By error type of Pydantic. Names in braces are replaced by values from the context of the error.
 MESSAGES = {
     "missing": "is missing",
     "extra_forbidden": "unknown field",

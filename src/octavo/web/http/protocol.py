@@ -13,7 +13,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 LINGER_SECONDS = 1.0
-# The scope key of a function that drops the connection, for callers that do not read their response.
+# The key in the ASGI scope of a function that drops the connection without waiting for the caller.
 DROP = "octavo.drop"
 
 
@@ -76,4 +76,4 @@ class PatientProtocol(HttpToolsProtocol):
         return cycle is not None and cycle.response_complete and self.scope["http_version"] == "1.1"
 
     def _current(self) -> RequestResponseCycle | None:
-        return self.cycle  # None before the first request, although its type does not say so
+        return self.cycle  # None before the first request, although its type excludes None

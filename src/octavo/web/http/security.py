@@ -22,7 +22,7 @@ from octavo.web.http.problems import problem
 UNAUTHENTICATED = 401
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 DEFAULT_PORTS = {"http": 80, "https": 443}
-EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
+EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with the setting
 PREFLIGHT_SECONDS = 600
 MOST_BYTES = 1 << 20
 # These routes stream their body and check its size.
@@ -74,10 +74,10 @@ def is_address(name: str) -> bool:
 
 
 def answers_to(header: str | None, settings: Settings) -> bool:
-    """Whether the Host header names this server.
+    """Whether the Host header names this server. A request without the header is not from a browser and is accepted.
 
-    Another site can point its name to this server (DNS rebinding), but it cannot make a browser send an address or
-    another name. Browsers always send the header.
+    Another site can point its own name to this server (DNS rebinding), but it cannot make a browser send an IP address
+    or another name in the header.
     """
     if header is None:
         return True
@@ -88,13 +88,13 @@ def answers_to(header: str | None, settings: Settings) -> bool:
         return True
     if not is_address(place.name):
         return False
-    # A server that listens on a name has an unknown address.
+    # If the setting is a name, the addresses of the server are unknown here.
     listens_on_any = settings.host in EVERY_ADDRESS or not is_address(settings.host)
     return listens_on_any or ip_address(place.name).is_loopback
 
 
 def bearer_key(headers: Headers) -> str | None:
-    """The API key of a request, which may be empty; other schemes are for a proxy in front."""
+    """The API key of a request, which may be empty. Other schemes are ignored; they are meant for a proxy in front."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
 
@@ -111,10 +111,10 @@ def is_same_origin(origin: str, host: str | None) -> bool:
 
 
 def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
-    """Whether another site made the browser send this.
+    """Whether another site made the browser send this request.
 
-    For a same-origin request the Origin header may still be "null" (a form on a page with no-referrer) or an allowed
-    origin (behind a proxy that changes the host). Extensions and other allowed sites use an API key.
+    In a same-origin request the Origin header may be "null" (a form on a page with no-referrer) or an allowed origin
+    (behind a proxy that changes the host). Extensions and other allowed sites must use an API key.
     """
     site = headers.get("sec-fetch-site")
     if site not in {None, "same-origin", "none"}:
@@ -158,12 +158,12 @@ class HostCheck:
         return await self._app(scope, receive, send)
 
     def _is_for_us(self, hosts: list[str]) -> bool:
-        """Several Host headers are refused: a proxy in front may have checked another one."""
+        """Several Host headers are refused, because a proxy in front may have checked a different one."""
         return len(hosts) <= 1 and answers_to(hosts[0] if hosts else None, self._settings)
 
 
 class SameSite:
-    """Refuses changes that another site makes a browser send (CSRF); allowed origins can call with an API key."""
+    """Refuses changing requests that another site makes a browser send (CSRF). Allowed origins can use an API key."""
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
         self._app = app
@@ -210,7 +210,7 @@ class SessionHeaders:
 
 
 def readable_from(origin: str, send: Send) -> Send:
-    """Let a script of that origin read the response; without credentials, so cookies do not work."""
+    """Let scripts of that origin read the response, but only if they send no cookies."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -35,7 +35,7 @@ class TooManyStreams(RateLimited):
 
 
 class TooFarBehind(BadInput):
-    """Too many events since this cursor. Reload everything and follow from there."""
+    """Too many events since this cursor. Reload everything and continue with a new cursor."""
 
     code = "TOO_FAR_BEHIND"
     status = 410
@@ -51,10 +51,10 @@ class StreamIntervals:
 
 
 class Subscription:
-    """The queue of one stream, and the signal that it must end.
+    """The queue of one stream, and the signal that the stream must end.
 
-    While a stream still reads missed events it takes nothing from the queue. If the queue overflows meanwhile, the
-    stream is not ended: it reads these events from the database too.
+    While a stream still reads missed events from the database, it takes nothing from the queue. If the queue overflows
+    meanwhile, the stream is not ended: it reads the dropped events from the database too.
     """
 
     def __init__(self, *, is_behind: bool = False) -> None:
@@ -76,12 +76,12 @@ class Subscription:
             self.ended.set()
 
     def catch_up(self) -> bool:
-        """Whether the queue has all later events; if some were dropped, the stream must read the database once more."""
+        """Whether the queue contains all later events. If not, the stream must read the database once more."""
         self._is_behind, self._has_dropped = self._has_dropped, False
         return not self._is_behind
 
     async def take(self) -> list[Event]:
-        """All pending events; waits for the first one."""
+        """Wait until there is an event, and return all pending events."""
         taken = [await self._waiting.get()]
         while not self._waiting.empty():
             taken.append(self._waiting.get_nowait())
@@ -89,7 +89,7 @@ class Subscription:
 
 
 class Hub:
-    """Delivers every event to the subscriptions of its owner; does not read while there are none."""
+    """Delivers every event to the subscriptions of its owner. Without subscriptions it does not read the database."""
 
     def __init__(self, database: Database, pace: StreamIntervals | None = None) -> None:
         self.database = database
@@ -127,7 +127,7 @@ class Hub:
             subscription.recheck.set()
 
     def close(self) -> None:
-        """End all streams, also new ones."""
+        """End all streams, including those opened later."""
         self._closed = True
         for subscriptions in self._subscriptions.values():
             for subscription in subscriptions:

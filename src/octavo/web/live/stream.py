@@ -1,4 +1,4 @@
-"""One open event stream: missed events first, then live ones, until the caller disconnects or must leave."""
+"""One open event stream: missed events first, then live ones, until the caller disconnects or loses access."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from octavo.web.live.hub import Hub, Subscription, TooFarBehind
 MOST_MISSED = 20_000
 PAGE = 500
 RETRY_MILLISECONDS = 2000
-# A caller that does not even read the end of the stream is disconnected.
-FAREWELL_SECONDS = 1.0
+# A caller that does not read the end of the stream in this time is disconnected.
+END_SECONDS = 1.0
 HEARTBEAT = b":\n\n"
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
@@ -41,7 +41,7 @@ def public_form(event: Event) -> LiveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """The owner to follow and the cursor to start after; without one, from now on."""
+    """The owner whose events are sent, and the cursor to start after; None for new events only."""
 
     owner: UUID
     after: Cursor | None
@@ -102,7 +102,7 @@ class EventStream(Response):
                 await send_body(send, HEARTBEAT)
 
     async def _events(self, subscription: Subscription, start: Cursor) -> AsyncGenerator[Iterable[Event]]:
-        """Missed events page by page, then live events; an empty list when there are none for a while."""
+        """Missed events page by page, then live events; an empty list each time a heartbeat is due."""
         position, has_all = start, self._follower.after is None
         while not has_all and not is_cancelled():
             async with self._hub.database.connection() as connection:
@@ -121,7 +121,7 @@ class EventStream(Response):
             yield events
 
     async def _watch(self, subscription: Subscription) -> None:
-        """Returns when the caller loses access to this owner. While the database is unavailable, access is kept."""
+        """Return when the caller loses access to this owner. While the database is unavailable, access is kept."""
         while not is_cancelled():
             try:
                 async with asyncio.timeout(self._hub.pace.check_seconds):
@@ -137,7 +137,7 @@ class EventStream(Response):
 
 
 def hello(start: Cursor) -> bytes:
-    """Sends the start cursor immediately, so that a caller can reconnect without having received an event."""
+    """The first message. It contains the start cursor, so that a caller can reconnect before the first event."""
     begin = f": events\nretry: {RETRY_MILLISECONDS}\n\n"
     return begin.encode() + write_event(f'{{"cursor": "{start}"}}', name="hello", event_id=str(start))
 
@@ -156,7 +156,7 @@ async def wait_for_leaving(receive: Receive) -> None:
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
-    """Wait for the first to finish. Our errors are raised; an unavailable database only ends the stream."""
+    """Wait until one of them finishes, and cancel the others. Errors are raised, except an unavailable database."""
     tasks = [asyncio.create_task(one) for one in others]
     try:
         await asyncio.wait([leaving, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -173,7 +173,7 @@ async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, obj
 async def _end(subscription: Subscription, scope: Scope, send: Send, leaving: asyncio.Task[None]) -> None:
     """End the response properly if the caller still reads, otherwise drop the connection."""
     try:
-        async with asyncio.timeout(0 if subscription.is_slow else FAREWELL_SECONDS):
+        async with asyncio.timeout(0 if subscription.is_slow else END_SECONDS):
             await send_body(send, b"", more=False)
     except TimeoutError:
         if drop := scope.get(DROP):

@@ -1,1 +1,1 @@
-"""Markdown to safe HTML that knows which characters it came from. Pure: no files, database or requests."""
+"""Renders Markdown as safe HTML blocks with their positions in the Markdown. Pure: no files, database or requests."""

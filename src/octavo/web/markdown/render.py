@@ -21,7 +21,7 @@ from octavo.web.markdown.safety import clean, describe_picture, simplify
 References = Mapping[str, Any]
 Environment = MutableMapping[str, Any]
 
-# The parser drops deeper nesting, so such a block is shown as source.
+# The parser drops deeper nesting, so a block with deeper nesting is shown as source.
 MOST_NESTING = 60
 # Parsing time is quadratic in the number of some marks; no real paragraph has this many.
 MOST_MARKS = 3000
@@ -51,12 +51,12 @@ def render_window(text: str, start: int = 0, references: References | None = Non
 
 
 def render_plain(text: str, start: int = 0) -> list[Block]:
-    """One block that shows the source."""
+    """The Markdown source, unrendered, as one block; no block if the text is blank."""
     return [Block(start, start + len(text.rstrip()), _plain(text))] if text.strip() else []
 
 
 def read_references(texts: Sequence[str]) -> References:
-    """The link definitions in these texts; the first definition of a name counts."""
+    """The link definitions in these texts. If a name is defined twice, the first definition counts."""
     environment: Environment = {"references": {}}
     parser = make_parser()
     for text in texts:
@@ -92,7 +92,7 @@ def _read_inline(state: StateCore) -> None:
 
 
 def _define(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - called by the parser
-    """A footnote is text, although it looks like a link definition."""
+    """Parse a link definition. Footnotes, which look like link definitions, stay text."""
     return not state.src.startswith("[^", state.bMarks[start] + state.tShift[start]) and reference(
         state, start, end, silent
     )
@@ -187,6 +187,6 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Where each line starts, as counted by the parser, and the end of the text."""
+    """The start of each line, as the parser counts lines, and the end of the text."""
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
     return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

@@ -46,7 +46,7 @@ BLOCK_TAGS = frozenset(
         *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
     }
 )
-# Written only by us; a `div` is the scrollable frame of a wide table.
+# Only our code writes these tags; a `div` is the scrollable frame of a wide table.
 OWN_TAGS = frozenset({"div", "span"})
 CLASSES = {"div": {"wide", "plain"}, "span": {"picture"}, "sup": {"mark"}, "td": {"right", "centre"}}
 CLASSES["th"] = CLASSES["td"]
@@ -108,7 +108,7 @@ _PASSED = frozenset(
         ),
     }
 )
-# Unclosed tags make parsing slow, and very deep nesting is flattened.
+# Limits: unclosed tags make parsing slow, and nesting below the limit is flattened.
 _MOST_OPEN = 40
 _MOST_CHARACTERS = 20_000
 _MOST_DEPTH = 60
@@ -116,7 +116,7 @@ _SHIFTED = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
 
 
 def simplify(markup: str) -> str:
-    """The same content with a few harmless tags; it still has to be cleaned."""
+    """Reduce HTML to a few harmless tags. The result must still pass through `clean`."""
     if len(markup) > _MOST_CHARACTERS or markup.count("<") - markup.count(">") > _MOST_OPEN:
         return escape(markup)
     parser = _Simplifier()

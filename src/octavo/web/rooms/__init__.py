@@ -1,4 +1,4 @@
-"""One folder for each part of the product, with its API, pages, texts, templates, scripts and styles.
+"""Rooms: one folder for each part of the product, with its API, pages, texts, templates, scripts and styles.
 
-Rooms do not import each other; what two of them need is in the shell or below it.
+Rooms do not import each other. Code that several rooms need is in `octavo.web.shell` or in a lower layer.
 """

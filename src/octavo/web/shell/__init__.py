@@ -1,1 +1,1 @@
-"""What all pages share: the frame around them, templates, forms, wording, scripts and styles."""
+"""Parts that all pages share: the frame around them, templates, forms, texts, scripts and styles."""

@@ -39,7 +39,7 @@ _RULES = re.compile(r"[-=|:\s]*")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`named`: the document has a title other than its file name; it is shown in the serif typeface."""
+    """A document in a list. `named`: the title is not just the file name; it is shown in a serif typeface."""
 
     document: Document
     words: StatusText
@@ -111,7 +111,7 @@ def kind_of(document: Document) -> str:
 
 
 def badge_of(document: Document) -> str:
-    """The letters shown for a document without a picture."""
+    """The letters shown instead of a picture."""
     if document.source_type in {"web", "youtube", "paste"}:
         return {"web": "WEB", "youtube": "VIDEO", "paste": "TEXT"}[document.source_type]
     return (_suffix(document.filename) or document.source_type).upper()[: BADGE_LETTERS + 1]

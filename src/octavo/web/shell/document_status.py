@@ -43,8 +43,12 @@ LINKS = frozenset({"web", "youtube"})
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
-    """`action` is a form address below the document's, or a link if `method` is get."""
+class StatusAction:
+    """A button: a form, or a link if `method` is get. `asks`: it must be confirmed.
+
+    For a document, `action` is the last part of the path: after `/actions/documents/{id}/` for a form, after
+    `/documents/{id}/` for a link. For a conversion, it is the whole path.
+    """
 
     label: str
     action: str
@@ -52,29 +56,29 @@ class Verb:
     asks: bool = False
 
 
-CANCEL = Verb("Cancel", "cancel")
-RESUME = Verb("Resume", "resume")
-TRY_AGAIN = Verb("Try again", "retry")
-START_AGAIN = Verb("Start again", "retry")
-START_OVER = Verb("Start over", "restart")
-DISCARD = Verb("Discard", "discard", asks=True)
-REPLACE = Verb("Replace file", "replace", "get")
-DOWNLOAD = Verb("Download", "source", "get")
-CLASSIFY = Verb("Classify again", "classify")
-READ_REST = Verb("Read the rest", "retry")
-TRY_OCR = Verb("Try OCR", "retry")
-RAISE_BUDGET = Verb("Raise budget", "budget", "get")
+CANCEL = StatusAction("Cancel", "cancel")
+RESUME = StatusAction("Resume", "resume")
+TRY_AGAIN = StatusAction("Try again", "retry")
+START_AGAIN = StatusAction("Start again", "retry")
+START_OVER = StatusAction("Start over", "restart")
+DISCARD = StatusAction("Discard", "discard", asks=True)
+REPLACE = StatusAction("Replace file", "replace", "get")
+DOWNLOAD = StatusAction("Download", "source", "get")
+CLASSIFY = StatusAction("Classify again", "classify")
+READ_REST = StatusAction("Read the rest", "retry")
+TRY_OCR = StatusAction("Try OCR", "retry")
+RAISE_BUDGET = StatusAction("Raise budget", "budget", "get")
 
 
 @dataclass(frozen=True, slots=True)
 class StatusText:
-    """`chip` is None while the document is processed; then `line` and the progress are shown instead."""
+    """`chip` is None while the document is being processed; `line` and the progress are shown instead."""
 
     tone: Tone = ""
     glyph: str = ""
     chip: str | None = None
     line: str | None = None
-    verbs: tuple[Verb, ...] = ()
+    verbs: tuple[StatusAction, ...] = ()
     done: int = 0
     total: int | None = None
     eta: str | None = None
@@ -137,7 +141,7 @@ def _failed(document: Document, job: JobView | None) -> StatusText:
     if job is not None and job.status == JobStatus.DEAD_LETTER:
         line = f"{count_of(job.max_attempts, 'attempt')}: {cause}"
         stage = stage_of(job, document.source_type)
-        verbs = (Verb(f"Resume from {stage}", "retry"), START_OVER, DISCARD)
+        verbs = (StatusAction(f"Resume from {stage}", "retry"), START_OVER, DISCARD)
         return StatusText("bad", "error", "Failed for good", line, verbs)
     verb = TRY_AGAIN if is_retried(error.code) or document.source_type in LINKS else REPLACE
     return StatusText("bad", "error", "Failed", cause, (verb,))
@@ -145,14 +149,14 @@ def _failed(document: Document, job: JobView | None) -> StatusText:
 
 def _finished(document: Document) -> StatusText:
     if document.needs_classification:
-        cause = document.error.message if document.error else "It could not be described."
+        cause = document.error.message if document.error else "No summary or tags could be created."
         return StatusText("warn", "warning", "Needs classification", f"Readable now. {cause}", (CLASSIFY,))
     if document.duplicate_of and document.quality is None:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
         return StatusText("", "warning", "Partial text", _readable_pages(document), (READ_REST,))
     if document.quality == "empty" and (why := document.metadata.get("unreadable")):
-        return StatusText("warn", "warning", "Not opened", f"Kept as it is. {why}", (TRY_AGAIN,))
+        return StatusText("warn", "warning", "Not opened", f"Stored unchanged. {why}", (TRY_AGAIN,))
     return QUALITIES[document.quality or "full"]
 
 
@@ -160,7 +164,7 @@ QUALITIES = {
     "full": StatusText("ok", "check", "Full text"),
     "ocr": StatusText("", "check", "OCR text"),
     "empty": StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,)),
-    "stored_only": StatusText("", "box", "Stored only", "Kept as it is. This type is not read.", (DOWNLOAD,)),
+    "stored_only": StatusText("", "box", "Stored only", "Stored unchanged. This file type is not read.", (DOWNLOAD,)),
 }
 
 

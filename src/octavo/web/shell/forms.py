@@ -1,4 +1,4 @@
-"""What forms on pages share: validation with the models of the API, confirmation pages, and where to go back to."""
+"""Parts that forms share: validation with the models of the API, confirmation pages, and the way back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from octavo.web.shell.templates import back_to, render
 Model = TypeVar("Model", bound=BaseModel)
 LIBRARY = "/library"
 Back = Annotated[str, Form(max_length=2000)]
-ANOTHER = "Invalid value."
+INVALID = "Invalid value."
 _LOCAL = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]{0,1000}")
 
 
@@ -36,17 +36,17 @@ def read_form(
         return model.model_validate(dict(given)), {}
     except ValidationError as error:
         fields = {str(one["loc"][0]) for one in error.errors()}
-        return None, {field: sentences.get(field, ANOTHER) for field in sorted(fields)}
+        return None, {field: sentences.get(field, INVALID) for field in sorted(fields)}
 
 
 def local_path(address: str, otherwise: str = "/") -> str:
-    """A path on this server; anything else could lead to another site, so `otherwise` is used."""
+    """The address if it is a path on this server, else `otherwise`. Other addresses could lead to another site."""
     return address if _LOCAL.fullmatch(address) else otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A confirmation. `keep` is where "no" leads; `other` is an alternative action."""
+    """A confirmation page. `keep` is the address for "no"; `other` is the label and the address of an alternative."""
 
     title: str
     text: str
@@ -67,7 +67,7 @@ def read_number(text: str) -> int | None:
 
 
 def read_id(text: str) -> UUID:
-    """An invalid id is handled like an unknown one."""
+    """The id as a UUID. Raises `NotFound` for an invalid id, as for an unknown one."""
     try:
         return UUID(text)
     except ValueError:

@@ -42,7 +42,7 @@ class DockItem:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`cursor` is where live events continue; `ring` is the overall progress in percent."""
+    """`cursor` is the position after which live events follow; `ring` is the overall progress in percent."""
 
     caller: Caller
     name: str
@@ -63,7 +63,7 @@ class Frame:
 
 
 async def load_frame(connection: Connection, caller: Caller, place: str, upload_bytes: int) -> Frame:
-    # The cursor is read first: events while the page is built are then delivered twice, but never missed.
+    # The cursor is read first, so that events during the following queries may arrive twice but are never missed.
     cursor = await latest_cursor(connection)
     counted = (await fetch_rows(connection, QUERIES.frame, {"owner": caller.owner_id, "person": caller.user_id}))[0]
     dead = await fetch_rows(connection, QUERIES.dead_letters, {}) if caller.is_admin else []
@@ -108,7 +108,7 @@ def _address(job: JobView) -> str | None:
 
 
 class FrameFor:
-    """A dependency: the frame with one place of the rail selected."""
+    """A dependency that loads the frame with one entry of the rail selected."""
 
     def __init__(self, place: str) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""Error pages: the cause, its code, and one thing to do."""
+"""Error pages: the cause, the error code, and one action."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from octavo.web.shell.frame import Frame, load_frame
 from octavo.web.shell.templates import back_to, render
 
 NOT_PAGES = ("/api/", "/healthz", "/readyz", "/metrics", "/static/", "/objects", "/fragments/")
-# Where to go back to, by the address that failed; browsers send no referrer.
+# The way back, by the address that failed, because browsers send no referrer.
 PLACES = {
     "/operations": "Back to operations",
     "/conversions": "Back to conversions",
@@ -48,7 +48,7 @@ def is_for_people(request: Request) -> bool:
 
 
 async def as_page(request: Request, failure: Failure) -> Response | None:
-    """None for programs. Without a session, a redirect to the sign-in page, which leads back here."""
+    """The error as a page; None for programs. A caller who must sign in is redirected to the sign-in page."""
     if not is_for_people(request):
         return None
     if failure.code == Unauthenticated.code:

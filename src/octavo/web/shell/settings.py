@@ -22,7 +22,7 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "webhooks": ("Notifications out", "send", False),
     "appearance": ("Appearance", "theme", True),
 }
-# Messages after a change. The address names one of these, so that no link can put its own text on the page.
+# Messages after a change. The address contains a key of this table, so that links cannot show any other text.
 SAID = {
     "password": "Password changed. All your other sessions were signed out.",
     "owner": "Switched to another owner.",

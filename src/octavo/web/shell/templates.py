@@ -1,4 +1,4 @@
-"""Renders pages on the server. They work without scripts; scripts make them live."""
+"""Renders pages on the server. They work without scripts; scripts add live updates."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def number(text: str, *, verified: bool = True) -> Value:
 def test_what_became_of_an_answer(value: Value | None, by_person: bool, word: str) -> None:
     made = describe_model(ASKED, laid(value, by_person=by_person), PAID)
     assert made
-    assert [(one.label, one.value, one.fate[2]) for one in made.answers] == [("invoice number", "X-8", word)]
-    assert (made.made_by, made.wanted, made.silent) == (MODEL, ["invoice number", "supplier"], ["supplier"])
+    assert [(one.label, one.value, one.outcome[2]) for one in made.answers] == [("invoice number", "X-8", word)]
+    assert (made.made_by, made.wanted, made.unanswered) == (MODEL, ["invoice number", "supplier"], ["supplier"])
     assert made.cost == "$0.0004, 812 tokens"
 
 
@@ -51,7 +51,7 @@ def test_why_nobody_answered_is_said_with_its_code() -> None:
     nobody = ModelLookup("extract_fields", ("invoice_number",), error="OVER_BUDGET")
     made = describe_model(nobody, laid(None), FREE)
     assert made
-    assert (made.why, made.answers, made.silent) == ("The budget is used up (OVER_BUDGET)", [], [])
+    assert (made.why, made.answers, made.unanswered) == ("The budget is used up (OVER_BUDGET)", [], [])
     assert made.cost == "No cost"
 
 

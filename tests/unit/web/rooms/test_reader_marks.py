@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from octavo.web.rooms.reader.layout import marks_of, usual_size
+from octavo.web.rooms.reader.layout import marks_of, most_common_size
 from octavo.web.rooms.reader.windows import Sheet, make_plan
 
 PLAN = make_plan("First\n\nSecond", [Sheet(1, "i", 0, 5, 600, 800), Sheet(2, "ii", 7, 13)])
@@ -18,9 +18,9 @@ def test_a_page_without_a_size_or_that_is_not_there_has_no_marks() -> None:
 
 def test_the_frame_has_the_size_of_most_pages() -> None:
     sizes = [(792.0, 612.0), (612.0, 792.0), (612.2, 791.8), (None, None)]
-    assert usual_size(Sheet(n, None, 0, 0, *size) for n, size in enumerate(sizes)) == (612, 792)
+    assert most_common_size(Sheet(n, None, 0, 0, *size) for n, size in enumerate(sizes)) == (612, 792)
 
 
 def test_a_frame_is_never_a_tower_and_never_missing() -> None:
-    assert usual_size([Sheet(1, None, 0, 0, 100, 9000)]) == (100, 150)
-    assert usual_size([]) == (3, 4)
+    assert most_common_size([Sheet(1, None, 0, 0, 100, 9000)]) == (100, 150)
+    assert most_common_size([]) == (3, 4)

@@ -102,11 +102,11 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
     "empty": ({"quality": "empty"}, ("warn", "No text", "Nothing readable was found", ["Try OCR"])),
     "not decoded": (
         {"quality": "empty", "metadata": {"unreadable": "The picture is damaged: it cannot be decoded."}},
-        ("warn", "Not opened", "Kept as it is. The picture is damaged: it cannot be decoded.", ["Try again"]),
+        ("warn", "Not opened", "Stored unchanged. The picture is damaged: it cannot be decoded.", ["Try again"]),
     ),
     "stored only": (
         {"quality": "stored_only"},
-        ("", "Stored only", "Kept as it is. This type is not read.", ["Download"]),
+        ("", "Stored only", "Stored unchanged. This file type is not read.", ["Download"]),
     ),
     "needs classification": (
         {"needs_classification": True, "error": JobError("TIMEOUT", "The model did not answer in 90 s.")},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.web.rooms.account.api import NewKeyRequest
-from octavo.web.shell.forms import ANOTHER, local_path, read_form
+from octavo.web.shell.forms import INVALID, local_path, read_form
 
 
 @pytest.mark.parametrize("address", ["/", "/library?tag=a&q=%20b#c", "/documents/1", "/ü"])
@@ -25,7 +25,7 @@ def test_everything_else_leads_to_where_we_say(address: str) -> None:
 def test_each_wrong_field_has_its_sentence() -> None:
     wanted, wrong = read_form(NewKeyRequest, {"name": "", "scope": "all", "expires_in_days": "7"}, {"name": "Name it."})
     assert wanted is None
-    assert wrong == {"name": "Name it.", "scope": ANOTHER}
+    assert wrong == {"name": "Name it.", "scope": INVALID}
 
 
 def test_what_is_right_is_typed() -> None:

@@ -1,4 +1,4 @@
-"""Signing up, in and out, used by the pages and the API."""
+"""Signing up, in and out, for the pages and the API."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def sign_up(request: Request, services: Services, caller: Caller | None, e
     password_hash = await hash_password(password.get_secret_value())
     async with services.database.transaction() as connection:
         secret = await accounts.sign_up(connection, email, password_hash, replacing=session_secret(request))
-        me = await _who_has(connection, secret)
+        me = await _describe_session(connection, secret)
     remember_session(request, secret)
     _recheck_streams(services, caller)
     return me
@@ -55,10 +55,10 @@ async def sign_in(request: Request, services: Services, caller: Caller | None, e
     """Sign in; documents of an anonymous browser are moved to the account."""
     async with services.database.connection() as connection:
         account = await find_account(connection, email)
-    account, password_hash = await _prove(request, services, email, account, password)
+    account, password_hash = await _verify(request, services, email, account, password)
     async with services.database.transaction() as connection:
         secret = await accounts.sign_in(connection, account, password_hash, replacing=session_secret(request))
-        me = await _who_has(connection, secret)
+        me = await _describe_session(connection, secret)
     remember_session(request, secret)
     _recheck_streams(services, caller)
     return me
@@ -81,7 +81,7 @@ async def change_password(
     async with services.database.connection() as connection:
         account = await read_account(connection, person)
     email = account.email if account else ""
-    account, _ = await _prove(request, services, email, account, password)
+    account, _ = await _verify(request, services, email, account, password)
     password_hash = await hash_password(new_password.get_secret_value())
     async with services.database.transaction() as connection:
         await accounts.change_password(connection, account, password_hash, keeping=session_secret(request) or "")
@@ -92,7 +92,7 @@ async def act_for(request: Request, services: Services, caller: Caller | None, p
     secret = session_secret(request) or ""
     async with services.database.transaction() as connection:
         await switch_owner(connection, person, secret, owner_id)
-        me = await _who_has(connection, secret)
+        me = await _describe_session(connection, secret)
     _recheck_streams(services, caller)
     return me
 
@@ -112,15 +112,15 @@ async def describe(connection: Connection, caller: Caller) -> Me:
 
 
 def _recheck_streams(services: Services, caller: Caller | None) -> None:
-    """Check open event streams of this owner again, so that this browser's old ones end."""
+    """Check the permissions of this owner's open event streams again, so that old streams of this browser end."""
     if caller:
         services.live.recheck(caller.owner_id)
 
 
-async def _prove(
+async def _verify(
     request: Request, services: Services, email: str, account: Account | None, password: SecretStr
 ) -> tuple[Account, str]:
-    """The account and its password hash if the password is right. Limits wrong passwords per address."""
+    """The account and the password hash to store. Raises `WrongCredentials`, and `TooFast` after too many of these."""
     tries = f"{email.lower()} {address_of(request)}"
     services.limits.sign_ins.begin(tries)
     kept = account.password_hash if account else None
@@ -131,7 +131,7 @@ async def _prove(
     return account, password_hash
 
 
-async def _who_has(connection: Connection, secret: str) -> Me:
+async def _describe_session(connection: Connection, secret: str) -> Me:
     opened = await read_session(connection, secret)
     if opened is None:
         raise Unauthenticated

@@ -20,7 +20,7 @@ from octavo.web.rooms.account.accounts import Me
 
 router = APIRouter(prefix="/api/v1", tags=["account"])
 
-# These routes also work without signing in. Added to the security of all routes.
+# Says in OpenAPI that these routes also work without signing in.
 NO_SIGN_IN = {"security": [dict[str, list[str]]()]}
 Password = Annotated[SecretStr, Field(max_length=1000)]
 

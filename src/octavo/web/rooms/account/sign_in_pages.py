@@ -30,7 +30,7 @@ async def sign_in_page(
     services: ServicesOf,
     caller: OptionalCaller,
     token: str | None = None,
-    next: str = "",  # noqa: A002 - its name outside
+    next: str = "",  # noqa: A002 - the name of the query parameter
 ) -> Response:
     if token is not None:
         return await _use_link(request, services, token)
@@ -57,7 +57,7 @@ async def sign_in(
     password: Field = "",
     back: Field = "/",
 ) -> Response:
-    """Sign in. Errors are shown next to their field, and the password must be entered again."""
+    """Sign in. An error is shown next to its field, and the password must be entered again."""
     wanted, wrong = read_form(Credentials, {"email": email, "password": password}, WRONG)
     status, headers = 422, dict[str, str]()
     if wanted:
@@ -83,7 +83,7 @@ async def sign_up_page(
     request: Request,
     services: ServicesOf,
     caller: OptionalCaller,
-    next: str = "",  # noqa: A002 - its name outside
+    next: str = "",  # noqa: A002 - the name of the query parameter
 ) -> Response:
     _refuse_when_closed(services)
     return await _show(request, services, caller, back=local_path(next))
@@ -119,7 +119,7 @@ async def _show(
     status: int = 200,
     **values: Any,  # noqa: ANN401
 ) -> Response:
-    """The page says how many documents will be moved to the account."""
+    """The sign-up page, with the number of documents that will be moved to the account."""
     brought = 0
     if caller and caller.is_anonymous:
         async with services.database.connection() as connection:
@@ -138,7 +138,7 @@ QUESTION = Question("Sign out?", "Your documents are kept.", "/sign-out", "Sign 
 
 def _warning(services: Services) -> Question:
     return Question(
-        title="Give up your documents?",
+        title="Sign out and lose your documents?",
         text="You have no account, so your documents are tied to this browser. After signing out nobody can reach "
         "them. Create an account first to keep them.",
         action="/sign-out",

@@ -37,7 +37,7 @@ function patchCells(here, now) {
   return true;
 }
 
-/** A segment was split: the rows are replaced and the focus is restored. @param {HTMLElement} here @param {HTMLElement} now */
+/** Replaces the rows and restores the focus, for example after a segment was split. @param {HTMLElement} here @param {HTMLElement} now */
 function replaceCells(here, now) {
   const focused = here.contains(document.activeElement) ? document.activeElement?.id : null;
   here.replaceChildren(...now.childNodes);

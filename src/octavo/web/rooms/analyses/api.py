@@ -25,7 +25,7 @@ Prompts = Annotated[list[UUID], Field(min_length=1, max_length=100)]
 
 
 class NewAnalysis(BaseModel):
-    """Without `prompt_ids` all active prompts are run.
+    """If `prompt_ids` is null, all active prompts are run.
 
     `mode`: `sequential` runs segments in order, each with the previous answer as context; `parallel` adds the previous
     answer only if it already exists. `at_once`: the number of parallel requests.
@@ -46,7 +46,7 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """One item, all items of a prompt or, with neither, everything."""
+    """Run one item again, all items of a prompt or, if both are null, everything."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -100,7 +100,7 @@ async def delete_analysis(services: ServicesOf, caller: WriteCaller, analysis: U
 
 @router.get("/{analysis}/segments", responses=problems(401, 404, 422))
 async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[SegmentView]:
-    """The segments: which pages were sent together."""
+    """The segments of the document: ranges of pages that are sent in one call."""
     async with services.database.connection() as connection:
         return Page(await details.list_segments(connection, caller.owner_id, analysis), None)
 
@@ -109,7 +109,7 @@ async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID
 async def list_items(
     services: ServicesOf, caller: ReadCaller, analysis: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """The answer of each segment to each prompt, in order of execution."""
+    """The answer to each prompt for each segment, in order of execution."""
     async with services.database.connection() as connection:
         return await details.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
 
@@ -135,7 +135,7 @@ async def change_prompts(
 async def rerun(
     services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: RerunRequest | None = None
 ) -> Analysis:
-    """Discard answers and run them again."""
+    """Discard answers and run their items again."""
     chosen = wanted or RerunRequest()
     async with services.database.transaction() as connection:
         await analyses.ask_again(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
@@ -167,7 +167,7 @@ Order = Annotated[int, Field(ge=0, le=1_000_000), WHOLE]
 
 
 class NewPrompt(BaseModel):
-    """`system` says how to answer; prompts with a lower `execution_order` run first."""
+    """`system` is the system prompt, which says how to answer. Prompts with a lower `execution_order` run first."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -218,7 +218,7 @@ async def list_versions(services: ServicesOf, caller: ReadCaller, prompt: UUID) 
 
 @prompts_router.patch("/{prompt}", responses=problems(400, 401, 403, 404, 409, 422))
 async def change_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID, wanted: PromptChange) -> Prompt:
-    """Changing a prompt creates a new version; analyses keep the version they ran with."""
+    """Change a prompt, which creates a new version. Analyses keep the version they ran with."""
     async with services.database.transaction() as connection:
         words = PromptFields(**wanted.model_dump())
         return await prompts.change_prompt(connection, caller.owner_id, prompt, words)

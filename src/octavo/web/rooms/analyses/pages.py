@@ -1,4 +1,4 @@
-"""Pages for analyses: starting one, its progress as a grid of segments and prompts, and the answers with citations."""
+"""Pages for analyses: a form to start one, a grid of segments and prompts with the progress, and the answers."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ async def start(
     mode: Annotated[Mode, Form()] = "parallel",
     at_once: Annotated[int, Form(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
 ) -> Response:
-    """A typed question becomes an inactive prompt, which is used again only when selected."""
+    """Start an analysis. A question typed into the form becomes an inactive prompt, used again only when selected."""
     chosen, owner = list(prompt or ()), caller.owner_id
     async with services.database.transaction() as connection:
         if asked := question.replace("\0", "").strip():
@@ -157,7 +157,7 @@ async def show_page(
     prompt: UUID | None = None,
     cited: Annotated[int | None, Query(ge=0, le=100_000)] = None,
 ) -> Response:
-    """`item` is opened next to the answers, or the page of a citation of the item or of the prompt."""
+    """Show an analysis. `item` or `page` is opened next to the answers, or the page of the citation number `cited`."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         shown = await _load(connection, owner, analysis)
@@ -169,7 +169,7 @@ async def show_page(
 
 @router.get("/{analysis}/pieces")
 async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
-    """The parts that change while it runs."""
+    """The parts of the page that change while the analysis runs."""
     async with services.database.connection() as connection:
         shown = await _load(connection, frame.caller.owner_id, analysis)
     return render(request, "analysis_pieces.html", frame, 200, **shown.values())
@@ -195,7 +195,7 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
         shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
     question = Confirmation(
         title=f"Run all {shown.items.total:,} again?",
-        text="All answers are discarded and every part is run again. Model calls are paid again.",
+        text="All answers are discarded and every part is run again. The model calls cost money again.",
         action=f"/analyses/{analysis}/rerun",
         verb="Run all again",
         keep=f"/analyses/{analysis}",
@@ -232,7 +232,7 @@ async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Analysis
 
 
 def _as_html(content: str | None) -> str:
-    """Answers of models are untrusted, like documents."""
+    """The answer as safe HTML, because answers of models are as untrusted as documents."""
     return "".join(block.html for block in render_window(content)) if content else ""
 
 
@@ -242,7 +242,7 @@ def _unit(analysis: Analysis) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SideQuery:
-    """What the address asks to open; missing things are ignored. `cited` counts from 0."""
+    """The part of the address that says what to open; unknown ids are ignored. `cited` is a number from 0."""
 
     page: int | None = None
     item: UUID | None = None
@@ -262,12 +262,12 @@ class SidePanel:
 
     @property
     def height(self) -> int:
-        """The height of a picture that is 800 pixels wide; the shape of a usual page if unknown."""
+        """The height of a picture that is 800 pixels wide; if unknown, that of a page in letter size."""
         return round(800 * self.found.height / self.found.width) if self.found else 1035
 
     @property
     def words(self) -> str | None:
-        """The message if the quote is not marked."""
+        """The message if the quote cannot be marked on the page."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:
@@ -305,7 +305,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
-    """Search only for verified quotes. If the file can no longer be read, the page is shown without a mark."""
+    """The position of a verified quote; None if it is unknown, so that the page is shown without a mark."""
     if not citation.verified:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Settings page for prompts: the active and retired ones, editing, and earlier versions."""
+"""Settings page for prompts: active and retired prompts, a form to edit one, and its earlier versions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def show_page(
 async def change(
     request: Request, services: ServicesOf, frame: SettingsFrame, caller: WriteCaller, prompt: UUID, given: Filled
 ) -> Response:
-    """Changing a prompt creates a new version; earlier answers keep theirs."""
+    """Save a prompt as a new version. Existing answers keep the version they were made with."""
     wanted, wrong = _read(given)
     if wanted is None:
         found, versions = await _load(services, frame, prompt)
@@ -179,7 +179,7 @@ def _as_given(prompt: Prompt) -> PromptForm:
 
 
 def _read(given: PromptForm) -> tuple[PromptFields | None, dict[str, str]]:
-    """Validate as the API does. Line endings are normalised, so that an unchanged prompt is not a new version."""
+    """Validate as the API does. Line endings are normalised, so that saving without changes makes no new version."""
     words: dict[str, Any] = {name: text.replace("\r\n", "\n").strip() for name, text in given.model_dump().items()}
     order = words["execution_order"] or str(DEFAULT_ORDER)
     words["execution_order"] = int(order) if order.isascii() and order.isdecimal() else -1

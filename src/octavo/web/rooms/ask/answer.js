@@ -106,6 +106,6 @@ function chip(cited) {
 function source(cited) {
   const where = make("span", { class: "where small quiet" }, make("span", { class: "cut", dir: "auto" }, cited.title));
   if (cited.page) where.append(make("span", { class: "numbers" }, `p. ${cited.page}`));
-  if (!cited.verified) where.append(make("span", {}, "Quote not found word for word"));
+  if (!cited.verified) where.append(make("span", {}, "No exact match for this quote"));
   return make("li", {}, make("a", { class: "hit", href: address(cited) }, make("span", { class: "snippet", dir: "auto" }, cited.quote), where));
 }

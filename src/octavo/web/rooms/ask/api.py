@@ -31,7 +31,7 @@ from octavo.web.live.stream import HEADERS, HEARTBEAT, first_of, send_body, wait
 router = APIRouter(prefix="/api/v1", tags=["search"])
 MOST_CHARACTERS = 1000
 MOST_CHOSEN = 100
-# Models answer in parallel; beyond this, questions wait.
+# How many questions are answered in parallel, how many wait, and when to retry if too many wait.
 PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS = 8, 40, 5.0
 _CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 # Any text that is not blank.
@@ -56,7 +56,7 @@ HEARTBEAT_SECONDS = 15.0
 
 
 async def answer_events(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes]:
-    """Yield the statements, their citations and the end; an error is sent as the last event."""
+    """The events of an answer: its statements, their citations and `done`. If it fails, `error` is the only event."""
     try:
         answer = await make()
     except OctavoError as error:
@@ -115,7 +115,7 @@ class AnswerStream(Response):
 
 
 class AskRequest(BaseModel):
-    """`document_ids`: ask only these documents; by default all."""
+    """`document_ids`: answer from these documents only; null for all documents."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -141,6 +141,6 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
 
 
 async def answer_in_turn(services: Services, asking: AskedQuestion) -> Answer:
-    """Answer within the limit for parallel answers; without a model, answering uses this machine's processor."""
+    """Answer a question, with a limit for parallel answers: without a model they use this machine's processor."""
     async with services.shared(answer_limit).take():
         return await answer(services.models.gateway, asking)

@@ -31,7 +31,7 @@ async def ask_page(
     frame: AskFrame,
     document: Annotated[list[UUID] | None, Query(max_length=MOST_CHOSEN)] = None,
 ) -> Response:
-    """The page with the documents named in the address selected."""
+    """The ask page. The documents named in the address are selected."""
     return await _render(request, services, frame, "", document or [])
 
 
@@ -43,7 +43,7 @@ async def ask(
     question: Written = "",
     document: Annotated[list[UUID] | None, Form(max_length=MOST_CHOSEN)] = None,
 ) -> Response:
-    """Answer as a whole page, without a script. A POST form, because an answer may cost money."""
+    """Answer with a whole page, for browsers without scripts. The form uses POST, because an answer may cost money."""
     chosen = document or []
     try:
         asking = await find_sources(

@@ -1,4 +1,4 @@
-"""Budgets for models, and what they have cost."""
+"""Budgets for models, and their costs."""
 
 from octavo.web.rooms.budgets import api, pages
 

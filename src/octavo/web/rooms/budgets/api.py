@@ -59,7 +59,7 @@ async def change_budgets(services: ServicesOf, caller: AdminCaller, wanted: Budg
 
 @router.get("/documents/{document}/budget", responses=problems(401, 404, 422))
 async def document_budget(services: ServicesOf, caller: ReadCaller, document: UUID) -> DocumentBudget:
-    """The budget of a document, its costs, and the cost of its paused jobs."""
+    """The budget of a document, its costs, and how much its paused jobs need."""
     async with services.database.connection() as connection:
         return await read_document_budget(connection, caller.owner_id, document, Budgets.of(services.settings))
 
@@ -77,9 +77,9 @@ async def change_document_budget(
 
 
 async def budgets_of(services: Services, caller: Caller) -> BudgetsInForce:
-    usual = Budgets.of(services.settings)
+    defaults = Budgets.of(services.settings)
     async with services.database.connection() as connection:
-        return await read_budgets(connection, caller.owner_id, usual, everybody=caller.is_admin)
+        return await read_budgets(connection, caller.owner_id, defaults, everybody=caller.is_admin)
 
 
 async def change(services: Services, caller: Caller, wanted: BudgetsRequest) -> None:
@@ -91,10 +91,10 @@ async def change(services: Services, caller: Caller, wanted: BudgetsRequest) -> 
 
 
 async def change_of_document(services: Services, caller: Caller, document: UUID, usd: float | None) -> None:
-    usual = Budgets.of(services.settings)
+    defaults = Budgets.of(services.settings)
     async with services.database.transaction() as connection:
-        await set_document_budget(connection, caller.owner_id, document, usd, usual)
-    await resume_paused_jobs(services.database, usual)
+        await set_document_budget(connection, caller.owner_id, document, usd, defaults)
+    await resume_paused_jobs(services.database, defaults)
 
 
 usage_router = APIRouter(prefix="/api/v1", tags=["usage"])
@@ -107,8 +107,8 @@ Month = Annotated[
 
 @usage_router.get("/usage", responses=problems(401, 422))
 async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -> Usage:
-    """Your model costs of a month by purpose, and the savings by cached answers."""
-    owner, everybody, usual = caller.owner_id, caller.is_admin, Budgets.of(services.settings)
+    """Your model costs in a month by purpose, and the amount saved by reusing answers."""
+    owner, everybody, defaults = caller.owner_id, caller.is_admin, Budgets.of(services.settings)
     async with services.database.connection() as connection:
-        budgets = await read_budgets(connection, owner, usual, everybody=everybody)
+        budgets = await read_budgets(connection, owner, defaults, everybody=everybody)
         return await read_usage(connection, owner, month, budget_usd=budgets.owner.usd, everybody=everybody)

@@ -97,13 +97,13 @@ async def _show(
 
 
 def as_written(found: BudgetsInForce) -> dict[str, str]:
-    """The form fields: only budgets that were set, not defaults."""
+    """The form fields with the budgets that are set; a default is an empty field."""
     given = {"document": found.document, "owner": found.owner, "month": found.month}
     return {name: plain_number(one.usd) if one and one.is_set else "" for name, one in given.items()}
 
 
 def suggest(budget: DocumentBudget) -> str:
-    """The current budget, or enough whole dollars for all paused calls, up to the owner's budget."""
+    """The amount suggested in the form: enough whole dollars for all paused calls, or else the current budget."""
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))
         return plain_number(min(enough, budget.most_usd))
@@ -111,12 +111,12 @@ def suggest(budget: DocumentBudget) -> str:
 
 
 def plain_number(amount: float) -> str:
-    """The format of a form field: 2.5, 1000000."""
+    """An amount in the format of a form field: 2.5, 1000000."""
     return f"{amount:.8f}".rstrip("0").rstrip(".")
 
 
 def read_amounts(written: Mapping[str, str]) -> dict[str, float | str | None]:
-    """The amounts in the format of the API: an empty field is null; invalid numbers are left for its validation."""
+    """The amounts for validation: an empty field is null; a text that is not a number is kept and will be rejected."""
     return {name: _read_amount(value.strip()) for name, value in written.items()}
 
 

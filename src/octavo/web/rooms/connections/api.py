@@ -42,7 +42,7 @@ class WeightsRequest(BaseModel):
 
 
 class RebuildRequest(BaseModel):
-    """Without ids, all of your documents are compared again."""
+    """If `document_ids` is null, all your documents are compared again."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,7 @@ class RebuildRequest(BaseModel):
 
 
 class RebuildAnswer(BaseModel):
-    """The jobs that compare the documents, one for each."""
+    """The jobs that compare the documents, one for each document."""
 
     jobs: list[UUID]
 
@@ -78,19 +78,19 @@ async def connections(
 
 @router.post("/connections/{connection_id}/confirm", responses=problems(401, 403, 404, 422))
 async def confirm(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
-    """Confirm a connection. The decision is tied to both quotes, so it survives comparing again."""
+    """Confirm a connection. The decision belongs to the two quotes, so it is kept when documents are compared again."""
     return await _decide(services, caller, connection_id, Decision.CONFIRM)
 
 
 @router.post("/connections/{connection_id}/dismiss", responses=problems(401, 403, 404, 422))
 async def dismiss(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
-    """Dismiss a connection. The decision is tied to both quotes, so it survives comparing again."""
+    """Dismiss a connection. The decision belongs to the two quotes, so it is kept when documents are compared again."""
     return await _decide(services, caller, connection_id, Decision.DISMISS)
 
 
 @router.post("/connections/{connection_id}/undo", responses=problems(401, 403, 404, 422))
 async def undo(services: ServicesOf, caller: WriteCaller, connection_id: UUID) -> Connection:
-    """Undo a decision."""
+    """Undo the decision about a connection."""
     return await _decide(services, caller, connection_id, Decision.UNDO)
 
 

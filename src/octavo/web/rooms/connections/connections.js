@@ -1,4 +1,4 @@
-// Keyboard for the map: one Tab stop, arrows move to the next document in that direction. The slider submits itself.
+// Keyboard for the map: one Tab stop, arrows move to the next document in that direction. The slider submits its form when it is moved.
 
 import { all, one } from "../../shell/js/dom.js";
 

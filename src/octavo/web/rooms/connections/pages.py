@@ -62,7 +62,7 @@ class MapQuery(BaseModel):
         return bool(self.focus or self.engine or self.least)
 
     def address(self, **changed: object) -> str:
-        """This page with some parameters changed; a pair stays open only if it is named."""
+        """The address of this page with some parameters changed. The open pair is dropped unless it is one of them."""
         kept = {"focus": self.focus, "engine": self.engine, "min": self.least or "", "view": self.view}
         query = {name: str(value) for name, value in {**kept, **changed}.items() if value}
         return f"/connections?{urlencode(query)}" if query else "/connections"
@@ -83,7 +83,7 @@ class Pair:
 async def map_page(
     request: Request, services: ServicesOf, frame: MapFrame, asked: Annotated[MapQuery, Query()]
 ) -> Response:
-    """Filters, view and the open pair are in the address."""
+    """The map or the list. Filters, view and the open pair are in the address."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         focus = await show_document(connection, owner, asked.focus) if asked.focus else None

@@ -1,4 +1,4 @@
-"""Conversions: PDFs to XML, the review of what was found, and mappings."""
+"""Conversions of PDFs to XML, the review of their values, and mappings."""
 
 from octavo.web.rooms.conversions import api, mapping_api, mapping_pages, pages, review
 

@@ -124,14 +124,14 @@ async def convert(
             )
         else:
             raise BadInput(
-                "Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a document."
+                "Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with `document_id`."
             )
     async with services.database.connection() as connection:
         return await _show(connection, caller.owner_id, begun.id)
 
 
 def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
-    """A remote conversion service may have a lower size limit; larger files are refused immediately."""
+    """The intake for conversions. The lower size limit of a remote conversion service also applies."""
     settings = services.settings
     most = limits.upload_bytes
     if settings.conversion_gateway_url:
@@ -146,7 +146,7 @@ async def _read_json(request: Request) -> DocumentToConvert:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _JSON_BYTES:
-            raise BadInput("The request body is too long.")
+            raise BadInput("The request body is too large.")
     try:
         return DocumentToConvert.model_validate_json(bytes(body))
     except ValidationError as error:
@@ -169,7 +169,7 @@ async def conversions(
 
 @router.get("/training-samples", responses=problems(401, 422), response_class=Response)
 async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
-    """Found and corrected values as lines of JSON, for training and evaluation."""
+    """Found and corrected values for training and evaluation, as JSON Lines."""
     async with services.database.connection() as connection:
         found = await library.training_samples(connection, caller.owner_id)
     lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found)
@@ -187,7 +187,7 @@ async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID)
 async def correct(
     services: ServicesOf, caller: WriteCaller, conversion: UUID, wanted: CorrectionRequest
 ) -> ConversionView:
-    """Correct values: all of them or none. This creates the next revision and its XML."""
+    """Correct values, all of them or none. This creates the next revision with its XML."""
     corrections = Corrections(services.database, services.bucket, services.settings.conversion_result_days)
     given = [Correction(one.name, one.value) for one in wanted.values]
     await corrections.correct(caller.owner_id, conversion, caller.user_id, given)
@@ -197,7 +197,7 @@ async def correct(
 
 @router.get("/conversions/{conversion}/revisions", responses=problems(401, 404, 422))
 async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> Page[RevisionView]:
-    """The original values and each correction."""
+    """The revisions of a conversion: the original values, then one revision for each correction."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         made = await library.list_revisions(connection, caller.owner_id, conversion)
@@ -220,7 +220,7 @@ async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) 
 async def download(
     services: ServicesOf, caller: ReadCaller, conversion: UUID, form: Literal["xml", "plain", "json"] = "xml"
 ) -> Response:
-    """Download the XML; `plain` has no positions, `json` has the same values as JSON."""
+    """Download the result. `xml` contains the positions of the values, `plain` is XML without them."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         record = found.complete_record

@@ -55,7 +55,7 @@ class ReviewFields:
         return next((one for one in self.every if one.path == path), None)
 
     def next_unsettled(self, path: str | None) -> Cell | None:
-        """The next unsettled field after this one, continuing from the start."""
+        """The next field after this one that is not settled, continuing from the start."""
         every = self.every
         at = next((index for index, one in enumerate(every) if one.path == path), -1)
         return next(
@@ -80,7 +80,7 @@ class Change:
 
 
 def arrange_fields(conversion: Conversion, mapping: Mapping, first: Conversion | None = None) -> ReviewFields:
-    """All fields in the order of the mapping. Values that differ from `first` were corrected by a person."""
+    """All fields in the order of the mapping. Values that differ from the first revision were corrected by a person."""
     found = {one.path: one for one in (first or conversion).values}
     cells = [
         _cell(one.name, one.name, one, conversion.single(one.name), found.get(one.name)) for one in mapping.singles
@@ -122,7 +122,7 @@ def marks_on(laid: ReviewFields, page: int, current: str | None) -> list[Mark]:
 
 
 def changes_between(before: Conversion | None, after: Conversion) -> list[Change]:
-    """The changes of a revision; none for the first. An accepted value has the same text before and after."""
+    """The changes of a revision; none for the first. An accepted value has an identical text before and after."""
     if before is None:
         return []
     old, new = ({one.path: one for one in made.values} for made in (before, after))
@@ -145,8 +145,8 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-# Error codes of the model that do not fail a conversion. The call is not retried automatically.
-SILENT = {
+# Errors of a model call that do not fail the conversion. The call is not retried automatically.
+MODEL_ERRORS = {
     "AI_ANSWER_UNUSABLE": "The answer did not have the requested format",
     "AI_BAD_KEY": "The provider rejected the API key in the settings",
     "AI_CONTENT_BLOCKED": "The provider blocked this content",
@@ -158,51 +158,51 @@ SILENT = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The model's answer for one field and its outcome: tone, icon and label of a chip."""
+    """The model's answer for one field. `outcome` is the tone, icon and label of a chip."""
 
     path: str
     label: str
     value: str
     quote: str
-    fate: tuple[str, str, str]
+    outcome: tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """`made_by` is None if no model answered; `silent` are fields without an answer, `why` is the reason."""
+    """`made_by` is None if no model answered, and `why` is the reason. `unanswered` are fields without an answer."""
 
     made_by: str | None
     wanted: list[str]
     cost: str
     answers: list[Answer]
-    silent: list[str]
+    unanswered: list[str]
     why: str | None
 
-    def said_of(self, cell: Cell) -> Answer | None:
+    def answer_for(self, cell: Cell) -> Answer | None:
         return next((one for one in self.answers if one.path == cell.path), None)
 
 
 def describe_model(asked: ModelLookup | None, laid: ReviewFields, cost: ModelCost) -> ModelAnswers | None:
-    """None if no model was called."""
+    """The answers of the model; None if no model was called."""
     if asked is None:
         return None
     said = {one.name for one in asked.answers}
-    why = f"{SILENT.get(asked.error, 'No model answered')} ({asked.error})" if asked.error else None
+    why = f"{MODEL_ERRORS.get(asked.error, 'No model answered')} ({asked.error})" if asked.error else None
     return ModelAnswers(
         made_by=asked.made_by,
         wanted=[_label(laid, name) for name in asked.fields],
         cost=_cost(asked, cost),
         answers=[_answer(one, laid.find(one.name), _label(laid, one.name)) for one in asked.answers],
-        silent=[] if why else [_label(laid, name) for name in asked.fields if name not in said],
+        unanswered=[] if why else [_label(laid, name) for name in asked.fields if name not in said],
         why=why,
     )
 
 
 def _answer(said: ModelAnswer, cell: Cell | None, label: str) -> Answer:
-    return Answer(said.name, label, said.value, said.quote, _fate(said, cell))
+    return Answer(said.name, label, said.value, said.quote, _outcome(said, cell))
 
 
-def _fate(said: ModelAnswer, cell: Cell | None) -> tuple[str, str, str]:
+def _outcome(said: ModelAnswer, cell: Cell | None) -> tuple[str, str, str]:
     value = cell.value if cell else None
     same = value is not None and value.value == said.value
     if cell is not None and cell.by_person:

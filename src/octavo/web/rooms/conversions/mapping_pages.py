@@ -82,7 +82,7 @@ async def add(
     frame: SettingsFrame,
     text: Annotated[str, Form(max_length=MOST_TEXT)] = "",
 ) -> Response:
-    """Validate and add a mapping. An error is shown above the text, which is kept."""
+    """Validate and add a mapping. If it is invalid, the form is shown again with the text and the error."""
     written = _as_written(text)
     try:
         async with services.database.transaction() as connection:
@@ -169,7 +169,7 @@ async def _show_one(
 
 
 async def _to_try_on(services: Services, frame: Frame) -> dict[str, str]:
-    """Recent conversions whose file may still be stored."""
+    """Recent conversions to try a mapping on; their files may still be stored."""
     async with services.database.connection() as connection:
         page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
     return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}
@@ -189,7 +189,7 @@ async def _text_of(services: Services, owner: UUID, fields: dict[str, str]) -> t
 
 
 async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
-    """Save the uploaded file for the trial; whether there was one."""
+    """Save the uploaded file for the trial. Returns whether the form contained one."""
     taken = 0
     with path.open("wb") as file:
         async for chunk in body:
@@ -230,7 +230,7 @@ class MappingTrials:
         self._limit = ConcurrencyLimit(1, MOST_WAITING, BUSY_SECONDS)
 
     async def run(self, path: Path, mapping_text: str, label: str) -> Conversion:
-        """The values that the rules of this mapping find, without a model. Raises the errors of reading a PDF."""
+        """The values that the rules of this mapping find, without a model. Raises if the PDF cannot be read."""
         async with self._limit.take():
             pdf = PdfInSandbox(self._sandbox, path, limits=self._sandbox.limits, recognition=self._recognition)
             return (await convert_pdf_in_sandbox(pdf, mapping_text, label)).conversion

@@ -1,4 +1,4 @@
-"""The queue of conversions: adding PDFs and the status of each."""
+"""The list of conversions with their status, and the form to add PDFs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ router = APIRouter(include_in_schema=False, prefix="/conversions")
 ConversionsFrame = Annotated[Frame, Depends(FrameFor("conversions"))]
 Cursor = Annotated[str | None, Query(max_length=500)]
 ROWS = 50
-# For invoices of any sender; the default of the API is for one particular sender.
-USUAL_MAPPING = "invoice_v1"
+# Preselected in the form: for invoices of any sender. The default of the API is for one particular sender.
+FORM_MAPPING = "invoice_v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ async def list_page(request: Request, services: ServicesOf, frame: ConversionsFr
 
 @router.get("/rows")
 async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFrame, cursor: Cursor = None) -> Response:
-    """The rows, which are updated live."""
+    """The rows of the list, for live updates."""
     async with services.database.connection() as connection:
         rows, _ = await load_rows(connection, frame, cursor)
     return render(request, "conversion_rows.html", frame, rows=rows)
@@ -61,7 +61,7 @@ async def convert(
     limits: LimitsOf,
     content_type: Annotated[str, Header()] = "",
 ) -> Response:
-    """Convert one file; a script sends several. A refused file also appears in the queue with its reason."""
+    """Convert one file; scripts send several. A rejected file also appears in the list, with the reason."""
     intake = conversion_intake(services, limits)
     fields: dict[str, str] = {}
     try:
@@ -71,7 +71,7 @@ async def convert(
                 raise NothingChosen
             fields = form.fields
             name = form.filename
-            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or USUAL_MAPPING, form.file)
+            await intake.submit_file(caller.owner_id, name, lambda: fields.get("mapping") or FORM_MAPPING, form.file)
     except OctavoError as error:
         return await _show(request, services, frame, error.status, wrong=error, chosen=fields.get("mapping"))
     return back_to("/conversions")
@@ -95,7 +95,7 @@ async def _show(
         "more": f"/conversions?cursor={following}" if following else None,
         "cursor": cursor,
         "mappings": await titles_of(stored),
-        "chosen": chosen or USUAL_MAPPING,
+        "chosen": chosen or FORM_MAPPING,
         "wrong": wrong,
     }
     return render(request, "conversions.html", frame, status, **shown)

@@ -91,7 +91,7 @@ class RejectedCorrection:
 async def show_page(
     request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: ReviewParameters
 ) -> Response:
-    """`field` is marked on its page; `page` shows another page."""
+    """The review page. `field` is marked on its page; `page` shows another page."""
     return render(request, "conversion.html", frame, **await _shown(services, frame, conversion, asked))
 
 
@@ -99,7 +99,7 @@ async def show_page(
 async def show_pieces(
     request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: ReviewParameters
 ) -> Response:
-    """The same as a fragment."""
+    """The content of the review page as a fragment, for scripts."""
     return render(request, "conversion_pieces.html", frame, **await _shown(services, frame, conversion, asked))
 
 
@@ -113,7 +113,7 @@ async def correct(
     name: Name,
     value: Annotated[str, Form(max_length=2000)] = "",
 ) -> Response:
-    """Correct a value; an empty one clears it. A rejected correction is shown again with the reason."""
+    """Correct a value; an empty text clears it. A rejected correction is shown again with the reason."""
     given = value.replace("\0", "").strip()
     corrections = Corrections(services.database, services.bucket, services.settings.conversion_result_days)
     try:
@@ -128,7 +128,7 @@ async def correct(
 
 @router.post("/{conversion}/undo")
 async def undo(services: ServicesOf, caller: WriteCaller, conversion: UUID) -> Response:
-    """Undo the last correction in a new revision."""
+    """Undo the last correction by adding a new revision."""
     async with services.database.connection() as connection:
         found = await show_conversion(connection, caller.owner_id, conversion)
         values = await _values(connection, caller.owner_id, found, None)
@@ -173,7 +173,7 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Revi
 
 
 async def _values(connection: Connection, owner: UUID, found: StoredConversion, number: int | None) -> Values | None:
-    """None if there are no values, or they are no longer stored."""
+    """The values of a revision; None if there are none or they are no longer stored."""
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
     mapping = (await find_mapping(connection, owner, found.mapping)).read()
@@ -192,7 +192,7 @@ def _fields(laid: ReviewFields, asked: ReviewQuery) -> dict[str, Any]:
 
 
 async def _sheets(services: Services, owner: UUID, found: StoredConversion) -> dict[str, Any]:
-    """The sizes of the pages, or why they are unknown; without them nothing can be marked."""
+    """The sizes of the pages, which are needed to mark values, or the reason why they are unknown."""
     try:
         async with services.database.connection() as connection:
             source = await find_result(connection, owner, found.id, "source")

@@ -1,6 +1,6 @@
-"""Buttons for documents: each is a form that works without a script and leads back to its page.
+"""Actions on documents and jobs, sent by forms that work without scripts and lead back to their page.
 
-Scripts send the same forms and accept JSON; they get an empty response and learn the result from events.
+Scripts send the same forms but accept JSON: they get an empty response, and the result arrives as events.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ async def restart(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def classify(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Make only the description of the text again."""
+    """Describe the document again, without reading the file again."""
     await changes.retry_document(connection, owner, document, DESCRIBED)
 
 
@@ -101,8 +101,8 @@ async def restore(connection: Connection, owner: UUID, document: UUID) -> None:
         await show_document(connection, owner, document)
 
 
-Verb = Literal["cancel", "retry", "resume", "restart", "classify", "clean", "reread", "trash", "restore"]
-VERBS: dict[Verb, Change] = {
+Action = Literal["cancel", "retry", "resume", "restart", "classify", "clean", "reread", "trash", "restore"]
+ACTIONS: dict[Action, Change] = {
     "cancel": cancel,
     "retry": retry,
     "resume": resume,
@@ -125,9 +125,9 @@ async def discard_document(
     frame: LibraryFrame,
     document: UUID,
     back: Back = LIBRARY,
-    sure: Sure = False,  # noqa: FBT002 - a field
+    sure: Sure = False,  # noqa: FBT002 - a form field
 ) -> Response:
-    """Discard a failed job: it is not retried any more, and the file is kept."""
+    """Discard a job that failed for good: it will not be retried. The file is kept. Needs a confirmation."""
     async with services.database.transaction() as connection:
         if sure:
             await discard(connection, caller.owner_id, document)
@@ -145,7 +145,7 @@ async def purge_document(
     frame: LibraryFrame,
     document: UUID,
     back: Back = TRASH,
-    sure: Sure = False,  # noqa: FBT002 - a field
+    sure: Sure = False,  # noqa: FBT002 - a form field
 ) -> Response:
     async with services.database.transaction() as connection:
         if not sure:
@@ -159,12 +159,12 @@ async def purge_document(
 
 @router.post("/documents/{document}/{verb}")
 async def act_on_document(
-    request: Request, services: ServicesOf, caller: WriteCaller, document: UUID, verb: Verb, back: Back = LIBRARY
+    request: Request, services: ServicesOf, caller: WriteCaller, document: UUID, verb: Action, back: Back = LIBRARY
 ) -> Response:
     if verb in WRITING:
         check_extraction(services.settings, caller, verb)
     async with services.database.transaction() as connection:
-        await VERBS[verb](connection, caller.owner_id, document)
+        await ACTIONS[verb](connection, caller.owner_id, document)
     return done(request, back)
 
 
@@ -193,7 +193,7 @@ async def _cancel_job(connection: Connection, owner: UUID, job: UUID) -> None:
         async with connection.transaction():
             await cancel_jobs(connection, owner, [job])
     except IllegalTransition:
-        return  # it has ended meanwhile
+        return  # the job has ended meanwhile
 
 
 # Many documents ----------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ async def act_on_many(
     tag: Annotated[str, Form(max_length=200)] = "",
     back: Back = LIBRARY,
 ) -> Response:
-    """One action for all of these documents, or for none."""
+    """Apply one action to all of these documents, or to none."""
     owner, wanted = caller.owner_id, set(ids)
     async with services.database.transaction() as connection:
         if action == "delete":
@@ -236,9 +236,9 @@ async def empty_trash(
     services: ServicesOf,
     caller: WriteCaller,
     frame: LibraryFrame,
-    sure: Sure = False,  # noqa: FBT002 - a field
+    sure: Sure = False,  # noqa: FBT002 - a form field
 ) -> Response:
-    """Delete one page of documents at a time."""
+    """Delete all documents in the trash, one page per transaction. Needs a confirmation."""
     if not sure:
         return ask(request, Question("Empty the trash?", GONE, request.url.path, FOR_GOOD, TRASH, SURE), frame)
     trashed = Filters(trashed=True)

@@ -1,4 +1,4 @@
-"""Forms that add documents without a script: a link or text, a file, a replacement for a failed file, the samples."""
+"""Forms that add documents, with or without scripts: links, texts, files, replacements for failed files, samples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SameFile(BadInput):
 
 
 def added(request: Request, outcomes: list[Outcome], back: str = LIBRARY) -> Response:
-    """Scripts get the documents as JSON."""
+    """The response after adding documents: JSON for scripts, a redirect for forms."""
     if wants_json(request):
         return JSONResponse(jsonable_encoder([asdict(one) for one in outcomes]), 202)
     return back_to(local_path(back, LIBRARY))
@@ -118,7 +118,7 @@ async def replace(
     document: UUID,
     content_type: ContentType = "",
 ) -> Response:
-    """The new file gets the tags and the collection of the old one, which goes to the trash."""
+    """Replace a document by a new file, which gets its tags and collection. The old document goes to the trash."""
     owner = caller.owner_id
     async with services.database.connection() as connection:
         old = await show_document(connection, owner, document)

@@ -55,9 +55,10 @@ class EditRequest(BaseModel):
 
 
 class RetryDocumentRequest(RetryRequest):
-    """`password` unlocks a PDF that was added as a file. It is used once and not stored; the unlocked file is.
+    """`password` unlocks a PDF that was added as a file. It is used once and not stored, but the unlocked file
+    is stored.
 
-    With an `extraction` other than `plain` a model writes the text, and the plain text is kept as well.
+    With an `extraction` other than `plain`, a model writes the text, and the plain text is kept as well.
     """
 
     password: SecretStr | None = Field(default=None, min_length=1, max_length=500)
@@ -65,7 +66,7 @@ class RetryDocumentRequest(RetryRequest):
 
 
 class BulkRequest(BaseModel):
-    """One action for many documents: for all of them or for none."""
+    """One action for many documents, applied to all of them or to none."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -93,7 +94,7 @@ RangeHeaders = Annotated[DownloadHeaders, Depends()]
 
 
 class SignedLink(BaseModel):
-    """Downloads one file without signing in, until it expires."""
+    """A link that downloads one file without signing in, until the link expires."""
 
     url: str
     expires_in_seconds: int
@@ -103,7 +104,7 @@ class SignedLink(BaseModel):
 async def documents(  # noqa: PLR0917 - query parameters
     services: ServicesOf,
     caller: ReadCaller,
-    id: Annotated[str | None, Query(pattern=r"^[0-9a-f-]{4,36}$")] = None,  # noqa: A002 - its name outside
+    id: Annotated[str | None, Query(pattern=r"^[0-9a-f-]{4,36}$")] = None,  # noqa: A002 - the name of the query parameter
     q: Wanted = None,
     status: Literal["pending", "completed", "failed"] | None = None,
     tag: Wanted = None,
@@ -113,7 +114,7 @@ async def documents(  # noqa: PLR0917 - query parameters
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    """Your documents, newest first; with `trashed`, those in the trash; with `versions`, also older versions."""
+    """Your documents, newest first. `trashed`: those in the trash instead. `versions`: older versions too."""
     filters = Filters(id, q, status, tag, collection, trashed, versions=versions)
     async with services.database.connection() as connection:
         return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
@@ -121,7 +122,7 @@ async def documents(  # noqa: PLR0917 - query parameters
 
 @router.post("/bulk", responses=problems(400, 401, 403, 404, 409, 422))
 async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
-    """Apply one action to many documents: to all of them or to none."""
+    """Apply one action to many documents, to all of them or to none."""
     if (wanted.action == "edit") != (wanted.edit is not None):
         raise BadInput("`edit` is required for the action edit, and only allowed there.")
     owner, ids = caller.owner_id, set(wanted.ids)
@@ -143,8 +144,8 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
 
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
-async def only_posted() -> None:
-    """Otherwise `bulk` would be read as the id of a document."""
+async def refuse_other_methods() -> None:
+    """Allow only POST for `/bulk`; other methods would read `bulk` as the id of a document."""
     raise WrongMethod(["POST"])
 
 
@@ -155,14 +156,14 @@ async def document(
     document: UUID,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Document:
-    """One of your documents; with `trashed`, one in the trash."""
+    """One of your documents. `trashed`: a document in the trash."""
     async with services.database.connection() as connection:
         return await show_document(connection, caller.owner_id, document, trashed=trashed)
 
 
 @router.patch("/{document}", responses=problems(400, 401, 403, 404, 422))
 async def edit(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: EditRequest) -> Document:
-    """Change title, author, date, tags or collection."""
+    """Change the title, author, date, tags or collection of a document."""
     async with services.database.transaction() as connection:
         await changes.edit_documents(connection, caller.owner_id, [document], wanted.as_edit())
         return await show_document(connection, caller.owner_id, document)
@@ -175,7 +176,7 @@ async def delete(
     document: UUID,
     purge: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> None:
-    """Move to the trash; with `purge`, delete permanently, also from the trash."""
+    """Move a document to the trash. `purge`: delete it permanently, whether or not it is in the trash."""
     async with services.database.transaction() as connection:
         if not purge:
             await changes.trash_documents(connection, caller.owner_id, [document])
@@ -186,7 +187,7 @@ async def delete(
 
 @router.post("/{document}/restore", responses=problems(401, 403, 404, 422))
 async def restore(services: ServicesOf, caller: WriteCaller, document: UUID) -> Document:
-    """Restore from the trash."""
+    """Restore a document from the trash."""
     async with services.database.transaction() as connection:
         await changes.restore_documents(connection, caller.owner_id, [document])
         return await show_document(connection, caller.owner_id, document)
@@ -196,7 +197,7 @@ async def restore(services: ServicesOf, caller: WriteCaller, document: UUID) -> 
 async def retry(
     services: ServicesOf, caller: WriteCaller, document: UUID, wanted: RetryDocumentRequest | None = None
 ) -> Retried:
-    """Resume a failed document or process a completed one again; a password-protected PDF with its password."""
+    """Resume a failed document, process a completed one again, or unlock a password-protected PDF."""
     wanted = wanted or RetryDocumentRequest()
     how = wanted.from_stage, wanted.extraction
     check_extraction(services.settings, caller, wanted.extraction)
@@ -212,7 +213,7 @@ async def retry(
 async def chunks(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[Chunk]:
-    """The chunks of its text, in order."""
+    """The chunks of a document, in order."""
     async with services.database.connection() as connection:
         return await list_chunks(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
@@ -221,7 +222,7 @@ async def chunks(
 async def events(
     services: ServicesOf, caller: ReadCaller, document: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[EventView]:
-    """Its events, oldest first."""
+    """The events of a document, oldest first."""
     async with services.database.connection() as connection:
         return await list_events(connection, caller.owner_id, document, cursor=cursor, limit=limit)
 
@@ -236,13 +237,13 @@ async def markdown(
     asked: RangeHeaders,
     plain: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Response:
-    """Its text; with `plain`, as extracted from the file, even if a model rewrote it."""
+    """The text of a document. `plain`: as extracted from the file, even if a model rewrote it."""
     kind = await _text_kind(services, caller.owner_id, document) if plain else "markdown"
     return await _download(services, caller.owner_id, document, kind, asked)
 
 
 async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
-    """The kind of file that contains the plain text."""
+    """The kind of stored file that contains the plain text."""
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
     return "plain_markdown" if "text_by" in found.metadata else "markdown"
@@ -250,7 +251,7 @@ async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
 
 @router.get("/{document}/source", responses={**UNCHANGED, **problems(401, 404, 409, 416, 422)}, response_class=Response)
 async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked: RangeHeaders) -> Response:
-    """The original file."""
+    """The source of a document: its original file."""
     return await _download(services, caller.owner_id, document, "source", asked)
 
 
@@ -258,7 +259,7 @@ async def source(services: ServicesOf, caller: ReadCaller, document: UUID, asked
 async def link(
     services: ServicesOf, caller: ReadCaller, document: UUID, kind: Literal["source", "markdown"] = "source"
 ) -> SignedLink:
-    """A link that downloads the file for some minutes, without signing in."""
+    """A link that downloads the file without signing in and expires after five minutes."""
     async with services.database.transaction() as connection:
         file = await find_file(connection, caller.owner_id, document, kind)
         await count_download(connection, document)

@@ -32,7 +32,7 @@ router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 MEDIA_TYPE = "application/json"
 EXPORTED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`document`, `markdown`, `chunks` and `connections`; without a text `markdown` is null.",
+        "description": "`document`, `markdown`, `chunks` and `connections`; `markdown` is null if there is no text.",
         "content": {MEDIA_TYPE: {"schema": {"type": "object"}}},
     }
 }
@@ -53,7 +53,7 @@ async def export(request: Request, services: ServicesOf, caller: ReadCaller, doc
 
 
 async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """An interrupted export must not look complete; the status is already sent, so the connection is dropped."""
+    """Pass the parts on. If one fails, drop the connection, so that the interrupted export does not look complete."""
     try:
         async for part in parts:
             yield part
@@ -64,7 +64,7 @@ async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> Async
 
 
 class Export:
-    """Written page by page, so that memory use does not grow with the document."""
+    """Writes a document as JSON, page by page, so that memory use does not grow with the document."""
 
     def __init__(self, services: Services, owner: UUID, document: Document) -> None:
         self._parts = services

@@ -41,7 +41,7 @@ class JsonSource(BaseModel):
 
 
 class LinkSource(JsonSource):
-    """A web page, or a video if the address is one."""
+    """A web page, or the transcript of a video if `url` is the address of a YouTube video."""
 
     key = "url"
     url: str = Field(min_length=1)
@@ -62,7 +62,7 @@ class VideoSource(JsonSource):
 
 
 class TextSource(JsonSource):
-    """Pasted text; `source` names its origin."""
+    """Pasted text; `source` is its origin."""
 
     key = "text"
     text: str
@@ -78,7 +78,7 @@ SCHEMA: dict[str, Any] = {"oneOf": [kind.model_json_schema() for kind in _KINDS.
 
 
 async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow: frozenset[str]) -> GivenSource:
-    """Read the whole body, or stop as soon as it is certainly too long."""
+    """Read a source from a JSON body. Stops reading as soon as the body is certainly too long."""
     limit = min(upload_bytes, PASTE_BYTES)
     read = bytearray()
     async for chunk in body:

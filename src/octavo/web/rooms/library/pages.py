@@ -50,7 +50,7 @@ class LibraryQuery(BaseModel):
         return self.filters != Filters()
 
     def address(self, **changed: str) -> str:
-        """This page with some parameters changed, from the start unless a cursor is given."""
+        """The address of this page with some parameters changed. It shows the first page unless a cursor is given."""
         wanted = self.model_dump(exclude={"cursor"}, exclude_defaults=True) | changed
         given = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "newest")}
         return f"/library?{urlencode(given)}" if given else "/library"
@@ -58,7 +58,7 @@ class LibraryQuery(BaseModel):
 
 @router.get("/")
 async def home(caller: ReadCaller) -> Response:
-    del caller  # a first visit gets its cookie here
+    del caller  # a dependency: a first visit gets its cookie here
     return RedirectResponse("/library", 303)
 
 
@@ -69,7 +69,7 @@ async def library(
     frame: LibraryFrame,
     asked: Annotated[LibraryQuery, Query()],
 ) -> Response:
-    """Filters, order and view are in the address."""
+    """The list of documents. Filters, order and view are in the address."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         page = await list_documents(connection, owner, asked.filters, sort=asked.sort, cursor=asked.cursor, limit=ROWS)
@@ -116,10 +116,10 @@ async def rows(
     request: Request,
     services: ServicesOf,
     caller: ReadCaller,
-    id: Annotated[list[UUID], Query(max_length=MOST_FRAGMENTS)],  # noqa: A002 - its name outside
+    id: Annotated[list[UUID], Query(max_length=MOST_FRAGMENTS)],  # noqa: A002 - the name of the query parameter
     view: str = "",
 ) -> Response:
-    """Current rows of those documents that still exist, without the rest of the page."""
+    """The rows of these documents, without the rest of the page. Documents that no longer exist are omitted."""
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings.upload_bytes)
         found = await find_documents(connection, caller.owner_id, id)

@@ -21,7 +21,7 @@ BUSY_SECONDS = 5.0
 
 
 class Unlocking:
-    """One per web process. Files are unlocked one at a time."""
+    """Unlocks files, one at a time in each web process."""
 
     def __init__(self, services: Services) -> None:
         self._database = services.database

@@ -1,4 +1,4 @@
-"""Adding files: announce, send and finalize, or everything in one request."""
+"""The API for adding files: announce, send and finalize, or everything in one request."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ VersionOf = Annotated[UUID, Field(strict=False)]
 
 
 def _whole(value: object) -> object:
-    """JSON does not distinguish 12.0 from 12."""
+    """Accept 12.0 as 12, because JSON does not distinguish them."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Announcement(BaseModel):
-    """The file that will be sent. `bytes` and `sha256` are checked against the received data, never trusted.
+    """The file that will be sent. `bytes` and `sha256` are checked against the received data.
 
-    `version_of` names a document of which this is a new version; the old one is kept.
+    `version_of` is the id of a document; the file becomes a new version of it, and the old version is kept.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -80,7 +80,7 @@ class RawFields(BaseModel):
 async def begin(
     services: ServicesOf, intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, announced: Announcement
 ) -> Ticket:
-    """Announce a file. Send its bytes to `put_url`, then finalize; only then the document exists."""
+    """Announce a file. Send its bytes to `put_url`, then finalize the upload, which creates the document."""
     check_extraction(services.settings, caller, announced.extraction)
     return await intake.begin(caller.owner_id, announced.as_upload(), limits)
 
@@ -148,7 +148,7 @@ async def add(
 ) -> Outcome:
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
-    Raw uploads have their fields in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`, `version_of`.
+    For raw bytes, send the fields in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`, `version_of`.
     JSON contains one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()

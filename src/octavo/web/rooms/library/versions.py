@@ -25,12 +25,12 @@ from octavo.web.shell.templates import render
 
 router = APIRouter(include_in_schema=False)
 AROUND = 240
-# Comparing long texts keeps a processor busy for a second or two, so it is done one at a time.
+# Comparing long texts keeps a processor busy for a second or two, so only one comparison runs at a time.
 COMPARING_WAIT, COMPARING_BUSY_SECONDS = 20, 2.0
 NAMES = {
     "document_date": "Date",
     "page_count": "Pages",
-    "word_count": "StatusText",
+    "word_count": "Words",
     "filename": "File",
     "source_type": "Type",
     "bytes": "Size",
@@ -79,7 +79,7 @@ async def add_version(
 
 @router.get("/documents/{document}/compare/{other}")
 async def compare(request: Request, services: ServicesOf, frame: LibraryFrame, document: str, other: str) -> Response:
-    """Changes from `other`, an older version or a revision number, to this document."""
+    """The changes from `other`, an older version or a revision number, to this document."""
     ident, revision = read_id(document), read_number(other)
     old = DocumentRevision(ident, revision) if revision else DocumentRevision(read_id(other))
     async with services.shared(comparison_limit).take():
@@ -118,7 +118,7 @@ Revision = Annotated[int | None, Query(ge=1, lt=1 << 31), WHOLE]
 
 @api_router.get("/versions", responses=problems(401, 404, 422))
 async def versions(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[Version]:
-    """All versions of the document, newest first. Any version can be named."""
+    """All versions of the document, newest first. `document` can be any of them."""
     async with services.database.connection() as connection:
         return Page(await list_versions(connection, caller.owner_id, document), None)
 
@@ -132,9 +132,9 @@ async def diff(
     since_revision: Revision = None,
     revision: Revision = None,
 ) -> Comparison:
-    """Changes from another document, or from a revision, to this document.
+    """The changes from another document (`since`) or revision (`since_revision`) to this document.
 
-    By default from the previous version or, for a first version, from the previous revision.
+    The default is the previous version or, for a first version, the previous revision.
     """
     old = DocumentRevision(since or document, since_revision) if since or since_revision else None
     async with services.shared(comparison_limit).take():

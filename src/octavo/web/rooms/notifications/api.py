@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/v1/notifications", tags=["notifications"])
 
 @dataclass(frozen=True, slots=True)
 class ReadCount:
-    """The number of notifications that were unread."""
+    """`marked` is the number of notifications that were unread."""
 
     marked: int
 
@@ -38,7 +38,7 @@ async def list_notifications(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> NotificationPage:
-    """Your notifications, newest first; with `unread`, only unread ones."""
+    """Your notifications, newest first. `unread`: only unread ones."""
     async with services.database.connection() as connection:
         return await notifications.list_notifications(
             connection, caller.owner_id, unread=unread, cursor=cursor, limit=limit
@@ -127,7 +127,7 @@ async def show_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID)
 
 @webhooks_router.patch("/{webhook}", responses=problems(400, 401, 403, 404, 422))
 async def edit_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, wanted: WebhookEdit) -> Subscriber:
-    """Change, pause or resume a recipient. Events during a pause are never sent."""
+    """Change, pause or resume a recipient. Events that happen during a pause are never sent."""
     async with services.database.transaction() as connection:
         return await subscribers.edit_subscriber(
             connection,
@@ -149,7 +149,7 @@ async def delete_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUI
 
 @webhooks_router.post("/{webhook}/test", status_code=202, responses=problems(401, 403, 404, 422))
 async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> TestJob:
-    """Send a signed test event now, with a single attempt."""
+    """Send a test event now, with a single attempt."""
     async with services.database.transaction() as connection:
         return TestJob(await subscribers.send_test(connection, caller, webhook))
 
@@ -158,6 +158,6 @@ async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID)
 async def list_deliveries(
     services: ServicesOf, caller: KnownCaller, webhook: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[DeliveryAttempt]:
-    """Delivery attempts of the last months, newest first."""
+    """Delivery attempts of the last 90 days, newest first."""
     async with services.database.connection() as connection:
         return await subscribers.list_attempts(connection, caller.owner_id, webhook, cursor=cursor, limit=limit)

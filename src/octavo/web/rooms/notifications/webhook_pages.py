@@ -28,7 +28,7 @@ CHANNELS = {"webhook": "Webhook", "mail": "E-mail", "slack": "Slack or compatibl
 EVENTS: dict[EventType, str] = {
     "document.completed": "A document is ready",
     "document.failed": "A document could not be processed",
-    "document.rejected": "A file was refused",
+    "document.rejected": "A file was rejected",
     "document.created": "A document was added",
     "document.deleted": "A document was moved to the trash",
     "analysis.completed": "An analysis is complete",
@@ -68,7 +68,7 @@ async def add_webhook(
     address: Field = "",
     events: Annotated[list[str] | None, Form(max_length=100)] = None,
 ) -> Response:
-    """Render the page directly, since the secret of a webhook is shown only once."""
+    """Add a recipient. The page is rendered without a redirect, because the secret is shown only once."""
     given = {"channel": channel, "address": address.strip(), "events": events or []}
     wanted, wrong = read_form(WebhookRequest, given, WRONG)
     status = 422

@@ -39,7 +39,7 @@ class ChangeCount:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`jobs`: the number of jobs in each state that may need attention."""
+    """`jobs` is the number of jobs by state, for the states that may need attention."""
 
     ready: bool
     checks: list[Check]
@@ -49,7 +49,7 @@ class Health:
 
 @router.get("/dead-letters")
 async def letters(services: ServicesOf, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT) -> Page[JobView]:
-    """Jobs that used up their attempts, newest first."""
+    """Jobs that failed for good, newest first."""
     async with services.database.connection() as connection:
         return await dead_letters(connection, cursor=cursor, limit=limit)
 

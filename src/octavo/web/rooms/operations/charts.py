@@ -1,4 +1,4 @@
-"""Numbers for SVG charts, computed on the server. Pure."""
+"""Computes the numbers of SVG charts. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`line` and `area` are points of SVG shapes that are stretched; labels are not, so they are outside the SVG."""
+    """`line` and `area` are points of an SVG, which is stretched; labels must not be, so they are outside of it."""
 
     line: str
     area: str
@@ -35,7 +35,7 @@ class Chart:
 
 
 def follow_depth(changes: Iterable[tuple[datetime, int]], now: datetime, hours: int) -> list[Point]:
-    """The peak of each half hour, from the changes in each minute."""
+    """The peak of the queue in each half hour, computed from its changes in each minute."""
     by_minute = dict[datetime, int](changes)
     at = now.replace(minute=now.minute // 30 * 30, second=0, microsecond=0) - timedelta(hours=hours)
     depth = sum(change for minute, change in by_minute.items() if minute < at)

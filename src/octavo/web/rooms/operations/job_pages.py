@@ -35,7 +35,7 @@ async def jobs(
     kind: Annotated[str, Query(max_length=100, pattern=r"^[\w.:-]*$")] = "",
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
-    """Filters are in the address; unknown ones are ignored."""
+    """The list of jobs. Filters are in the address; an unknown status is ignored."""
     state = status if status in TABS else ""
     async with services.database.connection() as connection:
         page = await _list(connection, [state] if state else list(STATES), kind or None, cursor)
@@ -112,7 +112,7 @@ async def cancel(services: ServicesOf, caller: Administrator, job: UUID) -> Resp
 
 @router.post("/{job}/resume")
 async def resume(services: ServicesOf, caller: Administrator, job: UUID) -> Response:
-    """Resume after the last finished stage."""
+    """Resume a job after its last finished stage."""
     del caller
     async with services.database.transaction() as connection:
         await retry_jobs(connection, None, [job])

@@ -56,7 +56,7 @@ class Overview:
 
 
 async def find_administrator(services: ServicesOf, caller: OptionalCaller) -> Caller:
-    """For everybody else these pages do not exist."""
+    """The caller, if they are an administrator. For other callers these pages do not exist."""
     if caller is None and not services.settings.anonymous:
         raise Unauthenticated
     if caller is None or not caller.is_admin:
@@ -137,7 +137,7 @@ async def change_letters(
     ids: Annotated[list[UUID] | None, Form(max_length=1000)] = None,
     confirmed: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Change all selected jobs, or none if one of them is not a dead letter any more."""
+    """Change all selected jobs, or none if one of them is no longer a dead letter."""
     if not ids:
         raise BadInput("Select at least one job first.")
     if action == "discard" and not confirmed:

@@ -47,7 +47,7 @@ class Health:
 
 
 def describe_health(checks: Sequence[Check], workers: Sequence[WorkerView], waits: timedelta | None) -> Health:
-    """The most severe problems first: failed checks, then missing workers, then a slow queue."""
+    """The health with its most severe problems: failed checks and missing workers, or else a slow queue."""
     down = tuple(f"The {check.name} check failed: {check.detail}" for check in checks if not check.ok)
     if not any(worker.alive for worker in workers):
         down += ("No worker is running, so no jobs are processed. Start one with `octavo worker`.",)
@@ -76,7 +76,7 @@ def stage_words(job: JobView) -> str:
 
 
 def finished_words(kind: str, stage: str) -> str:
-    """The activity that a finished stage completed."""
+    """The activity that this stage finished."""
     if kind != "process_document":
         return stage
     names = list(STAGES)

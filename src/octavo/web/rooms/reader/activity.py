@@ -36,7 +36,7 @@ SENTENCES = {
     "analysis.failed": "Analysis failed",
     "analysis.abandoned": "Analysis stalled",
 }
-# What a finished stage has done.
+# The result of each finished stage.
 STAGES = {
     "fetched": "Fetched",
     "inherited": "Reused existing results",
@@ -45,8 +45,8 @@ STAGES = {
     "recognising": "Recognised a page",
     "extracted": "Read the file",
     "markdown_saved": "Saved the text",
-    "rewriting": "Model wrote part of the text",
-    "rewritten": "Model wrote the text",
+    "rewriting": "A model wrote part of the text",
+    "rewritten": "A model wrote the text",
     "chunked": "Split into passages",
     "classified": "Classified",
     "describing": "Described some passages",
@@ -64,7 +64,7 @@ TONES = {"complete": "ok", "failed": "bad", "dead_letter": "bad", "paused": "war
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """`more` has details: the cause of a failure, or how long a stage took."""
+    """An event as a sentence. `more` contains the cause of a failure, the duration of a stage or the attempt."""
 
     id: int
     at: datetime
@@ -76,7 +76,7 @@ class Activity:
 async def list_activity(
     connection: Connection, owner: UUID, document: UUID, *, before: int | None = None, most: int
 ) -> list[Activity]:
-    """Newest first."""
+    """The activity of a document, newest first."""
     values = {"owner": owner, "document": document, "before": before, "most": most}
     return [describe_event(EventView(**row)) for row in await fetch_rows(connection, QUERIES.happened, values)]
 

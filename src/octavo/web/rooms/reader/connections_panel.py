@@ -48,7 +48,7 @@ async def show_connections(
 async def connections_fragment(
     request: Request, services: ServicesOf, caller: ReadCaller, document: UUID, of: UUID | None = None
 ) -> Response:
-    """The current panel as a fragment; `of` is a chunk."""
+    """The panel as a fragment. `of` is a chunk whose connections are shown; by default those of the document."""
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
         shown = await show_connections(connection, caller.owner_id, document, is_ready=found.embeddings_ready, chunk=of)

@@ -68,7 +68,7 @@ def arrange(
     places: Sequence[ChunkPosition] = (),
     headings: Mapping[int, int | None] | None = None,
 ) -> list[Leaf]:
-    """Arrange a window whose Markdown, `text`, starts at `start`; `headings` maps starts to heading numbers."""
+    """Arrange the blocks of a window, whose Markdown is `text`. `headings` maps positions to heading numbers."""
     leaves = [Leaf(None, start)]
     begins = [_lead(place.start - start, text) + start for place in places]
     waiting = list(reversed(breaks))
@@ -84,7 +84,7 @@ def arrange(
 
 
 def _lead(position: int, text: str) -> int:
-    """A chunk may start after the Markdown syntax of its first line; move its start before it."""
+    """Move the start of a chunk before the Markdown syntax of its first line, if it starts right after that."""
     line = text.rfind("\n", 0, max(position, 0)) + 1
     return line if position > 0 and not _WORD.search(text, line, position) else position
 
@@ -96,7 +96,7 @@ def _numbered(block: Block, heading: int | None) -> Block:
 
 
 def _add(leaf: Leaf, block: Block, places: Sequence[ChunkPosition], begins: Sequence[int], anchored: set[UUID]) -> None:
-    """Each anchor is set once, at the first visible block of its chunk."""
+    """Add a block to its chunk. Each chunk gets one anchor, at its first visible block."""
     now = bisect_right(begins, block.start)
     place = places[now - 1] if now else None
     if not leaf.chunks or leaf.chunks[-1].place != place:
@@ -107,7 +107,7 @@ def _add(leaf: Leaf, block: Block, places: Sequence[ChunkPosition], begins: Sequ
 
 
 WHOLE = 10_000
-USUAL_SIZE = (3, 4)
+FALLBACK_SIZE = (3, 4)
 # A taller picture would leave no space for the outline below it.
 MOST_HEIGHT = 1.5
 
@@ -135,8 +135,8 @@ def _mark(box: Sequence[float], sheet: Sheet | None) -> Mark | None:
     return Mark(int(page), round(left * across), round(top * down), round(right * across), round(bottom * down))
 
 
-def usual_size(sheets: Iterable[Sheet]) -> tuple[int, int]:
-    """The most common page size, used for the picture frame so that nothing moves from page to page."""
+def most_common_size(sheets: Iterable[Sheet]) -> tuple[int, int]:
+    """The most common page size. The picture frame has this size, so that nothing moves from page to page."""
     sizes = Counter((round(one.width), round(one.height)) for one in sheets if one.width and one.height)
-    width, height = sizes.most_common(1)[0][0] if sizes else USUAL_SIZE
+    width, height = sizes.most_common(1)[0][0] if sizes else FALLBACK_SIZE
     return max(width, 1), max(1, min(height, round(width * MOST_HEIGHT)))

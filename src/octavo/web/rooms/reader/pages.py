@@ -43,7 +43,7 @@ from octavo.web.shell.templates import back_to, render
 router = APIRouter(include_in_schema=False, prefix="/documents/{document}")
 SIZE_COOKIE, PANEL_COOKIE, OUTLINE_COOKIE = "octavo_text_size", "octavo_panel", "octavo_outline"
 SIZES = ("16", "18", "20", "22", "24")
-USUAL_SIZE = "18"
+DEFAULT_SIZE = "18"
 PANELS = frozenset({"about", "connections", "outline", "closed"})
 # Tabs of the panel; connections first, if there are any.
 TABS = ("connections", "about")
@@ -56,7 +56,7 @@ Margins: TypeAlias = dict[UUID, dict[Engine, int]]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position to open; invalid values are ignored."""
+    """The position to open: a page or a character. Positions outside the text lead to the nearest window."""
 
     page: int | None = None
     at: int | None = None
@@ -68,7 +68,7 @@ class Position:
 
 
 async def find_row(connection: Connection, frame: LibraryFrame, document: UUID) -> Row:
-    """The document with its status texts, also from the trash."""
+    """The document with its status texts; it may be in the trash."""
     owner = frame.caller.owner_id
     found = await find_documents(connection, owner, [document])
     one = found[0] if found else await show_document(connection, owner, document, trashed=True)
@@ -92,7 +92,7 @@ async def reader(  # noqa: PLR0917 - query parameters
     panel: str = "",
     of: str = "",
 ) -> Response:
-    """`p` is a page, `at` a character of the text, `c` a chunk; `go` redirects to a page.
+    """The reader page. It opens at page `p`, character `at` or chunk `c`; `go` redirects to a page.
 
     `of` is a chunk whose connections are shown instead of those of the whole document.
     """
@@ -153,7 +153,7 @@ def _page(text: OpenText | None, wanted: Position) -> int | None:
 
 def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
     """View settings of this browser, and other values for templates."""
-    size = request.cookies.get(SIZE_COOKIE, USUAL_SIZE)
+    size = request.cookies.get(SIZE_COOKIE, DEFAULT_SIZE)
     closed = panel == "closed" or (not panel and request.cookies.get(PANEL_COOKIE) == "closed")
     query = {name: value for name, value in request.query_params.items() if name in {"p", "at", "c"}}
 
@@ -162,7 +162,7 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
         return f"/documents/{document.id}" + (f"?{urlencode(wanted)}" if wanted else "")
 
     return {
-        "size": size if size in SIZES else USUAL_SIZE,
+        "size": size if size in SIZES else DEFAULT_SIZE,
         "sizes": SIZES,
         "panel": panel if panel in PANELS else "",
         "panel_closed": closed,
@@ -183,7 +183,7 @@ def _language(language: str | None) -> str | None:
 
 
 async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """The document with the same file."""
+    """The document with the same file, if this one is a duplicate."""
     found = await find_documents(connection, owner, [document.duplicate_of]) if document.duplicate_of else []
     return found[0] if found else None
 
@@ -224,7 +224,7 @@ async def keep_size(
     size: Annotated[Literal["16", "18", "20", "22", "24"], Form()],
     back: Annotated[str, Form(max_length=2000)] = "",
 ) -> Response:
-    """Save the text size in a cookie, as scripts do."""
+    """Save the text size in a cookie, for browsers without scripts."""
     answer = back_to(local_path(back, f"/documents/{read_id(document)}"))
     secure = request.url.scheme == "https"
     answer.set_cookie(SIZE_COOKIE, size, max_age=YEAR_SECONDS, samesite="lax", secure=secure)
@@ -264,7 +264,7 @@ async def _open(services: Services, owner: UUID, document: UUID, wanted: Positio
 
 @router.get("/state")
 async def state(request: Request, services: ServicesOf, frame: LibraryFrame, document: str) -> Response:
-    """The status of the document, which is updated while somebody reads."""
+    """The status of the document, for live updates while it is being read."""
     async with services.database.connection() as connection:
         row = await find_row(connection, frame, read_id(document))
     return render(request, "reader_state.html", frame, row=row, d=row.document)

@@ -14,7 +14,7 @@ const LATER_MS = 4000;
 
 const panel = one("#about");
 const holder = one("#connections");
-// Counts explicit requests for the list; background refreshes give way to them.
+// Counts explicit requests for the list. The result of a background refresh is dropped if there was one meanwhile.
 let asked = 0;
 /** Requests are sent one after the other, so that the last change wins. */
 let queue = Promise.resolve();
@@ -87,7 +87,7 @@ async function post(address, body) {
   }
 }
 
-/** Only the connections of a passage, or all of them. @param {string | undefined} passage */
+/** Shows only the connections of a passage, or all of them. @param {string | undefined} passage */
 async function showOnly(passage) {
   if (passage) holder.dataset.of = passage;
   else delete holder.dataset.of;

@@ -4,7 +4,7 @@ import { all, one } from "../../shell/js/dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WHOLE = 10_000;
-// Do not load a picture for every page while scrolling.
+// A short delay, so that scrolling does not load a picture for every page.
 const FOLLOW_MS = 150;
 
 const dialog = one("#page-dialog");

@@ -97,7 +97,7 @@ function setPage(number) {
   followPage(page);
 }
 
-/** A heading that is already loaded is not loaded again. @param {Event} event @param {HTMLElement} link */
+/** Scrolls to a heading that is already loaded instead of loading it again. @param {Event} event @param {HTMLElement} link */
 function follow(event, link) {
   const target = document.getElementById(link.dataset.heading ?? "");
   if (!target) return;

@@ -88,7 +88,7 @@ function startWindows() {
     eye = new IntersectionObserver(async ([seen]) => {
       if (!seen.isIntersecting) return;
       await load("later", later);
-      // After a short window the end may still be near.
+      // If the loaded window is short, its end may still be near.
       eye?.unobserve(later);
       if (later.isConnected) setTimeout(() => eye?.observe(later), BATCH_MS);
     }, near);

@@ -15,7 +15,7 @@ from octavo.records.documents import Document
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services
 from octavo.web.markdown.render import render_plain, render_window
-from octavo.web.rooms.reader.layout import ChunkPosition, Leaf, Mark, arrange, marks_of, usual_size
+from octavo.web.rooms.reader.layout import ChunkPosition, Leaf, Mark, arrange, marks_of, most_common_size
 from octavo.web.rooms.reader.windows import Heading, Plan, Sheet, Window, make_plan
 
 QUERIES = load_queries("reader")
@@ -28,7 +28,7 @@ Choose: TypeAlias = Callable[[Plan], Window]
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """`front` is the front matter of the text."""
+    """A text that is open at one window. `front` is the front matter of the text."""
 
     revision: int
     plan: Plan
@@ -46,7 +46,7 @@ class OpenText:
 
     @property
     def outline(self) -> list[Heading]:
-        """As many levels of headings as fit."""
+        """The headings, without the lowest levels if there are too many."""
         headings = self.plan.outline
         while len(headings) > MOST_HEADINGS and (lower := max(one.level for one in headings)) > 1:
             fewer = [one for one in headings if one.level < lower]
@@ -58,7 +58,7 @@ class OpenText:
     @property
     def frame(self) -> tuple[int, int]:
         """Width and height of the frame for page pictures."""
-        return usual_size(self.plan.sheets)
+        return most_common_size(self.plan.sheets)
 
     def marks_of(self, place: ChunkPosition) -> list[Mark]:
         return marks_of(place.boxes, self.plan)
@@ -81,7 +81,7 @@ class Stored:
 
 
 async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stored | None:
-    """Where the text is stored, if there is one."""
+    """The stored text of a document; None if there is none."""
     values = {"owner": owner, "document": document}
     rows = await fetch_rows(connection, QUERIES.text, values)
     if not rows:

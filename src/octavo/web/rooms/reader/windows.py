@@ -1,7 +1,7 @@
 """Divides a document for reading: windows of twenty pages, headings, and link definitions.
 
-The same text always has the same windows, and they start only where a block starts. Blocks that are too large to lay
-out, such as a table of a million cells, get separate windows that show their source.
+The same text always has the same windows, and they start only where a block starts. Blocks that are too large to
+render, such as a table of a million cells, get separate windows that show their source.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`places` is where each page break is shown: at the first block of the page."""
+    """How a text is divided. `places` are the positions of page breaks: the first block of each page."""
 
     windows: tuple[Window, ...]
     headings: tuple[Heading, ...]
@@ -98,7 +98,7 @@ class Plan:
         return self.sheets[place] if place < len(self.sheets) and self.sheets[place].number == number else None
 
     def breaks_in(self, window: Window) -> list[tuple[int, Sheet]]:
-        """Page breaks in a window; the last window also has those after the end of the text."""
+        """The page breaks in a window; in the last window also those after the end of the text."""
         first = bisect_left(self.places, window.start)
         is_last = window.number == len(self.windows)
         last = len(self.places) if is_last else bisect_left(self.places, window.end)
@@ -139,7 +139,7 @@ def _windows(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> I
 
 
 def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list[tuple[int, bool]]:
-    """Where windows start, and whether they are plain."""
+    """The start of each window, and whether it is plain."""
     longest = CHARACTERS_OF_PAGES if places else CHARACTERS
     cuts: list[tuple[int, bool]] = []
     begun = 0
@@ -154,7 +154,7 @@ def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list
 
 
 def _window_starts(markdown: str, block: Block) -> Iterator[int]:
-    """Where the windows of a too large block start: after a line or a word, if possible."""
+    """The starts of the windows for a block that is too large: after a line or a word, if possible."""
     start = block.start
     while start < block.end:
         yield start

@@ -27,7 +27,7 @@ Few = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 async def search(  # noqa: PLR0917 - query parameters
     services: ServicesOf,
     caller: ReadCaller,
-    q: Annotated[str, Query(description='StatusText, "required phrases", -excluded words.')],
+    q: Annotated[str, Query(description='Words, "required phrases", -excluded words.')],
     mode: Mode = "hybrid",
     limit: Few = DEFAULT_LIMIT,
     cursor: Cursor = None,
@@ -40,10 +40,10 @@ async def search(  # noqa: PLR0917 - query parameters
     until: Date | None = None,
     versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> SearchPage:
-    """The best matching chunks of all or of selected documents; with `versions`, also of older versions.
+    """The best matching chunks of all or of selected documents. `versions`: include older versions.
 
     `hybrid` searches by words and by meaning. If the query cannot be embedded at the moment, only words are used:
-    `mode` is then `text`, and `degraded` says why.
+    `mode` is then `text`, and `degraded` contains the reason.
     """
     filters = Filters(document or (), tag or (), collection, kind or (), language, since, until, versions=versions)
     return await find_page(
@@ -74,7 +74,7 @@ embeddings_router = APIRouter(prefix="/api/v1", tags=["documents"])
 
 
 class EmbedRequest(BaseModel):
-    """`model` is `provider:model` or `local`; by default the one in the settings."""
+    """`model` is `provider:model` or `local`; null for the model in the settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -82,7 +82,7 @@ class EmbedRequest(BaseModel):
 
 
 class EmbedAnswer(BaseModel):
-    """The number of documents that were queued."""
+    """`queued` is the number of documents that were queued."""
 
     queued: int
 

@@ -24,14 +24,14 @@ router = APIRouter(include_in_schema=False)
 SearchFrame = Annotated[Frame, Depends(FrameFor("search"))]
 QUERIES = load_queries("search")
 HITS, OF_ONE, MOST_TAGS = 30, 4, 40
-MODES: dict[Mode, str] = {"hybrid": "StatusText and meaning", "text": "StatusText", "semantic": "Meaning"}
+MODES: dict[Mode, str] = {"hybrid": "Words and meaning", "text": "Words", "semantic": "Meaning"}
 Text = Annotated[str, Field(max_length=500)]
 
 
 class SearchQuery(BaseModel):
     """The query of the address. Empty fields are ignored, so that plain forms can send them all."""
 
-    # Any text is accepted; an invalid search is answered with a message.
+    # Any text is accepted; for an invalid search the page shows a message.
     q: str = ""
     mode: Mode | Literal[""] = ""
     tag: Text = ""
@@ -97,7 +97,7 @@ class Group:
 async def search_page(
     request: Request, services: ServicesOf, frame: SearchFrame, asked: Annotated[SearchQuery, Query()]
 ) -> Response:
-    """Query, mode and filters are in the address."""
+    """The search page. Query, mode and filters are in the address."""
     owner = frame.caller.owner_id
     found, wrong = await _find(services, owner, asked) if asked.q.strip() else (None, None)
     async with services.database.connection() as connection:
@@ -118,7 +118,7 @@ async def search_page(
 
 
 async def _find(services: Services, owner: UUID, asked: SearchQuery) -> tuple[SearchPage | None, str | None]:
-    """The results, or why the search is invalid."""
+    """The results, or the reason why the search is invalid."""
     try:
         mode = asked.mode or "hybrid"
         return await find_page(
@@ -137,7 +137,7 @@ async def _find(services: Services, owner: UUID, asked: SearchQuery) -> tuple[Se
 
 
 async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
-    """Filter choices that exist in the library."""
+    """The filters to choose from: only values that exist in the library."""
     kinds = await fetch_rows(connection, QUERIES.kinds, {"owner": owner})
     return {
         "collections": await list_collections(connection, owner),
@@ -159,7 +159,7 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
 
 
 def cut(text: str, marks: Iterable[tuple[int, int]]) -> Iterable[SnippetPart]:
-    """Split a snippet, so that a template can highlight matches and escape everything."""
+    """Split a snippet into matched and other parts, so that a template can highlight matches and escape all text."""
     end = 0
     for start, stop in marks:
         if start > end:

@@ -7,5 +7,5 @@ ROUTERS = (
     api.router,
     api.settings_router,
 )
-# Monitoring does not sign in.
+# Separate, because monitoring does not sign in.
 HEALTH = api.health_router

@@ -36,14 +36,16 @@ After = Annotated[
     str | None,
     Query(max_length=100, description="Id of the last known event, or a `cursor` from an earlier response."),
 ]
-Format = Annotated[Literal["stream", "json"] | None, Query(description="By default as in the Accept header.")]
+Format = Annotated[
+    Literal["stream", "json"] | None, Query(description="Default: the format requested by the Accept header.")
+]
 LastEventId = Annotated[
     str | None, Header(max_length=1000, description="Sent by browsers; takes precedence over `after`.")
 ]
 
 
 class Events(BaseModel):
-    """`cursor` is the `after` of the next request."""
+    """Send `cursor` as `after` in the next request."""
 
     items: list[LiveEvent]
     cursor: str
@@ -56,10 +58,10 @@ async def events(
     caller: ReadCaller,
     after: After = None,
     limit: Limit = MOST_LIMIT,
-    format: Format = None,  # noqa: A002 - its name outside
+    format: Format = None,  # noqa: A002 - the name of the query parameter
     last_event_id: LastEventId = None,
 ) -> EventStream | Events:
-    """Events of your documents and jobs, in order and without duplicates: an open stream, or one page of new events."""
+    """Events of your documents and jobs, in order and without duplicates, as an open stream or as one page."""
     place = parse_cursor(after) if after is not None else None
     if wants_json(format, request.headers.get("accept", "")):
         return await list_new(services, caller.owner_id, place, limit)
@@ -67,14 +69,14 @@ async def events(
     return EventStream(services.live, Follower(caller.owner_id, place, still_acts_for(request, services, caller)))
 
 
-def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - its name outside
+def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - the name of the query parameter
     if format is not None:
         return format == "json"
     return "application/json" in accept.lower() and "text/event-stream" not in accept.lower()
 
 
 def read_header(last_event_id: str | None) -> Cursor | None:
-    """Browsers send the last id they saw; invalid ids are ignored."""
+    """The cursor in the header Last-Event-ID, which browsers send when they reconnect; None if it is invalid."""
     try:
         return parse_cursor(last_event_id) if last_event_id else None
     except BadCursor:
@@ -82,7 +84,7 @@ def read_header(last_event_id: str | None) -> Cursor | None:
 
 
 async def list_new(services: Services, owner: UUID, place: Cursor | None, limit: int) -> Events:
-    """Events after a cursor; without one, only the current cursor."""
+    """One page of events after a cursor; without a cursor, no events and the current cursor."""
     async with services.database.connection() as connection:
         now = await latest_cursor(connection)
         if place is None:

@@ -1,5 +1,5 @@
-// The dock in the rail: every upload and job has one place in it, from its first byte to its end. Nothing jumps: the
-// next job takes a free place, and finished items are removed only when nothing else has to move.
+// The dock in the rail: every upload and its job share one item, from the first byte to the end. Items do not
+// move: the next job takes a free place, and finished items are removed only when nothing else has to move.
 
 import { all, make, one } from "./dom.js";
 import { isInUse } from "./in-use.js";
@@ -44,7 +44,7 @@ export function addToDock(added) {
   showRing();
 }
 
-/** The upload is done; from here on this is the place of its job. @param {HTMLElement} item @param {{process_id: string, document_id: string}} outcome */
+/** The upload is done; from now on this item shows its job. @param {HTMLElement} item @param {{process_id: string, document_id: string}} outcome */
 export function handOver(item, { process_id, document_id }) {
   item.id = `dock-${process_id}`;
   item.dataset.job = process_id;

@@ -33,7 +33,7 @@ export function startDropping() {
   });
 }
 
-/** A page may handle files itself. */
+/** The element of this page that handles dropped files, if there is one. */
 const user = () => one("[data-drops]");
 
 /** @param {File[]} files */

@@ -56,7 +56,7 @@ export function startLive() {
   else catchUp();
 }
 
-/** Something is about to happen; opens the stream in all tabs. */
+/** Opens the stream in all tabs, before an action that causes events. */
 export function wake() {
   channel?.postMessage({ type: "wake" });
   open();
@@ -141,7 +141,7 @@ function dropStream() {
   stream = null;
 }
 
-/** No job is active any more. */
+/** Closes the stream, because no job is active. */
 function rest() {
   wanted = false;
   if (!leading) return;
@@ -194,7 +194,7 @@ async function catchUp() {
   }
 }
 
-/** Too far behind: start again at the latest event. */
+/** Starts again at the latest event, because too many events were missed. */
 async function lose() {
   const answer = await fetch(`${ADDRESS}?format=json`, { headers: { accept: "application/json" } });
   if (answer.ok) cursor = (await answer.json()).cursor;

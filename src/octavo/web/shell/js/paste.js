@@ -1,4 +1,4 @@
-// Paste anywhere: files are uploaded, a link or text fills the box and waits for Enter. Pasting into a field is normal.
+// Paste anywhere: files are uploaded, a link or text fills the box and waits for Enter. Pasting into a field is not changed.
 
 import { canWrite, isField, make, one } from "./dom.js";
 import { request } from "./request.js";
@@ -35,7 +35,7 @@ function offer(text) {
   box.setSelectionRange(text.length, text.length);
 }
 
-/** For pages without the box. */
+/** Opens a dialog with the box, on pages without it. */
 export function openBox() {
   const box = make("textarea", { class: "input", name: "text", rows: 3, "aria-label": "Web link, YouTube link or text" });
   const form = make("form", { method: "post", action: "/actions/add", class: "stack" }, box);

@@ -17,7 +17,7 @@ export class RequestError extends Error {
 
 export const OFFLINE = { title: "The server is not responding. Check the connection and try again." };
 
-/** An error response, whose body may be anything. @param {number} status @param {string} text */
+/** The error for an error response. Its body may be any text. @param {number} status @param {string} text */
 export function errorOf(status, text) {
   try {
     return new RequestError({ status, ...JSON.parse(text) });
@@ -38,7 +38,7 @@ export async function request(address, options = {}) {
   return text ? JSON.parse(text) : null;
 }
 
-/** A fragment of a page. @param {string} address @returns {Promise<string>} */
+/** Fetches a fragment of a page. @param {string} address @returns {Promise<string>} */
 export async function fetchPiece(address) {
   const answer = await reach(address, { headers: { accept: "text/html" } });
   if (!answer.ok) throw errorOf(answer.status, "");

@@ -35,7 +35,7 @@ export const undoable = (text, act) => toast(text, { verb: "Undo", act, ms: UNDO
 /** @param {any} error */
 export const complain = (error) => toast(error.cause ?? String(error), { tone: "bad" });
 
-/** Not while the pointer or the focus is on it. @param {HTMLElement} note @param {number} ms */
+/** Closes the toast after a delay, but not while the pointer or the focus is on it. @param {HTMLElement} note @param {number} ms */
 function leaveAfter(note, ms) {
   setTimeout(() => (note.matches(":hover, :focus-within") ? leaveAfter(note, 1000) : note.remove()), ms);
 }
@@ -47,7 +47,7 @@ let waiting = [];
 let last = -ALOUD_MS;
 let timer = 0;
 
-/** At most one announcement in five seconds. @param {string} text */
+/** Announces a text to screen readers, at most once in five seconds. @param {string} text */
 export function announce(text) {
   waiting.push(text);
   if (!timer) timer = setTimeout(speak, Math.max(250, last + ALOUD_MS - performance.now()));

@@ -172,7 +172,7 @@ function drawRow(transfer, row) {
 /** @param {string} name */
 const ending = (name) => (name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "").toUpperCase().slice(0, 5);
 
-// What comes next ---------------------------------------------------------------------------------------------------
+// After an upload ---------------------------------------------------------------------------------------------------
 
 /** @param {Transfer} transfer */
 function follow(transfer) {
