@@ -1,9 +1,9 @@
-"""What follows what: the one table that says after which event which kind of job is enqueued.
+"""The table of which kind of job is enqueued after which event.
 
-Code that starts work builds its jobs here and enqueues them in the transaction of the event, so that both are
-committed or neither is. Triggers and functions of the database check and count; they start nothing. Two things are not
-in this table: schedules, which run by the clock, and `octavo jobs add`. This is a module beside the packages, and not
-part of `pipeline`, because the packages below `pipeline` start jobs, too. `make docs` prints the table as
+Code that enqueues a job builds it here and enqueues it in the transaction of the event, so that both are committed or
+neither is. Triggers and functions of the database check and count; they do not enqueue jobs. Two kinds of jobs are not
+in this table: scheduled jobs, and those of `octavo jobs add`. This module is not part of `pipeline`, because the
+packages that `pipeline` imports enqueue jobs, too. `make docs` prints the table as
 docs/reference/what-follows-what.md.
 """
 
@@ -21,7 +21,7 @@ from octavo.jobs.queue import NewJob, enqueue
 
 QUERIES = load_queries("choreography")
 
-# Sources of events that are not job kinds.
+# Sources of events other than job kinds.
 PERSON, RELAY = "a person", "the event relay"
 
 
@@ -41,7 +41,7 @@ class Cause(StrEnum):
     MANY_VECTORS = "many vectors without an index"
     LONG_TEXT_READY = "long text ready"
     ANALYSIS_REQUESTED = "analysis requested"
-    ITEM_DUE = "segment ready to be asked"
+    ITEM_DUE = "segment ready for a prompt"
     PROMPT_ANSWERED = "all segments of a prompt answered"
     CONVERSION_REQUESTED = "conversion requested"
     DELIVERY_DUE = "delivery due"
@@ -50,9 +50,9 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """One job of `kind` for each event. `sources` are the job kinds, or others, that bring the event about.
+    """Each event enqueues one job of `kind`. `sources` are the job kinds, or the person or relay, that cause the event.
 
-    A lower `priority` runs earlier; 5 is the priority of the jobs that a person waits for.
+    A lower `priority` runs earlier; 5 is the default, for jobs that a person waits for.
     """
 
     kind: str
@@ -67,9 +67,9 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         "process_document", (PERSON,), "A file, link or text is stored, and no processed document has the same content."
     ),
     Cause.REVISION_REQUESTED: Consequence(
-        "process_document", (PERSON,), "A processed document is to be processed again, as a new revision."
+        "process_document", (PERSON,), "A person requested a new revision of a processed document."
     ),
-    Cause.TAGGED: Consequence("embed_tags", ("process_document",), "A description gave a document tags."),
+    Cause.TAGGED: Consequence("embed_tags", ("process_document",), "A new description assigned tags to a document."),
     Cause.EMBEDDED: Consequence(
         "detect_connections",
         ("process_document", "embed_document", PERSON),
@@ -77,7 +77,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=6,
     ),
     Cause.VECTORS_REQUESTED: Consequence(
-        "embed_document", (PERSON,), "Documents without vectors of a model are to get them."
+        "embed_document", (PERSON,), "Vectors of a model were requested for documents that do not have them."
     ),
     Cause.OTHER_MODEL: Consequence(
         "detect_connections", ("embed_document",), "All chunks of a document have vectors of another model.", priority=6
@@ -91,7 +91,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.RESTORED: Consequence(
         "detect_connections",
         (PERSON,),
-        "A document is back from the trash. Documents added in between were not compared with it.",
+        "A document was restored from the trash. Documents added in the meantime were not compared with it.",
         priority=6,
     ),
     Cause.VISITOR_MERGED: Consequence(
@@ -101,7 +101,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=6,
     ),
     Cause.COMPARISON_REQUESTED: Consequence(
-        "detect_connections", (PERSON,), "Documents are to be compared again.", priority=7
+        "detect_connections", (PERSON,), "A person requested a new comparison of documents.", priority=7
     ),
     Cause.MANY_VECTORS: Consequence(
         "index_vectors", ("detect_connections",), "An owner has too many vectors of a model to compare all of them."
@@ -109,13 +109,13 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.LONG_TEXT_READY: Consequence(
         "analyse_document",
         ("process_document",),
-        "The text of a document longer than OCTAVO_ANALYSE_PAGES is ready, and it was never analysed.",
+        "The text of a document longer than OCTAVO_ANALYSE_PAGES is ready, and the document was never analysed.",
     ),
     Cause.ANALYSIS_REQUESTED: Consequence("analyse_document", (PERSON,), "An analysis is started."),
     Cause.ITEM_DUE: Consequence(
         "answer_segment",
         ("analyse_document", "answer_segment", "recover_analyses", PERSON),
-        "A prompt can be asked of a segment. In sequential mode the segment before it must be answered first.",
+        "A prompt can run on a segment. In sequential mode, the previous segment must be answered first.",
     ),
     Cause.PROMPT_ANSWERED: Consequence(
         "consolidate_answers",
@@ -124,16 +124,16 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=4,
     ),
     Cause.CONVERSION_REQUESTED: Consequence(
-        "convert", (PERSON,), "A file or document is to be converted, and the owner has no such conversion yet."
+        "convert", (PERSON,), "A conversion was requested, and the owner does not have an identical one yet."
     ),
     Cause.DELIVERY_DUE: Consequence(
         "deliver",
         (RELAY,),
-        "A recipient subscribed to an event, and got all earlier ones of the same process.",
+        "A recipient subscribed to this kind of event, and has received all earlier events of the same process.",
         priority=3,
     ),
     Cause.TEST_DELIVERY_REQUESTED: Consequence(
-        "deliver", (PERSON,), "A recipient is to get a test message.", priority=3, max_attempts=1
+        "deliver", (PERSON,), "A test message to a recipient was requested.", priority=3, max_attempts=1
     ),
 }
 
@@ -150,7 +150,7 @@ def job_after(
     cap: int | None = None,
     job: UUID | None = None,
 ) -> NewJob:
-    """The job that follows an event; the caller enqueues it in the transaction of the event."""
+    """Build the job that follows an event. The caller enqueues it in the transaction of the event."""
     follows = CHOREOGRAPHY[cause]
     return NewJob(
         follows.kind,
@@ -172,7 +172,8 @@ async def compare_documents(
 ) -> None:
     """Enqueue a comparison of each document with all others of its owner.
 
-    Documents in the trash and documents without vectors are skipped. A revision is enqueued once for each `because`.
+    Documents in the trash and documents without vectors are skipped. Each revision is enqueued
+    at most once per `because`, which is part of the job's key.
     """
     rows = await fetch_rows(connection, QUERIES.documents_to_compare, {"documents": list(documents)})
     jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], because) for row in rows]

@@ -1,4 +1,4 @@
-"""Actions on analyses: start, change, ask again, stop, restart, delete. Each is one transaction."""
+"""Actions on analyses: start, change, ask again, stop, restart, delete. Each runs in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from octavo.analyse import progress
-from octavo.analyse.errors import NoPrompts, NotReadable, NotReopened
+from octavo.analyse.errors import NoPrompts, NotPlanned, NotReadable
 from octavo.choreography import Cause, job_after
 from octavo.core.errors import Cancelled, NotFound
 from octavo.core.ids import new_id
@@ -30,7 +30,7 @@ async def start_analysis(
     at_once: int = AT_ONCE,
     cause: Cause = Cause.ANALYSIS_REQUESTED,
 ) -> UUID:
-    """Run these prompts, or all active ones, on a document; returns the id of the analysis and of its job."""
+    """Run these prompts, or all active ones, on a document. Returns the id that the analysis shares with its job."""
     found = await fetch_rows(connection, QUERIES.document_to_analyse, {"owner": owner, "document": document})
     if not found:
         raise NotFound(f"Document {document}.")
@@ -47,7 +47,7 @@ async def start_analysis(
 
 
 async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, prompts: Sequence[UUID] | None) -> None:
-    """Replace the prompts: answers to kept prompts stay, and only new prompts run."""
+    """Replace the prompts. Prompts that stay keep their answers; only new prompts run."""
     await _hold(connection, owner, analysis, planned=True)
     chosen = await _choose(connection, owner, prompts)
     values: dict[str, Any] = {"analysis": analysis}
@@ -66,7 +66,7 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
 async def ask_again(
     connection: Connection, owner: UUID, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None
 ) -> int:
-    """Discard the answers of one item, of a prompt's items or of all items, and ask again; returns their number."""
+    """Discard the answers of one item, of one prompt or of all, and ask again. Returns the number of items."""
     await _hold(connection, owner, analysis, planned=True)
     wanted = {"analysis": analysis, "item": item, "prompt": prompt}
     items = [row["id"] for row in await fetch_rows(connection, QUERIES.items_to_ask, wanted)]
@@ -76,7 +76,7 @@ async def ask_again(
 
 
 async def stop_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Stop immediately; answers are kept, and a restart continues from there."""
+    """Stop immediately. Answers are kept, and a restart continues with the rest."""
     await _hold(connection, owner, analysis)
     stopped = Cancelled()
     await progress.stop(connection, analysis, stopped.code, stopped.title)
@@ -89,20 +89,21 @@ async def restart_analysis(connection: Connection, owner: UUID, analysis: UUID) 
 
 
 async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Delete permanently. The daily sweep removes the files of its segments."""
+    """Delete an analysis permanently. The daily sweep removes the files of its segments."""
     await stop_analysis(connection, owner, analysis)
     await connection.execute(QUERIES.delete_segment_files, {"analysis": analysis})
     await connection.execute(QUERIES.delete_analysis, {"analysis": analysis})
 
 
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
+    """Lock the analysis and its jobs. Raises `NotPlanned` if `planned` is set and it is not planned yet."""
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)
     rows = await fetch_rows(connection, QUERIES.hold, values)
     if not rows:
         raise NotFound
     if planned and not rows[0]["asked"]:
-        raise NotReopened
+        raise NotPlanned
 
 
 async def _choose(connection: Connection, owner: UUID, prompts: Sequence[UUID] | None) -> list[UUID]:

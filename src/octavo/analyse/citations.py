@@ -1,4 +1,4 @@
-"""Verifies citations: the quoted words must be on the page that the citation names. Pure."""
+"""Verifies citations: the quoted words must be on the page that the citation names. Pure functions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PageTexts:
         self._plain: dict[int, str] = {}
 
     def contain(self, quote: str, page: int) -> bool:
-        """Whether the page has these words in this order; only `…` may skip text."""
+        """Whether the page contains the quote. An ellipsis in the quote matches any text."""
         parts = [part for part in map(plain, _LEFT_OUT.split(quote)) if part]
         if sum(map(len, parts)) < LEAST_CHARACTERS:
             return False
@@ -55,16 +55,16 @@ class PageTexts:
 
 
 def verify(cited: Iterable[tuple[int, str, float]], texts: PageTexts) -> list[Citation]:
-    """Verifies page, quote and relevance of each. A quote that is on exactly one other page is cited from there."""
+    """Verify (page, quote, relevance) triples. A quote found on exactly one other page gets the number of that page."""
     found: dict[tuple[int, str], Citation] = {}
     for page, quote, relevance in cited:
         verified = texts.contain(quote, page)
         if not verified and len(others := texts.pages_with(quote)) == 1:
-            page, verified = others[0], True  # noqa: PLW2901 - the model miscounted
+            page, verified = others[0], True  # noqa: PLW2901 - the model named the wrong page
         found.setdefault((page, plain(quote)), Citation(page, quote, verified, relevance))
     return list(found.values())
 
 
 def plain(text: str) -> str:
-    """Without Markdown, with one kind of space and of quotation marks."""
+    """Normalise a text for comparison: no Markdown, single spaces, straight quotation marks."""
     return " ".join(_MARKS.sub("", unicodedata.normalize("NFKC", text)).translate(_QUOTE_MARKS).split())

@@ -1,4 +1,4 @@
-"""Analyses with their segments, items and results. The API returns these records as they are."""
+"""Reads analyses with their segments, items and results. The API returns these records unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """Owns the units `first` to `last`, after `context` units of context. `split`: its parts replace it."""
+    """Owns the units `first` to `last`; `context` units are shown before them. `split`: its parts have replaced it."""
 
     id: UUID
     parent_id: UUID | None
@@ -59,7 +59,7 @@ async def list_analyses(
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[Analysis]:
-    """Newest first, without the log of errors."""
+    """List analyses, newest first, without their error logs."""
     after_at, after_id = read_cursor(cursor) if cursor else (None, None)
     rows = await _read(connection, owner, document=document, after_at=after_at, after_id=after_id, most=limit + 1)
     items = [_as_analysis(row, []) for row in rows[:limit]]
@@ -76,13 +76,13 @@ async def show_analysis(connection: Connection, owner: UUID, analysis: UUID) -> 
 
 
 async def list_segments(connection: Connection, owner: UUID, analysis: UUID) -> list[SegmentView]:
-    """In page order; a segment that was split comes before its parts."""
+    """List segments in page order; a segment that was split comes before its parts."""
     await _check_owner(connection, owner, analysis)
     return [SegmentView(**row) for row in await fetch_rows(connection, QUERIES.segments, {"analysis": analysis})]
 
 
 async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dict[tuple[UUID, UUID], Cell]:
-    """By segment and prompt."""
+    """Map (segment id, prompt id) to the cell of the item."""
     await _check_owner(connection, owner, analysis)
     rows = await fetch_rows(connection, QUERIES.cells, {"analysis": analysis})
     return {(row["segment_id"], row["prompt_id"]): Cell(row["id"], row["status"], _error(row)) for row in rows}
@@ -91,7 +91,7 @@ async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dic
 async def list_items(
     connection: Connection, owner: UUID, analysis: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """In the order in which they run."""
+    """List items in the order in which they run."""
     await _check_owner(connection, owner, analysis)
     rows = await _items(connection, analysis, limit + 1, **(_read_place(cursor) if cursor else {}))
     more = _make_place(rows[limit - 1]) if len(rows) > limit else None
@@ -107,7 +107,7 @@ async def show_item(connection: Connection, owner: UUID, analysis: UUID, item: U
 
 
 async def list_results(connection: Connection, owner: UUID, analysis: UUID) -> list[ResultView]:
-    """One for each prompt, in the order in which they run."""
+    """List the result of each prompt, in the order in which the prompts run."""
     await _check_owner(connection, owner, analysis)
     return [_as_result(row) for row in await fetch_rows(connection, QUERIES.results, {"analysis": analysis})]
 

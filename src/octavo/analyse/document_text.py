@@ -44,20 +44,20 @@ class AnalysedDocument:
 
 @dataclass(frozen=True, slots=True)
 class UnitLengths:
-    """The text length of each unit, in order."""
+    """The text length of each unit in characters, in order."""
 
     unit: Unit
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """An estimate that is rather too high; a page sent as a file costs as much as a picture."""
+        """Estimate the tokens of each unit, on the high side. A page sent as a file costs as much as an image."""
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
         return [count // CHARACTERS_PER_TOKEN + 1 for count in self.characters]
 
 
 async def load_analysis(database: Database, analysis: UUID) -> AnalysedDocument:
-    """Raises `Cancelled` if the analysis or its document was deleted."""
+    """Load an analysis. Raises `Cancelled` if it or its document was deleted."""
     async with (
         database.connection() as connection,
         connection.cursor(row_factory=class_row(AnalysedDocument)) as cursor,
@@ -70,7 +70,7 @@ async def load_analysis(database: Database, analysis: UUID) -> AnalysedDocument:
 
 
 async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths:
-    """By pages if there are any. Raises `DocumentChanged` if this revision no longer exists."""
+    """Measure the pages or, if there are none, the chunks. Raises `DocumentChanged` if the revision is gone."""
     place = {"document": analysed.document_id, "revision": analysed.revision}
     async with database.connection() as connection:
         pages = await fetch_rows(connection, QUERIES.page_lengths, place)
@@ -85,7 +85,7 @@ async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths
 async def read_texts(
     database: Database, bucket: Bucket, analysed: AnalysedDocument, first: int, last: int
 ) -> list[tuple[int, str]]:
-    """Numbers and texts of these units, in order. Raises `DocumentChanged` if some are missing."""
+    """Read the numbers and texts of these units, in order. Raises `DocumentChanged` if some are missing."""
     place = {"document": analysed.document_id, "revision": analysed.revision, "first": first, "last": last}
     async with database.connection() as connection:
         if analysed.unit == "passages":

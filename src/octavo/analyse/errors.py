@@ -13,13 +13,13 @@ class NotReadable(BadInput):
 
 
 class NoPrompts(BadInput):
-    """No prompt selected. Name at least one, or activate one."""
+    """No prompt selected. Name or activate at least one prompt."""
 
     code = "NO_PROMPTS"
 
 
 class BuiltInPrompt(BadInput):
-    """Built-in prompts cannot be changed. Copy it to a new prompt."""
+    """Built-in prompts cannot be changed. Copy the text to a new prompt."""
 
     code = "PROMPT_BUILT_IN"
     status = 409
@@ -32,8 +32,8 @@ class TooManyPrompts(BadInput):
     status = 409
 
 
-class NotReopened(BadInput):
-    """Not possible until the analysis has been planned. Try again when it is running."""
+class NotPlanned(BadInput):
+    """This is not possible until the analysis has been planned. Try again when it is running."""
 
     code = "ANALYSIS_NOT_PLANNED"
     status = 409

@@ -1,4 +1,4 @@
-"""Progress, time left and health of an analysis, calculated from its counts. Pure."""
+"""Progress, time left and health of an analysis, calculated from its counts. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil
 from octavo.records.analyses import Health, Percent
 from octavo.records.jobs import Eta
 
-# After this time without progress something is wrong, even if work is still being retried.
+# After this time without progress the analysis counts as stuck, even if jobs are still being retried.
 STUCK_SECONDS = 15 * 60
 LEAST_SAMPLES = 3
 
@@ -40,7 +40,7 @@ class Counts:
 
 
 def percent_of(counts: Counts) -> Percent:
-    """Counts finished work only; `overall` is 100 only if the analysis is completed."""
+    """Percentages of finished work; `overall` reaches 100 only when the analysis is completed."""
     everything = counts.segments + counts.items + counts.results
     finished = counts.segments_ready + counts.items_done + counts.results_completed
     overall = 100 if counts.status == "completed" else min(99, _share(finished, everything))
@@ -48,7 +48,7 @@ def percent_of(counts: Counts) -> Percent:
 
 
 def eta_of(counts: Counts) -> Eta | None:
-    """Between the quartiles of the item durations; None with too few samples, or if nothing is running."""
+    """The time left, as a range from the quartiles of item durations; None if it cannot be estimated."""
     left = counts.items - counts.items_done - counts.items_failed + counts.results - counts.results_completed
     if counts.status != "analyzing" or counts.samples < LEAST_SAMPLES or left <= 0:
         return None
@@ -59,7 +59,7 @@ def eta_of(counts: Counts) -> Eta | None:
 
 
 def health_of(counts: Counts) -> Health:
-    """The most serious problem as a message for people, or the current state."""
+    """The most serious problem or, if there is none, the current state, as a message for people."""
     if counts.status == "completed":
         return Health(ok=True, message="All prompts are answered.")
     problem = next((message for applies, message in _problems(counts) if applies), None)

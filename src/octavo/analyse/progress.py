@@ -1,7 +1,7 @@
-"""How an analysis goes on: which questions are enqueued, which answers are put together, and when it is over.
+"""Moves an analysis forward: enqueues its items, consolidates their answers, and completes, stops or restarts it.
 
-Every function runs in the caller's transaction, and the caller holds the row of the analysis. So all changes of its
-items and results are made one after the other.
+Except for `recover_all`, every function runs in the caller's transaction, and the caller has locked the row of the
+analysis, so changes to its items and results never overlap.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from octavo.jobs.queue import enqueue
 
 QUERIES = load_queries("analyses")
 ABANDONED = "ABANDONED"
-NOTHING_HAPPENED = "Nothing happened for two days."
+NO_PROGRESS = "No progress for two days."
 
 
 async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
-    """Enqueue each question that can be asked now: by execution order, then by page. Returns how many.
+    """Enqueue each item that can run now: by execution order, then by page. Returns how many.
 
-    In sequential mode a prompt's next segment waits for the one before it.
+    In sequential mode, a prompt's next segment waits until the previous one is answered.
     """
     rows = await fetch_rows(connection, QUERIES.take_due_items, {"analysis": analysis})
     jobs = [
@@ -44,8 +44,9 @@ async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
 
 
 async def settle(connection: Connection, analysis: UUID) -> None:
-    """After an answer, or the end of one: consolidate each prompt whose segments are all answered, and bring the
-    analysis up to date with its prompts.
+    """Consolidate each prompt whose segments are all answered, and update the status of the analysis.
+
+    Called after changes to items or results.
     """
     rows = await fetch_rows(connection, QUERIES.take_answered_prompts, {"analysis": analysis})
     jobs = [
@@ -72,13 +73,13 @@ async def stop(connection: Connection, analysis: UUID, code: str, message: str, 
     await connection.execute(QUERIES.set_stopped, values | {"code": code, "message": message, "phase": phase})
     row = await (await connection.execute(QUERIES.is_preparing, values)).fetchone()
     if row and row[0]:
-        await queue.cancel(connection, analysis)  # and with it all jobs that follow from it
+        await queue.cancel(connection, analysis)  # this also cancels the jobs that depend on it
     else:
         await connection.execute(QUERIES.cancel_open_jobs, values)
 
 
 async def restart(connection: Connection, analysis: UUID) -> None:
-    """Continue what failed, was stopped or was abandoned. Answers are kept."""
+    """Continue an analysis that failed, was stopped or was abandoned. Answers are kept."""
     values = {"analysis": analysis}
     row = await (await connection.execute(QUERIES.has_items, values)).fetchone()
     if not row or not row[0]:
@@ -93,9 +94,9 @@ async def restart(connection: Connection, analysis: UUID) -> None:
 
 
 async def ask_again(connection: Connection, analysis: UUID, items: list[UUID]) -> int:
-    """Forget the answers of some items, and what was consolidated from them, and ask again. Returns how many.
+    """Discard the answers of these items and the results consolidated from them, and ask again. Returns how many.
 
-    Items that are still to be asked stay as they are.
+    Items that have neither an answer nor an error yet are not changed.
     """
     values = {"analysis": analysis, "items": items}
     await connection.execute(QUERIES.discard_dead_items, values)
@@ -115,7 +116,7 @@ async def _discard_consolidations(connection: Connection, values: dict[str, Any]
 
 
 async def recover_all(database: Database) -> tuple[int, int]:
-    """Returns how many items were enqueued, and how many analyses were abandoned. One analysis at a time is held."""
+    """Recover all open analyses. Returns the numbers of enqueued items and of abandoned analyses."""
     async with database.connection() as connection:
         analyses = await fetch_rows(connection, QUERIES.open_analyses, {})
     enqueued = abandoned = 0
@@ -127,11 +128,12 @@ async def recover_all(database: Database) -> tuple[int, int]:
 
 
 async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
-    """Enqueue items that have no job, consolidate what is answered, and abandon an analysis that did not move for two
-    days although nothing of it runs or waits for its turn. A person can restart it.
+    """Enqueue items that have no job, consolidate answered prompts, and abandon an analysis without progress.
+
+    It is abandoned after two days if none of its jobs is running or queued. A person can restart it.
     """
     values = {"analysis": analysis}
-    await connection.execute(QUERIES.hold_jobs_of, values)  # jobs before the analysis, as workers lock them
+    await connection.execute(QUERIES.hold_jobs_of, values)  # locks jobs before the analysis, as workers do
     held = await fetch_rows(connection, QUERIES.hold_open, values)
     if not held:
         return 0, False
@@ -146,7 +148,7 @@ async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
     (state,) = await fetch_rows(connection, QUERIES.open_jobs, values)
     if not state["idle_for_days"] or state["active"]:
         return enqueued, False
-    await stop(connection, analysis, ABANDONED, NOTHING_HAPPENED, "abandoned")
+    await stop(connection, analysis, ABANDONED, NO_PROGRESS, "abandoned")
     return enqueued, True
 
 

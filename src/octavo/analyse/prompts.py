@@ -38,7 +38,7 @@ class PromptFields:
 
 
 async def list_prompts(connection: Connection, owner: UUID) -> list[Prompt]:
-    """In the order in which they run."""
+    """List prompts in the order in which they run."""
     values = {"owner": owner, "id": None, "most": 2 * MOST_PROMPTS}
     return [Prompt(**row) for row in await fetch_rows(connection, QUERIES.prompts, values)]
 
@@ -51,7 +51,7 @@ async def show_prompt(connection: Connection, owner: UUID, prompt: UUID) -> Prom
 
 
 async def list_versions(connection: Connection, owner: UUID, prompt: UUID) -> list[PromptVersion]:
-    """Newest first."""
+    """List the versions of a prompt, newest first."""
     rows = await fetch_rows(connection, QUERIES.versions, {"owner": owner, "id": prompt})
     if not rows:
         raise NotFound
@@ -77,7 +77,7 @@ async def add_prompt(connection: Connection, owner: UUID, fields: PromptFields) 
 
 
 async def change_prompt(connection: Connection, owner: UUID, prompt: UUID, fields: PromptFields) -> Prompt:
-    """A new text makes a new version; analyses keep the text that they ran with."""
+    """Change a prompt. A new text makes a new version; analyses keep the text that they ran with."""
     await _check_own(connection, owner, prompt)
     await connection.execute(QUERIES.change_prompt, asdict(fields) | {"id": prompt, "owner": owner})
     return await show_prompt(connection, owner, prompt)

@@ -1,7 +1,7 @@
-"""Divides a document into segments, one per model call, and checks that they cover it. Pure.
+"""Divides a document into segments, one per model call, and checks that they cover it. Pure functions.
 
-Each page is owned by exactly one segment, and may be shown before others as context. Everything here counts units: the
-pages of a document, or its chunks if it has no pages.
+A unit is a page of the document or, if it has no pages, a chunk. Each unit is owned by exactly one segment; later
+segments may show it again as context.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from octavo.ai.call_limits import CallLimits
 
 MOST_OWN, LEAST_OWN, MOST_CONTEXT = 100, 10, 75
 OWN_BYTES = 15 << 20
-# Tokens of a printed page as text, to convert page limits to chunks.
+# Tokens in the text of a printed page, to convert page limits to chunk limits.
 PAGE_OF_TEXT_TOKENS = 600
 # A segment that was too long is first cut into parts of this size, then halved.
 CUT_OWN = 80
@@ -24,7 +24,7 @@ MOST_NAMED = 10
 
 
 class Segment(NamedTuple):
-    """Owns the units from `first` to `last`; those from `context_first` on are shown before them as context."""
+    """Owns the units `first` to `last`. Those from `context_first` up to `first` are shown before them as context."""
 
     first: int
     last: int
@@ -41,7 +41,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """Most units that a segment owns, has as context and shows in total, and most tokens that it shows."""
+    """Upper limits of a segment: its own units, its context units, all units shown, and all tokens shown."""
 
     own: int
     context: int
@@ -49,24 +49,24 @@ class SegmentLimits:
     tokens: int
 
 
-def limits_for_pages(count: int, size: int, room: CallLimits) -> SegmentLimits:
+def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentLimits:
     """Limits for a file with `count` pages and `size` bytes."""
     page_bytes = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
-    shown = max(1, min(own + MOST_CONTEXT, room.pages, int(room.bytes / page_bytes)))
-    return SegmentLimits(min(own, shown), MOST_CONTEXT, shown, room.tokens)
+    shown = max(1, min(own + MOST_CONTEXT, call_limits.pages, int(call_limits.bytes / page_bytes)))
+    return SegmentLimits(min(own, shown), MOST_CONTEXT, shown, call_limits.tokens)
 
 
-def limits_for_chunks(tokens: Sequence[int], room: CallLimits) -> SegmentLimits:
-    """Limits that give about as much text as pages would."""
+def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> SegmentLimits:
+    """Limits for chunks, which give a segment about as much text as the limits for pages."""
     chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))
     context = int(MOST_CONTEXT * PAGE_OF_TEXT_TOKENS / chunk_tokens)
-    return SegmentLimits(own, context, own + context, room.tokens)
+    return SegmentLimits(own, context, own + context, call_limits.tokens)
 
 
 def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]:
-    """Segments for all units; `tokens` has an estimate for each. A unit over the limits gets its own segment."""
+    """Plan segments; `tokens` contains an estimate for each unit. A unit over the limits gets its own segment."""
     sums = list(accumulate(tokens, initial=0))
 
     def fits(first: int, last: int) -> bool:
@@ -85,9 +85,10 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Parts that replace a segment that was too long: about 80 units each, then halves, with less context each time.
+    """Divide a segment that was too long: into parts of up to 80 units or, if it is shorter, into halves.
 
-    Finally a single unit is tried without context. Returns nothing if no further cut is possible.
+    A part has at most as many context units as own units. A single unit loses its context. Returns an empty list if
+    the segment cannot be divided further.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
@@ -102,7 +103,7 @@ def subdivide(segment: Segment) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Ranges of units, both ends included, that no segment or more than one segment owns."""
+    """Ranges of units, both ends included, that no segment owns or that several segments own."""
 
     missing: tuple[tuple[int, int], ...]
     doubled: tuple[tuple[int, int], ...]

@@ -1,4 +1,4 @@
-"""The command line: thin, quick to start, and every known error is one line."""
+"""The command line. It starts quickly and prints every known error as one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from octavo.cli.app import app
 from octavo.core.errors import OctavoError
 
 INTERRUPTED = 130
-# Importing creates many objects that all stay; collecting garbage among them takes 5 % of the start-up time.
+# Imports create many objects that are never freed; garbage collection among them would take 5 % of the start-up time.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 

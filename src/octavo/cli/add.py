@@ -71,8 +71,8 @@ def add(  # noqa: PLR0917 - each is an option of the command
 ) -> None:
     """Add documents: files, folders with everything in them, glob patterns, URLs, text, or standard input.
 
-    Hidden files and symbolic links in folders are skipped. Exits with code 1 if something was refused or, with
-    --wait, could not be processed.
+    Hidden files and symbolic links in folders are skipped. Exits with code 1 if a document was refused or,
+    with --wait, could not be processed.
     """
     target = Target(server, key)
     named = list(paths or ())
@@ -97,7 +97,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
 
 
 def find_older(named: str, items: list[Item], target: Target) -> UUID:
-    """The document that gets a new version."""
+    """Find the document that gets a new version."""
     if len(items) != 1 or not isinstance(items[0], LocalFile):
         raise BadInput("--version-of works only with a single file.")
 
@@ -114,7 +114,7 @@ def read_name(name: str | None) -> str:
 
 
 def read_text(given: str, named: list[str], target: Target) -> str:
-    """The text itself, or standard input."""
+    """Return the text as typed or, for `-`, from standard input."""
     if given != STDIN:
         return given
     if STDIN in named:
@@ -141,14 +141,14 @@ class Run:
     as_json: bool
 
     def send_all(self, target: Target, at_once: int) -> bool:
-        """True if the user interrupted it."""
+        """Send all items. Returns True if the user interrupted it."""
         for refused in self.found.refused:
-            self._tell(describe_refused(refused), err=True)
+            self._print(describe_refused(refused), err=True)
 
         async def main(client: Client) -> None:
             with open_display(self.items, silent=self.as_json) as display:
                 await self.batch.run(client, self.items, at_once, display)
-            self._tell(summarise(self.found, self.batch))
+            self._print(summarise(self.found, self.batch))
             if self.watch and not self.batch.failure:
                 self.watch.only = [one.outcome.document_id for one in self.batch.added]
                 await follow(client, self.watch, silent=self.as_json)
@@ -157,9 +157,9 @@ class Run:
             if self.items:
                 call(target, main, connections=max(CONNECTIONS, at_once))
             else:
-                self._tell(summarise(self.found, self.batch))
+                self._print(summarise(self.found, self.batch))
         except KeyboardInterrupt:
-            self._tell(f"Stopped. {count_results(self.batch)}", err=True)
+            self._print(f"Stopped. {count_results(self.batch)}", err=True)
             return True
         return False
 
@@ -171,7 +171,7 @@ class Run:
         good = self.batch.is_whole and not (self.watch and self.watch.failed)
         raise typer.Exit(INTERRUPTED if stopped else int(not good))
 
-    def _tell(self, text: str, *, err: bool = False) -> None:
+    def _print(self, text: str, *, err: bool = False) -> None:
         if not self.as_json:
             typer.echo(text, err=err)
 
@@ -189,7 +189,7 @@ def count_results(batch: UploadBatch) -> str:
 
 
 def summarise(found: FileSelection, batch: UploadBatch) -> str:
-    """The results, and what was skipped."""
+    """Summarise the results and the skipped files."""
     nothing = not (batch.added or batch.left or batch.refused)
     lines = ["Nothing to add." if nothing else count_results(batch)]
     counts = {noun: sum(one.reason == reason for one in found.skipped) for reason, noun in SKIPPED.items()}

@@ -34,13 +34,13 @@ class Mode(StrEnum):
 
 @app.command()
 def analyse(
-    document: Annotated[str, typer.Argument(metavar="FILE|ID", help="A file, or a document by its id or part of it.")],
+    document: Annotated[str, typer.Argument(metavar="FILE|ID", help="A file, or a document id or part of it.")],
     prompt: Annotated[
         list[str] | None,
         typer.Option(
             "--prompt",
             "-p",
-            help="Title or id of a prompt, or a question. Repeatable. Default: all active ones.",
+            help="Title or id of a prompt, or a question. Can be repeated. Default: all active prompts.",
         ),
     ] = None,
     mode: Annotated[
@@ -52,7 +52,7 @@ def analyse(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run prompts on a document of any length. Each gets one answer with page citations."""
+    """Run prompts on a document of any length. Each prompt gets one answer with page citations."""
 
     async def run(client: Client) -> tuple[Analysis, Sequence[ResultView]]:
         wanted = await find_document(client, document)
@@ -74,7 +74,7 @@ def analyse(
 
 
 async def find_document(client: Client, named: str) -> UUID:
-    """A file is added first; waits until its text is ready."""
+    """Return the id of the document. A file is added first; then this waits until its text is ready."""
     path = Path(named)
     if not path.exists():  # noqa: ASYNC240 - quicker than a thread call
         return (await find_ids(client, [named]))[0]
@@ -92,7 +92,7 @@ async def find_document(client: Client, named: str) -> UUID:
 
 
 async def find_prompts(client: Client, typed: Sequence[str]) -> list[UUID]:
-    """Saved prompts by title, id or text. A new question is saved as an inactive prompt."""
+    """Find saved prompts by title, id or text. An unknown question is saved as an inactive prompt."""
     known = await client.analyses.list_prompts()
     by_words = {words.casefold(): one.id for one in known for words in (one.content, one.title)}
     found: list[UUID] = []
@@ -107,7 +107,7 @@ async def find_prompts(client: Client, typed: Sequence[str]) -> list[UUID]:
 
 
 async def follow(client: Client, analysis: Analysis, *, silent: bool) -> Analysis:
-    """Poll until it is over."""
+    """Poll until the analysis is over, and show its progress."""
     with open_view(silent=silent) as view:
         while not analysis.is_over:
             view.show(analysis, [] if silent else await client.analyses.list_items(analysis.id))

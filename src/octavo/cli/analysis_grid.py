@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from octavo.records.analyses import Analysis, ItemView
 
-# One character each; they do not depend on colour.
+# One character per status, readable without colour.
 SIGNS = {
     "planned": "·",
     "running": "▶",
@@ -53,7 +53,7 @@ class NoView:
 
 
 class LineView:
-    """For logs: a line whenever the progress changes."""
+    """For logs: prints a line whenever the progress changes."""
 
     def __init__(self) -> None:
         self._last = ""

@@ -61,7 +61,7 @@ app.add_typer(prompts.app, name="prompts")
 app.add_typer(schedules.app, name="schedules")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Parent = Annotated[int | None, typer.Option(hidden=True, help="Stop when this process ends.")]
+Parent = Annotated[int | None, typer.Option(hidden=True, help="Stop when the process with this ID ends.")]
 
 
 def show_version(wanted: bool) -> None:
@@ -83,7 +83,7 @@ def everything(
 
 
 def begin(process: str, parent: int | None = None) -> Settings:
-    """The first step of every long-running process."""
+    """Prepare a long-running process: load settings, set up logs, and end when `parent` ends."""
     from octavo.ops.logs import configure_logs
     from octavo.ops.processes import end_with_parent
 
@@ -130,7 +130,7 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command()
 def stop(as_json: AsJson = False) -> None:
-    """Stop what `octavo up` started, and wait until it has stopped."""
+    """Stop all processes that `octavo up` started, and wait until they have stopped."""
     from octavo.ops.status import stop as stop_everything
 
     stopped = stop_everything(load_settings())
@@ -158,7 +158,7 @@ def web(
 
 @app.command()
 def worker(parent: Parent = None) -> None:
-    """Run one worker. You can run any number on any number of machines; `octavo up` starts OCTAVO_WORKERS."""
+    """Run one worker. You can run more, also on other machines; `octavo up` starts OCTAVO_WORKERS of them."""
     from octavo.ops.work import work
 
     asyncio.run(work(begin("worker", parent), beside_web=parent is not None))
@@ -166,7 +166,7 @@ def worker(parent: Parent = None) -> None:
 
 @app.command()
 def migrate(as_json: AsJson = False) -> None:
-    """Migrate the database to the schema of this version. Safe at any time, also from several machines in parallel."""
+    """Migrate the database to the schema of this version. This is safe at any time, even in parallel."""
     from octavo.ops.instance import migrate_database
 
     applied = asyncio.run(migrate_database(load_settings())).applied

@@ -1,4 +1,4 @@
-"""`octavo ask`: an answer from the documents, printed as it arrives, with its sources."""
+"""`octavo ask`: prints an answer from the documents as it arrives, and then its sources."""
 
 from __future__ import annotations
 

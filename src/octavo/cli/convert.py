@@ -40,7 +40,7 @@ def convert(
     mapping: Annotated[str, typer.Option(help="Name of the mapping; see `octavo mappings ls`.")] = "invoice_v1",
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results; created if missing.")] = Path(),
     form: Annotated[
-        Form, typer.Option(help="xml: with positions of values; plain: XML without them; json.")
+        Form, typer.Option(help="xml: XML with the positions of values; plain: XML without positions; json: JSON.")
     ] = Form.XML,
     server: Server = None,
     key: Key = None,
@@ -97,7 +97,7 @@ class ConversionBatch:
                 group.create_task(self._work(client, waiting, advance))
 
     async def _work(self, client: Client, waiting: Iterator[LocalFile], advance: Callable[[], None]) -> None:
-        for file in waiting:  # shared by all workers, each takes the next
+        for file in waiting:  # shared by all workers; each takes the next file
             try:
                 self.done.append((file.shown, *await self._convert(client, file)))
             except OctavoError as error:
@@ -132,7 +132,7 @@ def _folder(out: Path) -> Path:
 
 
 def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
-    """Files with the same name from different folders must not overwrite each other."""
+    """Choose a name for each result. Files with the same name from different folders get a number."""
     ending = "json" if form is Form.JSON else "xml"
     taken: dict[str, int] = {}
     names: dict[LocalFile, str] = {}
@@ -154,7 +154,7 @@ def _summary(converting: ConversionBatch) -> str:
 
 
 class _progress:  # noqa: N801 - used as a statement
-    """A progress bar on a terminal, nothing elsewhere."""
+    """A progress bar on a terminal; elsewhere nothing is shown."""
 
     def __init__(self, files: int, *, silent: bool) -> None:
         from rich.progress import Progress

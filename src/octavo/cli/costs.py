@@ -1,4 +1,4 @@
-"""`octavo usage` and `octavo budgets`: the cost of models, and its limits."""
+"""`octavo usage` and `octavo budgets`: the cost of model calls, and its limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def usage(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the cost of models in a month by purpose, model and document, and the savings from reused answers."""
+    """Show the cost of models in a month by purpose, model and document, and the amount saved by reused answers."""
 
     async def run(client: Client) -> Usage:
         return await client.read_usage(month)
@@ -78,7 +78,7 @@ def usage_facts(found: Usage) -> dict[str, str | None]:
 
 
 def usd(amount: float) -> str:
-    """Amounts below one dollar get four decimals."""
+    """Format an amount; amounts below one dollar get four decimals."""
     return f"{amount:.2f} USD" if amount >= 1 or not amount else f"{amount:.4f} USD"
 
 
@@ -86,7 +86,7 @@ budgets_app = typer.Typer(help="Show and set the budgets for models.", no_args_i
 
 USUAL = "usual"
 _AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,8})?")
-WHOSE = {"document": "the document's", "owner": "the owner's", "month": "the one for all owners"}
+EXCEEDED = {"document": "the document's budget", "owner": "the owner's budget", "month": "the budget for all owners"}
 ID = typer.Argument(metavar="ID", help="Document id, or at least four characters of it.")
 
 
@@ -132,12 +132,12 @@ def set_all(
 @budgets_app.command("raise")
 def raise_one(
     document: Annotated[str, ID],
-    dollars: Annotated[str, typer.Argument(metavar="USD", help="US dollars, or `usual`.")],
+    dollars: Annotated[str, typer.Argument(metavar="USD", help="US dollars, or `usual` for the default.")],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the budget of one document. Jobs that waited for it resume."""
+    """Set the budget of one document. Jobs that are paused for lack of budget resume."""
     most = read_dollars(dollars)
 
     async def run(client: Client) -> DocumentBudget:
@@ -167,7 +167,7 @@ def budget_facts(found: BudgetsInForce) -> dict[str, str | None]:
 
 def document_facts(found: DocumentBudget) -> dict[str, str | None]:
     waits = f"{count_of(found.paused, 'job')} for about {usd(found.needed_usd)}"
-    refused = f"; the budget that stops them is {WHOSE[found.over]}" if found.over else ""
+    refused = f"; stopped by {EXCEEDED[found.over]}" if found.over else ""
     return {
         "Budget": f"{usd(found.usd)}, default {usd(found.usual_usd)}" if found.is_set else usd(found.usd),
         "Spent": usd(found.spent_usd),
@@ -181,7 +181,7 @@ def describe(budget: Budget) -> str:
 
 
 def read_dollars(typed: str) -> float | None:
-    """None means the default. The server checks the maximum."""
+    """Parse an amount; `usual` gives None, which means the default. The server checks the maximum."""
     if typed.strip().lower() == USUAL:
         return None
     if not _AMOUNT.fullmatch(typed.strip()):

@@ -1,4 +1,4 @@
-"""`octavo diff`: the changes between two versions of a document, or two revisions of one."""
+"""`octavo diff`: shows the changes between two versions or two revisions of a document."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def diff(
     first: Annotated[str, typer.Argument(metavar="A", help=HELP)],
     second: Annotated[
         str | None,
-        typer.Argument(metavar="B", help="The newer one. Default: compare A with the one before it."),
+        typer.Argument(metavar="B", help="The newer document or revision. Default: compare A with its predecessor."),
     ] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the changes from A to B in fields and text. Without a terminal, marked as [-removed-] and {+added+}."""
+    """Show the changes from A to B in fields and text. In a pipe, they are marked as [-removed-] and {+added+}."""
 
     async def run(client: Client) -> Comparison:
         new = await find_revision(client, second or first)
@@ -88,7 +88,7 @@ def print_comparison(console: Console, found: Comparison) -> None:
         console.print(line, soft_wrap=True)
     print_connections(console, found)
     if found.text is None:
-        return typer.echo("One of them has no text to compare.")
+        return typer.echo("One of the two has no text to compare.")
     for change in found.text:
         console.print(Text(describe_place(change), style="cyan"))
         console.print(describe_change(console, change), soft_wrap=True)
@@ -133,7 +133,7 @@ def describe_change(console: Console, change: TextChange) -> Text:
 
 
 def add_part(console: Console, line: Text, kind: str, text: str) -> None:
-    """In colour on a terminal, otherwise between marks. Keeps line breaks and removes other control characters."""
+    """Append text: in colour on a terminal, otherwise between marks. Removes control characters except line breaks."""
     before, after, style = MARKS[kind]
     shown = "\n".join(map(clean_inside, text.split("\n")))
     if console.is_terminal:
@@ -143,7 +143,7 @@ def add_part(console: Console, line: Text, kind: str, text: str) -> None:
 
 
 def clean_inside(text: str) -> str:
-    """Like `clean`, but keeps a space at either end."""
+    """Like `clean`, but a space at either end is kept."""
     inner = clean(text)
     if not inner:
         return " " * bool(text)

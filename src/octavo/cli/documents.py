@@ -102,7 +102,9 @@ def show(
 @app.command()
 def rm(
     documents: Documents,
-    purge: Annotated[bool, typer.Option("--purge", help="Delete permanently, also from the trash.")] = False,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Delete permanently, whether or not they are in the trash.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     server: Server = None,
     key: Key = None,
@@ -130,7 +132,7 @@ def reembed(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="For example `openai:text-embedding-3-small` or `local`. Default: the server's.",
+            help="For example `openai:text-embedding-3-small` or `local`. Default: the server's model.",
         ),
     ] = None,
     server: Server = None,
@@ -202,7 +204,7 @@ def change(target: Target, action: BulkAction, documents: list[str], trashed: tu
 
 
 def confirm_purge(count: int, as_json: bool) -> None:
-    """Asks only on a terminal."""
+    """Ask for confirmation on a terminal; elsewhere --yes is required."""
     if as_json or not open_console().is_terminal:
         raise BadInput("Permanent deletion needs confirmation. Use --yes without a terminal.")
     if not typer.confirm(f"Delete {count_of(count, 'document')} permanently? This cannot be undone."):
@@ -233,7 +235,7 @@ def print_page(page: Page[Document], filters: Filters) -> None:
 
 
 def explain_empty(filters: Filters) -> str:
-    """Advice for an empty list."""
+    """Return advice for an empty list."""
     from octavo.client import Filters
 
     if filters == Filters():
@@ -255,7 +257,7 @@ def row_of(document: Document, now: datetime, *, whole_id: bool) -> list[str]:
 
 
 def length_of(document: Document) -> str:
-    """Pages if it has any, otherwise words."""
+    """The number of pages or, if it has none, of words."""
     if document.page_count:
         return count_of(document.page_count, "page")
     return count_of(document.word_count, "word") if document.word_count else ""
@@ -291,7 +293,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
 
 
 def text_by(document: Document) -> str | None:
-    """The model that wrote the text, and the parts kept as read from the file."""
+    """The model that wrote the text, and the parts that were kept as read from the file."""
     kept = document.metadata.get("kept_plain")
     writer = document.metadata.get("text_by")
     return f"{writer}; as read from the file: {kept}" if kept else writer

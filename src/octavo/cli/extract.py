@@ -64,13 +64,13 @@ def extract(
 
 
 def check_output(out: Path | None) -> None:
-    """Fail before a long extraction, not after it."""
+    """Check that the output file can be written, before a long extraction starts."""
     if out is not None and (out.is_dir() or not out.parent.is_dir()):
         raise BadInput(f"{clean(str(out))} cannot be written: it is a folder, or its folder does not exist.")
 
 
 async def read_all(settings: Settings, files: Sequence[LocalFile], password: str | None, output: Output) -> None:
-    # Imported late, as everywhere in commands: other commands start without a sandbox.
+    # Imported here, as in every command, so that other commands start without loading the sandbox.
     from octavo.extract.file_reader import open_reader
     from octavo.sandbox import Limits
 
@@ -90,7 +90,7 @@ async def read_all(settings: Settings, files: Sequence[LocalFile], password: str
 
 @dataclass(slots=True)
 class Output:
-    """Writes texts and reports files without one. The output file is opened when there is something to write."""
+    """Writes texts and reports files without text. The output file is opened when the first text is written."""
 
     path: Path | None
     as_json: bool
@@ -104,17 +104,17 @@ class Output:
         text = as_line(shown, extracted) if self.as_json else as_markdown(shown if self.several else None, extracted)
         typer.echo(text.encode(errors="replace"), file=self._file, nl=False)
         if not self.as_json and (lack := describe_lack(extracted)):
-            self._say(shown, lack)
+            self._report(shown, lack)
 
     def refuse(self, shown: str, error: OctavoError) -> None:
         self.refused += 1
-        self._say(shown, f"{error.line} ({error.code})")
+        self._report(shown, f"{error.line} ({error.code})")
 
     def close(self) -> None:
         if self._file:
             self._file.close()
 
-    def _say(self, shown: str, line: str) -> None:
+    def _report(self, shown: str, line: str) -> None:
         typer.echo(f"octavo: {clean(shown)}: {clean(line)}", err=True)
 
 
@@ -125,14 +125,14 @@ def as_line(shown: str, extracted: Extracted) -> str:
 
 
 def as_markdown(shown: str | None, extracted: Extracted) -> str:
-    """Starts with the file name if there are several files."""
+    """Return the text; if there are several files, it starts with the file name."""
     head = "" if shown is None else f"<!-- {clean(shown).replace('--', '- -')} -->\n\n"
     text = extracted.markdown.rstrip("\n")
     return f"{head}{text}\n" + ("\n" if shown is not None else "")
 
 
 def describe_lack(extracted: Extracted) -> str | None:
-    """A file with missing text always gets a message."""
+    """A message if the file has no text, or only on some pages; otherwise None."""
     from octavo.extract.extracted import Quality
 
     match extracted.quality:

@@ -1,7 +1,7 @@
 """`octavo jobs`: lists, adds, retries and cancels jobs, on the machine of the installation.
 
 Works with or without a running installation, because everything is in the database. `ls` shows the local owner's jobs;
-a named job and dead letters can be anybody's, because the user of this machine is the administrator.
+a named job and dead letters can belong to any owner, because the user of this machine is the administrator.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Limit = Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="Maximum number
 def add(  # noqa: PLR0917 - each is an option of the command
     kind: Annotated[str, typer.Argument(help="Kind of job, such as demo.")],
     count: Annotated[int, typer.Option(min=1, max=MOST_ADDED, help="Number of jobs.")] = 1,
-    given: Annotated[str, typer.Option("--input", metavar="JSON", help="Input of each job, an object.")] = "{}",
+    given: Annotated[str, typer.Option("--input", metavar="JSON", help="Input of each job, as a JSON object.")] = "{}",
     priority: Annotated[int, typer.Option(min=0, max=9, help="0 is first, 9 is last.")] = 5,
     key: Annotated[str | None, typer.Option(help="Add nothing if a job with this key exists.")] = None,
     delay: Annotated[
@@ -90,7 +90,9 @@ def ls(
     kind: Annotated[str | None, typer.Option(help="Only jobs of this kind.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-    all_owners: Annotated[bool, typer.Option("--all-owners", help="Jobs of all owners, not only yours.")] = False,
+    all_owners: Annotated[
+        bool, typer.Option("--all-owners", help="List the jobs of all owners, not only yours.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first."""
@@ -234,7 +236,7 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 
 async def sync_kinds(connection: Connection) -> None:
-    """A worker does this when it starts, but possibly none ever ran."""
+    """Store the job kinds. A worker does this when it starts, but maybe no worker has ever run."""
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
 
@@ -272,7 +274,7 @@ async def all_dead_letters(connection: Connection) -> list[UUID]:
 
 
 def as_json_text(value: JobView | Page[JobView]) -> str:
-    """The same JSON as the API returns."""
+    """Return the same JSON as the API."""
     from pydantic import TypeAdapter
 
     from octavo.core.pagination import Page

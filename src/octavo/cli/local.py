@@ -1,4 +1,4 @@
-"""The installation on this machine. A user who can open its database is its owner."""
+"""Access to the installation on this machine. A user who can open its database acts as its owner."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def local_address(settings: Settings) -> str:
 
 
 async def open_local_session(settings: Settings) -> str:
-    """The secret of a new session. The caller signs out when the command ends."""
+    """Open a session and return its secret. The caller signs out when the command ends."""
     from octavo.database import require_current
     from octavo.ops.instance import open_connection
     from octavo.owners import local_owner
@@ -43,13 +43,13 @@ Answer = TypeVar("Answer")
 def act(
     run: Callable[[Connection], Awaitable[Answer]], *, before: Callable[[Connection], Awaitable[None]] | None = None
 ) -> Answer:
-    """Run `run` in a transaction, after `before` in a separate one, so that its locks are released."""
+    """Run `run` in a transaction. `before` runs first, in its own transaction, so that its locks are released early."""
     from octavo.database import require_current
     from octavo.ops.instance import open_connection
 
     async def main() -> Answer:
         async with open_connection(load_settings()) as connection:
-            # Otherwise a missing table would be reported as a raw database error.
+            # Reports an outdated schema; without this check, a missing table would be reported as a raw database error.
             await require_current(connection)
             if before:
                 async with connection.transaction():

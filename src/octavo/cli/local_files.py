@@ -1,4 +1,4 @@
-"""The files a user named: folders are walked, patterns are matched, and standard input is kept on disk."""
+"""Finds the files that a user named: walks folders, matches patterns, and copies standard input to disk."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FileSelection:
 
 
 def find_files(named: Iterable[str]) -> FileSelection:
-    """Each file once, in the order of the arguments, and by name within a folder."""
+    """Find each file once, in the order of the arguments and by name within a folder."""
     found = FileSelection()
     seen: set[str] = set()
     for one in named:
@@ -73,7 +73,7 @@ def find_files(named: Iterable[str]) -> FileSelection:
 
 
 def match(named: str) -> list[str]:
-    """The path if it exists, otherwise the paths that it matches as a glob pattern."""
+    """Return the path if it exists, otherwise the paths that it matches as a glob pattern."""
     if os.path.lexists(named) or not has_magic(named):
         return [named]
     parts = Path(named).parts
@@ -93,7 +93,7 @@ def is_hidden(path: Path) -> bool:
 
 
 def add_path(found: FileSelection, path: str, seen: set[str]) -> None:
-    """A file, or everything in a folder. Symbolic links are followed only if the user named them."""
+    """Add a file, or everything in a folder. Symbolic links are followed only if the user named them."""
     try:
         about = Path(path).stat()
     except OSError as error:
@@ -139,7 +139,7 @@ def explain(error: OSError) -> OctavoError:
 
 
 def printable(path: str) -> str:
-    """File names are bytes; invalid characters are replaced."""
+    """Decode a path for printing. File names are bytes; invalid characters are replaced."""
     return os.fsencode(path).decode(errors="replace")
 
 
@@ -148,7 +148,7 @@ PIECE_BYTES = 1 << 20
 
 @contextmanager
 def keep_stdin(name: str, most_bytes: int) -> Generator[LocalFile]:
-    """Reads to the end, or until the limit is exceeded. A copy on disk allows a retry of a broken transfer."""
+    """Copy standard input to disk, so that a broken transfer can be retried. Stops when the limit is exceeded."""
     with tempfile.NamedTemporaryFile(prefix="octavo-") as kept:
         size = 0
         while size <= most_bytes and (piece := sys.stdin.buffer.read(PIECE_BYTES)):

@@ -19,7 +19,7 @@ _PART = re.compile(r"[0-9a-f-]{4,36}")
 
 
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
-    """The ids of the named documents, each once. Full ids are not looked up. `trashed`: which lists to search."""
+    """The ids of the named documents, each once. Full ids are not looked up. `trashed`: whether to search the trash."""
     wanted = [read_part(one) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]
     known = [one for part in set(parts) for one in await list_ids(client, part, trashed)]
@@ -40,7 +40,7 @@ def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
 
 
 async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[UUID]:
-    """The first page of matches: two are enough to know that the part is ambiguous."""
+    """List the first page of matches; two matches already show that the part is ambiguous."""
     from octavo.client import Filters
 
     pages = [await client.list_documents(Filters(id=part, trashed=where)) for where in trashed]

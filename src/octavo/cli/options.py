@@ -18,7 +18,9 @@ Server = Annotated[
 ]
 Key = Annotated[
     str | None,
-    typer.Option(metavar="KEY", help="API key for that server. Better set OCTAVO_KEY, which other users cannot see."),
+    typer.Option(
+        metavar="KEY", help="API key for that server. OCTAVO_KEY is safer, because other users cannot see it."
+    ),
 ]
 Documents = Annotated[
     list[str],
@@ -27,8 +29,8 @@ Documents = Annotated[
 HowToRead = Annotated[
     Extraction,
     typer.Option(
-        help="How the text is extracted. plain: as the file has it; clean: a model tidies it up; pages: a model reads "
-        "the pages. The last two cost money, and the plain text is kept.",
+        help="How the text is extracted. plain: as it is in the file; clean: a model tidies it up; pages: a model "
+        "reads the pages. The last two cost money, and the plain text is kept.",
     ),
 ]
 
@@ -42,7 +44,7 @@ Password = Annotated[
 
 
 def read_password(given: str | None) -> str | None:
-    """Asks for the password on request: other users of the machine can see command lines."""
+    """Return the password; `-` asks for it, because other users of the machine can see command lines."""
     if given != PROMPT_FOR_IT:
         return given
     return getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")

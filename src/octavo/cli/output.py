@@ -36,7 +36,7 @@ _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u206
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """The terminal; without one, lines are never cut."""
+    """Open the terminal. Without a terminal, lines are never cut."""
     from rich.console import Console
 
     console = Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
@@ -46,7 +46,7 @@ def open_console(*, stderr: bool = False) -> Console:
 
 
 def print_on(console: Console, table: Table) -> None:
-    """Without a terminal, trailing spaces are removed."""
+    """Print a table. Without a terminal, trailing spaces are removed."""
     if console.is_terminal:
         return console.print(table)
     with console.capture() as drawn:
@@ -55,14 +55,14 @@ def print_on(console: Console, table: Table) -> None:
 
 
 def clean(text: str) -> str:
-    """On one line, without control characters."""
+    """Put a text on one line, without control characters."""
     return _UNSHOWN.sub(" ", text).strip()
 
 
 def make_table(
     console: Console, head: Sequence[str], rows: Sequence[Sequence[str]], flexible: Sequence[int] = (1,)
 ) -> Table:
-    """On a narrow screen only the flexible columns are cut; statuses are coloured."""
+    """Make a table with coloured statuses. On a narrow screen, only the flexible columns are cut."""
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
@@ -80,7 +80,7 @@ def make_table(
 
 
 def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
-    """Widths for columns: what each needs, or an equal part of the space left by narrower columns."""
+    """Divide the width: each column gets what it needs, or an equal share of what narrower columns leave."""
     shares: dict[int, int] = {}
     for number, need in sorted(needs.items(), key=lambda item: item[1]):
         shares[number] = max(LEAST_COLUMNS, min(need, width // (len(needs) - len(shares))))
@@ -89,7 +89,7 @@ def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
 
 
 def make_facts(facts: Mapping[str, str | None]) -> Table:
-    """Names and values; empty values are left out."""
+    """Make a table of names and values. Empty values are left out."""
     from rich.table import Table
     from rich.text import Text
 
@@ -103,7 +103,7 @@ def make_facts(facts: Mapping[str, str | None]) -> Table:
 
 
 def short_id(document: UUID) -> str:
-    """The end, because ids created at the same time have the same beginning."""
+    """The end of the id, because ids created at the same time have the same beginning."""
     return str(document)[-SHORT_ID:]
 
 
@@ -112,7 +112,7 @@ def local_time(at: datetime) -> str:
 
 
 def short_time(at: datetime, now: datetime) -> str:
-    """The time today, otherwise the date."""
+    """The time if it is today, otherwise the date."""
     here, today = at.astimezone(), now.astimezone()
     if here.date() == today.date():
         return f"{here:%H:%M}"
@@ -126,5 +126,5 @@ def print_json(value: object) -> None:
 
 
 def print_items(records: Sequence[object], next_cursor: str | None = None) -> None:
-    """A page of a list, even if it is empty."""
+    """Print a page of results as JSON, even if it is empty."""
     print_json(Page(list(records), next_cursor))

@@ -1,4 +1,4 @@
-"""Progress on a terminal: bars while files are added or read, one line for each file elsewhere."""
+"""Shows the progress of adding and reading files: bars on a terminal; elsewhere a line for each added file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from octavo.sandbox import Progress
 
 
-# Smaller files finish before anybody could read their names.
+# Smaller files get no bar, because they finish before anybody could read their names.
 OWN_BAR_BYTES = 1 << 20
 FEW_FILES = 10
 NAME_COLUMNS = 24
-# Overhead of a file in addition to its bytes, so that the bar moves evenly for large and small files.
+# Added to the size of each file, so that the bar moves evenly for large and small files.
 FILE_COST_BYTES = 1 << 20
 FRAMES_PER_SECOND = 8
 
@@ -37,7 +37,7 @@ class NoDisplay:
 
 
 class LineDisplay(NoDisplay):
-    """For logs: the result of each file, with its full id."""
+    """For logs: prints the result of each file, with the full document id."""
 
     def end(self, file: Item, result: AddedItem | RefusedFile | None) -> None:
         del file
@@ -48,7 +48,7 @@ class LineDisplay(NoDisplay):
 
 
 class BarDisplay:
-    """One for everything and one for each large file; up to ten files are also listed."""
+    """One bar for all files and one for each large file; results are listed if there are at most ten files."""
 
     def __init__(self, bars: Bars, files: Sequence[Item]) -> None:
         self._bars = bars
@@ -89,7 +89,7 @@ class BarDisplay:
 
 @contextmanager
 def open_display(files: Sequence[Item], *, silent: bool) -> Generator[Display]:
-    """Bars on a terminal, lines elsewhere, nothing if silent."""
+    """Show bars on a terminal, lines elsewhere, and nothing if silent."""
     console = open_console(stderr=True)
     if silent:
         yield NoDisplay()
@@ -123,7 +123,7 @@ def describe_added(added: AddedItem, document: str) -> str:
 
 
 def describe_error(result: AddedItem | RefusedFile | None) -> str | None:
-    """The error, if there is one."""
+    """The error as a line, if there is one."""
     if isinstance(result, RefusedFile):
         return describe_refused(result)
     if result and result.error:
@@ -137,7 +137,7 @@ def describe_refused(refused: RefusedFile) -> str:
 
 @contextmanager
 def open_reading_bar(name: str) -> Generator[Callable[[Progress], None]]:
-    """Shows a bar as soon as there is work left; short documents never get one."""
+    """Show a bar when the first report says that work is left; short documents never get a bar."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

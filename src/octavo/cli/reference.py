@@ -28,11 +28,11 @@ Codes are stable: programs can rely on them. The API returns them as `applicatio
 | Code | HTTP status | Retried automatically | Message |
 |---|---|---|---|
 """
-CHOREOGRAPHY_HEAD = """# What follows what
+CHOREOGRAPHY_HEAD = """# Which job follows which event
 
-After which event which kind of job is enqueued, always in the transaction of the event. An arrow starts at the person
-or job kind that brings the event about. The table is `CHOREOGRAPHY` in `octavo.choreography`; nothing else starts work,
-except schedules, which run by the clock (UTC).
+Each event enqueues one job, in the same transaction. An arrow starts at the person or job kind that causes the event.
+The table is `CHOREOGRAPHY` in `octavo.choreography`. Only schedules (times in UTC) and `octavo jobs add` enqueue other
+jobs.
 
 ```mermaid
 flowchart LR
@@ -43,7 +43,7 @@ flowchart LR
 |---|---|---|---|
 {rows}
 """
-# The documented errors. Others are internal, or share the code of one of these.
+# The modules with documented errors. Other errors are internal, or share the code of one of these.
 ERRORS = (
     "octavo.core.errors",
     "octavo.intake.errors",
@@ -97,7 +97,7 @@ def choreography_page() -> str:
         for cause, follows in rows
         for source in follows.sources
     ]
-    arrows += [f'    {_node("the clock")} -->|"{one.cron}"| {_node(one.kind)}' for one in known_schedules()]
+    arrows += [f'    {_node("a schedule")} -->|"{one.cron}"| {_node(one.kind)}' for one in known_schedules()]
     table = [f"| {cause} | `{one.kind}` | {one.priority} | {one.when} |" for cause, one in rows]
     return CHOREOGRAPHY_HEAD.format(arrows="\n".join(arrows), rows="\n".join(table))
 
@@ -116,7 +116,7 @@ def _default(name: str, field: FieldInfo) -> str:
 
 
 def _title(error: type[OctavoError]) -> str:
-    """Read from the class, because some errors need arguments."""
+    """The first line of the docstring. Read from the class, because some errors cannot be created without arguments."""
     return cleandoc(error.__doc__ or "").splitlines()[0]
 
 

@@ -72,7 +72,7 @@ async def open_as_owner(settings: Settings, connections: int) -> AsyncGenerator[
         try:
             yield client
         finally:
-            # Nobody else knows the session's secret, so it is harmless if it stays until it expires.
+            # A failed sign-out is harmless: nobody else knows the session's secret, and the session expires.
             with contextlib.suppress(OctavoError, TimeoutError):
                 async with asyncio.timeout(SIGN_OUT_SECONDS):
                     await client.sign_out()

@@ -39,7 +39,9 @@ def search(  # noqa: PLR0917 - each is an option of the command
         list[str],
         typer.Argument(help='Words or a question. "Phrases" must occur; after --, -word excludes a word.'),
     ],
-    mode: Annotated[Mode, typer.Option(help="By words, by meaning, or both (hybrid).")] = Mode.HYBRID,
+    mode: Annotated[
+        Mode, typer.Option(help="Search by words (text), by meaning (semantic), or both (hybrid).")
+    ] = Mode.HYBRID,
     limit: Annotated[int, typer.Option(min=1, max=MOST_HITS, help="Maximum number of hits.")] = 10,
     cursor: Annotated[str | None, typer.Option(help="Next page: the cursor printed by the previous one.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag. Can be repeated.")] = None,
@@ -94,7 +96,7 @@ def place_of(hit: SearchHit) -> list[str]:
 
 
 def marked(hit: SearchHit) -> Text:
-    """Matched words are highlighted; control characters are removed."""
+    """The snippet with matched words highlighted, without control characters."""
     from rich.text import Text
 
     text = Text()

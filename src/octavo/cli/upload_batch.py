@@ -86,7 +86,7 @@ async def send(
     return await client.add_file(item.path, name=item.name, version_of=version_of, on_progress=on_progress, **options)
 
 
-# These apply to all files, not only to one.
+# With these statuses, all other files would be refused, too.
 FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 
 
@@ -117,7 +117,7 @@ class AddedItem:
 
 
 class Display(Protocol):
-    """Shows the progress; `progress` gets the bytes sent of a file."""
+    """Shows the progress; `progress` gets the number of bytes of a file that were sent."""
 
     def begin(self, file: Item) -> None: ...
     def progress(self, file: Item, sent: int) -> None: ...
@@ -126,7 +126,7 @@ class Display(Protocol):
 
 @dataclass(slots=True)
 class UploadBatch:
-    """One run. `failure`: why it ended before all files were sent; `left`: the number of files not sent."""
+    """The results of one run. `failure`: why it ended early; `left`: the number of files not sent."""
 
     options: AddOptions
     left: int = 0
@@ -148,7 +148,7 @@ class UploadBatch:
         return not (self.refused or self.left or self.failure or any(one.error for one in self.added))
 
     async def run(self, client: Client, files: Sequence[Item], at_once: int, display: Display) -> None:
-        """Runs until all are sent, or until an error that affects all of them."""
+        """Send all files. Stops early at an error that affects all of them."""
         self.left = len(files)
         limits = (await client.read_settings()).limits
         waiting = iter(files)
@@ -180,7 +180,7 @@ class UploadBatch:
         return added
 
     async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
-        """A document that already existed keeps its tags."""
+        """Set title, collection and tags; returns the error, if any. A document that already existed keeps its tags."""
         changes = self.options.changes
         try:
             if self.options.tags and outcome.state == "deduplicated":
@@ -204,7 +204,7 @@ class UploadBatch:
 
 
 def check_limits(file: Item, limits: Limits) -> None:
-    """Do not send what the server would refuse."""
+    """Raise an error for a file that is empty or too large, before it is sent."""
     if file.size == 0:
         raise Empty
     if file.size > limits.upload_bytes:

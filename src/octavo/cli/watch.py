@@ -51,7 +51,7 @@ def watch(
 
 
 POLL_SECONDS = 0.5
-# Polling takes at most a fifth of the time, however many documents there are.
+# The pause is at least this many times as long as the poll, so polling takes at most a fifth of the time.
 REST_FACTOR = 4
 KIND = "process_document"
 ACTIVE = ("processing", "queued", "paused")
@@ -108,7 +108,7 @@ class View(Protocol):
 
 
 async def follow(client: Client, watch: Watch, *, silent: bool) -> None:
-    """Poll until all have ended."""
+    """Poll until all documents have ended, and show their progress."""
     console = open_console(stderr=True)
     if silent:
         await poll_until_ended(client, watch, NoView())
@@ -151,7 +151,7 @@ class TableView:
 
 
 class LineView:
-    """A line whenever a document's state changes. Moving up in the queue does not count."""
+    """Prints a line whenever a document's state changes. Moving up in the queue does not count."""
 
     def __init__(self) -> None:
         self._last: dict[UUID, str] = {}

@@ -14,7 +14,7 @@ _KEY = re.compile(r"[\x21-\x7e]+")
 
 
 def read_address(text: str) -> str:
-    """The normalised address, with a path if Octavo is served below one, and without credentials."""
+    """Validate and normalise a server address. It can have a path, but no credentials, query or fragment."""
     address = text.strip()
     try:
         parts = urlsplit(address)
@@ -28,7 +28,7 @@ def read_address(text: str) -> str:
 
 
 def read_key(text: str) -> str:
-    """The key is sent as a header, which does not allow every character."""
+    """Validate an API key. It is sent in a header, which does not allow every character."""
     key = text.strip()
     if not _KEY.fullmatch(key):
         raise BadKey

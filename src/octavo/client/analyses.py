@@ -24,7 +24,7 @@ class AnalysisCalls:
         return (await self._list(Prompt, "/prompts", limited=False)).items
 
     async def add_prompt(self, title: str, content: str, **more: object) -> Prompt:
-        """`more` can be `system`, `execution_order` and `active`."""
+        """Add a prompt. `more` can contain `system`, `execution_order` and `active`."""
         request = Request("POST", "/prompts", json={"title": title, "content": content, **more})
         return read_record(Prompt, await self._transport.call(request))
 
@@ -53,11 +53,11 @@ class AnalysisCalls:
         return read_record(Analysis, await self._transport.get(f"/analyses/{analysis}"))
 
     async def list(self, *, cursor: str | None = None) -> Page[Analysis]:
-        """Newest first."""
+        """List analyses, newest first."""
         return await self._list(Analysis, "/analyses", cursor)
 
     async def list_items(self, analysis: UUID) -> Sequence[ItemView]:
-        """All items, in the order of execution."""
+        """List all items, in the order in which they run."""
         page = await self._list(ItemView, f"/analyses/{analysis}/items")
         items = page.items
         while page.next_cursor:
@@ -69,12 +69,12 @@ class AnalysisCalls:
         return (await self._list(ResultView, f"/analyses/{analysis}/results", limited=False)).items
 
     async def rerun(self, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None) -> Analysis:
-        """Run one item, the items of one prompt, or everything again."""
+        """Run one item, all items of one prompt, or all items again."""
         body = {name: str(one) for name, one in (("prompt_id", prompt), ("item_id", item)) if one}
         return await self._change(Request("POST", f"/analyses/{analysis}/rerun", json=body))
 
     async def change_prompts(self, analysis: UUID, prompts: Sequence[UUID]) -> Analysis:
-        """Only prompts that are new are run."""
+        """Replace the prompts of an analysis; only new prompts run."""
         body = {"prompt_ids": [str(one) for one in prompts]}
         return await self._change(Request("PUT", f"/analyses/{analysis}/prompts", repeatable=True, json=body))
 

@@ -73,7 +73,7 @@ class SearchFilters:
 
 
 class Client(UploadCalls):
-    """Acts for the owner of an API key or a session on one server. `hint` is advice for when it is unreachable."""
+    """Acts for the owner of an API key or a session on one server. `hint` is shown if the server is unreachable."""
 
     def __init__(
         self,
@@ -104,12 +104,12 @@ class Client(UploadCalls):
 
     @property
     def analyses(self) -> AnalysisCalls:
-        """Prompts for whole documents, and the prompt library."""
+        """Calls for analyses of whole documents, and for the prompt library."""
         return AnalysisCalls(self._transport)
 
     @property
     def conversions(self) -> ConversionCalls:
-        """Business documents to XML, and the mappings for it."""
+        """Calls for conversions of business documents to XML, and for mappings."""
         return ConversionCalls(self._transport)
 
     # Documents ---------------------------------------------------------------------------------------------------
@@ -117,13 +117,13 @@ class Client(UploadCalls):
     async def list_documents(
         self, filters: Filters | None = None, *, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> Page[Document]:
-        """Newest first."""
+        """List documents, newest first."""
         return await self._list(
             Document, "/documents", asdict(filters or Filters()) | {"cursor": cursor, "limit": limit}
         )
 
     async def walk_documents(self, filters: Filters | None = None) -> AsyncIterator[Document]:
-        """All documents, page by page."""
+        """Yield all documents; they are fetched page by page."""
         cursor: str | None = None
         while True:
             page = await self.list_documents(filters, cursor=cursor)
@@ -137,11 +137,11 @@ class Client(UploadCalls):
         return read_record(Document, await self._transport.get(f"/documents/{document}"))
 
     async def edit_document(self, document: UUID, changes: Mapping[str, object]) -> Document:
-        """Changes only the given fields."""
+        """Change only the given fields."""
         return await self._call(Document, Request("PATCH", f"/documents/{document}", repeatable=True, json=changes))
 
     async def change_documents(self, action: BulkAction, documents: Sequence[UUID]) -> int:
-        """One action for all of them; if it fails for one, it applies to none. More than 500 take several calls."""
+        """Apply an action, in calls of up to 500 documents. Each call changes all of them or, on an error, none."""
         changed = 0
         for begin in range(0, len(documents), MOST_CHANGED):
             ids = [str(one) for one in documents[begin : begin + MOST_CHANGED]]
@@ -163,16 +163,16 @@ class Client(UploadCalls):
         return await self._call(Retried, Request("POST", f"/documents/{document}/retry", json=body))
 
     async def reembed(self, model: str | None = None) -> int:
-        """Create missing embeddings, with this model or the server's. Returns the number of documents queued."""
+        """Create missing embeddings, with this model or the server's model. Returns the number of documents queued."""
         body = await self._transport.call(Request("POST", "/embeddings", json={"model": model} if model else {}))
         return read_record(dict[str, int], body)["queued"]
 
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
-        """The chunks of a document, in order."""
+        """List the chunks of a document, in order."""
         return await self._list(Chunk, f"/documents/{document}/chunks", {"cursor": cursor, "limit": limit})
 
     async def list_versions(self, document: UUID) -> list[Version]:
-        """All versions of a document, newest first."""
+        """List all versions of a document, newest first."""
         return (await self._list(Version, f"/documents/{document}/versions", {})).items
 
     async def compare(
@@ -183,7 +183,7 @@ class Client(UploadCalls):
         since_revision: int | None = None,
         revision: int | None = None,
     ) -> Comparison:
-        """The changes since another document or a revision; without either, since the previous one."""
+        """Compare with another document or revision, by default with the previous one."""
         given = {"since": since, "since_revision": since_revision, "revision": revision}
         query = {name: str(value) for name, value in given.items() if value is not None}
         return read_record(Comparison, await self._transport.get(f"/documents/{document}/diff", query))
@@ -199,13 +199,13 @@ class Client(UploadCalls):
         cursor: str | None = None,
         filters: SearchFilters | None = None,
     ) -> SearchPage:
-        """The best matching chunks, of all documents or of those that match the filters."""
+        """Find the best matching chunks, in all documents or in those that match the filters."""
         wanted = {**(filters or SearchFilters()).as_query(), "q": query, "mode": mode, "limit": str(limit)}
         wanted |= {"cursor": cursor} if cursor else {}
         return read_record(SearchPage, await self._transport.get("/search", wanted))
 
     async def ask(self, question: str, documents: Sequence[UUID] = ()) -> AsyncGenerator[Statement | AnswerSources]:
-        """An answer from these documents or from all: first its statements, as they arrive, then the citations."""
+        """Yield an answer from these documents, or from all: first the statements, as they arrive, then citations."""
         async with aclosing(stream_answer(self._transport, question, documents)) as parts:
             async for record, data in parts:
                 yield read_record(record, data)
@@ -219,7 +219,7 @@ class Client(UploadCalls):
         cursor: str | None = None,
         limit: int = MOST_LISTED,
     ) -> Page[Connection]:
-        """Connections to other documents, most important first."""
+        """List connections to other documents, most important first."""
         wanted = {"engine": engine, "status": status, "cursor": cursor, "limit": limit}
         return await self._list(Connection, f"/documents/{document}/connections", wanted)
 
@@ -227,7 +227,7 @@ class Client(UploadCalls):
         return await self._call(Connection, Request("POST", f"/connections/{connection}/{decision}", repeatable=True))
 
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
-        """Compare these documents again, or all. Returns the jobs that do it."""
+        """Compare these documents, or all documents, again. Returns the ids of the jobs."""
         wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
         body = await self._transport.call(Request("POST", "/connections/rebuild", json=wanted))
         return read_record(dict[str, list[UUID]], body)["jobs"]
@@ -243,7 +243,7 @@ class Client(UploadCalls):
         cursor: str | None = None,
         limit: int = MOST_LISTED,
     ) -> Page[JobView]:
-        """Newest first."""
+        """List jobs, newest first."""
         wanted = {"status": status, "kind": kind, "document_id": document, "cursor": cursor, "limit": limit}
         return await self._list(JobView, "/jobs", wanted)
 
@@ -254,13 +254,13 @@ class Client(UploadCalls):
         return await self._call(JobView, Request("POST", f"/jobs/{job}/cancel"))
 
     async def latest_event(self) -> str:
-        """The current cursor, to follow events from here on."""
+        """The current cursor. Pass it to `events` to get all later events."""
         return read_record(EventCursor, await self._transport.get("/events", {"format": "json"})).cursor
 
     async def events(self, *, after: str | None = None) -> AsyncGenerator[Event]:
-        """All events from now on, or after a cursor: in order, each once, until the generator is closed.
+        """Yield all events from now on, or after a cursor: in order, each once, until the generator is closed.
 
-        A broken connection is reopened where it was. Raises TOO_FAR_BEHIND if too many events were missed.
+        After a broken connection, the stream resumes at the last event. Raises TOO_FAR_BEHIND if too many were missed.
         """
         async with aclosing(follow(self._transport, self._policy, after)) as events:
             async for event in events:
@@ -280,7 +280,7 @@ class Client(UploadCalls):
         return read_record(BudgetsInForce, await self._transport.get("/settings/budgets"))
 
     async def set_budgets(self, changes: Mapping[str, float | None]) -> BudgetsInForce:
-        """Sets `document`, `owner` and `month` as far as given, in US dollars; None restores the default.
+        """Set the given budgets (`document`, `owner`, `month`) in US dollars; None restores the default.
 
         For administrators.
         """
@@ -290,7 +290,7 @@ class Client(UploadCalls):
         return read_record(DocumentBudget, await self._transport.get(f"/documents/{document}/budget"))
 
     async def set_document_budget(self, document: UUID, usd: float | None) -> DocumentBudget:
-        """None restores the default."""
+        """Set the budget of a document in US dollars; None restores the default."""
         request = Request("PUT", f"/documents/{document}/budget", repeatable=True, json={"usd": usd})
         return await self._call(DocumentBudget, request)
 

@@ -16,13 +16,13 @@ Form = Literal["xml", "plain", "json"]
 
 
 class ConversionCalls:
-    """Convert business documents, and manage the mappings for it."""
+    """Convert business documents, and manage mappings."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     async def convert(self, path: Path, name: str, mapping: str) -> ConversionView:
-        """Repeated after a broken connection, it finds the conversion of the first attempt."""
+        """Submit a PDF. A retry after a broken connection returns the conversion of the first attempt."""
         size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
         headers = {
             "x-upload-filename": quote(fsencode(name)),

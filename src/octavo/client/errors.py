@@ -6,14 +6,14 @@ from octavo.core.errors import BadInput, ErrorClass, OctavoError
 
 
 class RemoteProblem(OctavoError):
-    """The server refused this."""
+    """The server refused the request."""
 
     def __init__(self, status: int, code: str, title: str, detail: str | None = None) -> None:
         # The server repeats the title where it has no detail.
         super().__init__(detail if detail != title else None)
         self.title = title
         self.args = (self.line,)
-        self.__dict__.update(status=status, code=code)  # of this one problem, not of the class
+        self.__dict__.update(status=status, code=code)  # set on this instance, not on the class
 
 
 class BadAddress(BadInput):
@@ -50,7 +50,7 @@ class FileChanged(BadInput):
 
 
 class Damaged(OctavoError):
-    """The file was damaged on its way: the server's SHA-256 differs from ours. Add it again."""
+    """The file was damaged in transit: the server received other bytes. Add it again."""
 
     code = "DAMAGED"
     error_class = ErrorClass.TRANSIENT

@@ -1,4 +1,4 @@
-"""Streams of the server: an owner's events, followed across broken connections, and answers to questions."""
+"""Reads streams from the server: an owner's events, also across broken connections, and answers to questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from octavo.records.search import AnswerSources, Statement
 
 # The server sends a heartbeat every 15 seconds.
 SILENCE_SECONDS = 45.0
-# A stream that lasted this long counts as a success.
+# A stream that lasted this long counts as a success, so the retries start again.
 LASTED_SECONDS = 5.0
 
 ANSWER_PARTS: dict[str, type[Statement | AnswerSources]] = {"text": Statement, "citations": AnswerSources}
@@ -26,7 +26,7 @@ ANSWER_PARTS: dict[str, type[Statement | AnswerSources]] = {"text": Statement, "
 
 @dataclass(frozen=True, slots=True)
 class Event(LiveEvent):
-    """`cursor` is where to resume after it."""
+    """`cursor` is the position from which to resume after this event."""
 
     cursor: str
 
@@ -44,7 +44,7 @@ def read_data(event: ServerSentEvent) -> Any:  # noqa: ANN401 - any JSON
 
 
 async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | None) -> AsyncGenerator[ServerSentEvent]:
-    """Every event after a cursor, once. A stream that ends is reopened where it was."""
+    """Yield every event after a cursor exactly once. A stream that ends is reopened at the last event."""
     cursor, retries = after, retry_policy.begin()
     while True:
         headers = {"accept": EVENT_STREAM} | ({"last-event-id": cursor} if cursor else {})
@@ -62,7 +62,7 @@ async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | N
                     async for event in events:
                         cursor = event.id or cursor
                         yield event
-            broken = Unreachable(f"{transport.address} ends every stream.")
+            broken = Unreachable(f"{transport.address} closes every event stream.")
         except Unreachable as error:
             broken = error
         if time.monotonic() - began > LASTED_SECONDS:
@@ -74,7 +74,7 @@ async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | N
 async def stream_answer(
     transport: Transport, question: str, documents: Sequence[UUID]
 ) -> AsyncGenerator[tuple[type[Statement | AnswerSources], Any]]:
-    """The parts of an answer with their record types. A broken stream is not retried, because calls cost money."""
+    """Yield the parts of an answer with their record types. A broken stream is not retried: answers cost money."""
     body: dict[str, object] = {"question": question}
     if documents:
         body["document_ids"] = [str(one) for one in documents]

@@ -1,4 +1,4 @@
-"""When the client repeats a call: after broken connections, and when the server asks to wait."""
+"""Rules for retrying a call: after broken connections, and when the server asks the client to wait."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 PAUSES = (0.1, 0.3, 1.0, 2.0)
-# For a longer wait it is better to report the error to the user.
+# If the server asks for a longer wait, the error is reported to the user instead.
 LONGEST_WAIT_SECONDS = 60.0
 ALL_WAITS_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`pauses`: one before each retry of a broken call. Waits that the server asks for are counted separately."""
+    """`pauses`: seconds before each retry of a broken call. Waits that the server asks for are counted separately."""
 
     pauses: Sequence[float] = PAUSES
     longest_wait: float = LONGEST_WAIT_SECONDS
@@ -35,14 +35,14 @@ class Retries:
         self.repeated = False
 
     async def pause(self) -> bool:
-        """Wait before the next attempt; false when no attempt is left."""
+        """Wait before the next attempt. Returns False if no attempt is left."""
         if not self._pauses:
             return False
         await self._sleep(self._pauses.pop(0))
         return True
 
     async def wait(self, seconds: float) -> bool:
-        """Wait as long as the server asks; false when that is longer than the policy allows."""
+        """Wait as long as the server asks. Returns False if that is longer than the policy allows."""
         if seconds > self._policy.longest_wait or self._waited + seconds > self._policy.all_waits:
             return False
         self._waited += seconds

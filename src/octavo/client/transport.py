@@ -1,4 +1,4 @@
-"""Requests to one server: retried where that is safe, with every failure turned into an error that has a code."""
+"""Sends requests to one server, retries them where that is safe, and turns every failure into an error with a code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SESSION_COOKIE = "octavo_session"
 CONNECT_SECONDS = 10.0
 # The server hashes, stores and flushes a large file to disk before it responds to the upload.
 RESPONSE_SECONDS = 120.0
-# Nothing was sent yet, so any call can be repeated.
+# With these errors nothing was sent, so any call can be repeated.
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 RETRIED_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
@@ -70,7 +70,7 @@ class Transport:
         await self._http.aclose()
 
     async def call(self, request: Request) -> Any:  # noqa: ANN401 - any JSON
-        """The response's JSON, None if it is empty; a refusal is raised."""
+        """Return the JSON of the response, or None if it is empty. Raises an error if the server refuses it."""
         response = await self.send(request)
         return read_json(response) if response else None
 
@@ -78,7 +78,7 @@ class Transport:
         return await self.call(Request("GET", path, repeatable=True, query=query or {}))
 
     async def send(self, request: Request) -> httpx.Response | None:
-        """The raw response; None if the object to delete was already gone."""
+        """Return the raw response, or None if an earlier attempt had already deleted the object."""
         retries = self._retry_policy.begin()
         while True:
             response = await self._try(request, retries)
@@ -94,7 +94,7 @@ class Transport:
 
     @asynccontextmanager
     async def open(self, request: Request, *, silence_seconds: float) -> AsyncGenerator[httpx.Response]:
-        """A response that is read while it arrives. It is not retried."""
+        """Open a response and read it while it arrives. The request is not retried."""
         timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
         try:
             async with self._http.stream(
@@ -105,7 +105,7 @@ class Transport:
             raise Unreachable(self._explain(error)) from error
 
     async def _try(self, request: Request, retries: Retries) -> httpx.Response | None:
-        """The response; None after a pause if the connection broke and the call can be repeated."""
+        """Return the response, or None after a pause if the connection broke and the call can be repeated."""
         sent = self._http.build_request(
             request.method,
             request.path,
@@ -151,7 +151,7 @@ def read_json(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
 
 
 def read_problem(response: httpx.Response) -> RemoteProblem | NotOctavo:
-    """The server's error. A response in another form comes from something in front of Octavo."""
+    """The error that the server reported; `NotOctavo` for a response in another form, for example from a proxy."""
     status = response.status_code
     if response.is_redirect:
         return NotOctavo(f"{response.url} redirects to {response.headers.get('location')}.")
@@ -191,4 +191,4 @@ def _reader(record: type[Record]) -> TypeAdapter[Record]:
 
 @cache
 def _page_reader(record: type[Record]) -> TypeAdapter[Page[Record]]:
-    return TypeAdapter(Page[record])  # pyright: ignore[reportInvalidTypeForm] - known only when it runs
+    return TypeAdapter(Page[record])  # pyright: ignore[reportInvalidTypeForm] - known only at run time

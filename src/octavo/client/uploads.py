@@ -1,4 +1,4 @@
-"""Adding files, links and text. Files are read and hashed in pieces, never held in memory as a whole."""
+"""Adds files, links and text. Files are read and hashed in pieces, never held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class File:
 
 
 class FileBody:
-    """One transfer of the first `size` bytes; `on_progress` gets the bytes sent so far. A retry needs a new one."""
+    """One transfer of the first `size` bytes; `on_progress` gets the bytes sent so far. A retry needs a new body."""
 
     def __init__(self, file: Path, size: int, on_progress: OnProgress | None = None) -> None:
         self._file = file
@@ -52,7 +52,7 @@ class FileBody:
 
     @property
     def sha256(self) -> str:
-        """Of the bytes sent; complete at the end of the transfer."""
+        """The checksum of the bytes sent so far."""
         return self._digest.hexdigest()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -127,7 +127,7 @@ class UploadCalls:
         return await self.finalize_upload(ticket.upload_id)
 
     async def _add_in_one_call(self, file: File, version_of: UUID | None, on_progress: OnProgress | None) -> Outcome:
-        """Repeated after a broken connection, it finds the document of the first attempt."""
+        """Send a small file. A retry after a broken connection returns the document of the first attempt."""
         headers = {"x-upload-filename": quote(fsencode(file.name))}
         path = f"/documents?version_of={version_of}" if version_of else "/documents"
         body, digest = await self._send_file("POST", path, file, headers, on_progress)
@@ -151,13 +151,13 @@ class UploadCalls:
         duplicates: Policy = "reuse",
         extraction: Extraction = Extraction.PLAIN,
     ) -> Outcome:
-        """Add text; `source` is where it comes from."""
+        """Add text; `source` is its origin."""
         given = {"text": text, "title": title, "source": source}
         fields = {name: value for name, value in given.items() if value is not None}
         return await self._add_fields(fields, duplicates, extraction)
 
     async def _add_fields(self, fields: Mapping[str, str], duplicates: Policy, extraction: Extraction) -> Outcome:
-        """Repeated after a broken connection, it finds the document of the first attempt if duplicates are reused."""
+        """Add a link or text. It is retried only if duplicates are reused, so that no second document is created."""
         body = {**fields, "duplicates": duplicates, **unless_plain(extraction)}
         request = Request("POST", "/documents", repeatable=duplicates == "reuse", json=body)
         return read_record(Outcome, await self._transport.call(request))
@@ -169,7 +169,7 @@ class UploadCalls:
         extraction: Extraction = Extraction.PLAIN,
         version_of: UUID | None = None,
     ) -> Ticket:
-        """Announce a file. If this is repeated, the server deletes the unused announcement after a day."""
+        """Announce a file. After a retry, the server deletes the unused announcement within a day."""
         announced = {
             "filename": fsencode(file.name).decode(errors="replace"),
             "content_type": file.content_type,
@@ -182,7 +182,7 @@ class UploadCalls:
         return read_record(Ticket, await self._transport.call(request))
 
     async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> Received:
-        """Send the bytes through the server: a signed storage link would lead to another address."""
+        """Send the bytes to the server, not to a signed storage link, which may be at another address."""
         body, digest = await self._send_file("PUT", f"/uploads/{upload}/content", file, {}, on_progress)
         received = read_record(Received, body)
         if received.sha256 != digest:
@@ -196,7 +196,7 @@ class UploadCalls:
     async def _send_file(
         self, method: str, path: str, file: File, headers: Mapping[str, str], on_progress: OnProgress | None
     ) -> tuple[Any, str]:
-        """The response, and the SHA-256 of the bytes sent for it."""
+        """Send a file. Returns the response and the SHA-256 of the bytes sent."""
         body = FileBody(file.path, file.size, on_progress)
 
         def new_body() -> FileBody:
@@ -210,5 +210,5 @@ class UploadCalls:
 
 
 def unless_plain(extraction: Extraction) -> dict[str, str]:
-    """The default is left out, for servers that do not know the field yet."""
+    """The `extraction` field, left out for the default, because older servers do not know it."""
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}

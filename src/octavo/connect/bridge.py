@@ -15,12 +15,12 @@ from octavo.records.search import Engine
 LEAST_IMPORTANCE = 0.6
 LEAST_OVERLAP, MOST_OVERLAP = 0.2, 0.7
 MOST_CANDIDATES = 15
-# Kept per chunk when no model has judged them.
+# Most bridges kept per chunk if no model has judged them.
 MOST_UNJUDGED = 3
 
 
 def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[tuple[ChunkPair, float]]:
-    """Bridge candidates with their concept overlap, the best of each source chunk first."""
+    """Find pairs that may be bridges, with their concept overlap: the best pairs of each source chunk."""
     by_source: dict[UUID, list[tuple[ChunkPair, float]]] = defaultdict(list)
     for pair in pairs:
         if min(pair.source.importance, pair.target.importance) <= LEAST_IMPORTANCE or not _are_different_subjects(
@@ -60,12 +60,12 @@ def with_model_explanation(
 
 
 def strength_of(pair: ChunkPair, overlap: float) -> float:
-    """Highest when both chunks are important and share half of their concepts."""
+    """Grows with the importance of both chunks and with their concept overlap; at most 1."""
     return round(min((pair.source.importance * pair.target.importance) ** 0.5 * (0.5 + overlap), 1.0), 3)
 
 
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
-    """Weight of the shared concepts, relative to the chunk whose concepts weigh less."""
+    """The weight of the shared concepts, as a share of all concepts of the chunk whose concepts weigh less."""
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:
         return 0.0
@@ -74,7 +74,7 @@ def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
 
 
 def _are_different_subjects(pair: ChunkPair, apart: float) -> bool:
-    """Vectors separate subjects in every language; chunks whose documents share a tag are always one subject."""
+    """Whether the vectors of the chunks are far enough apart, and their documents share no tag."""
     return pair.similarity < apart and pair.source.domain.isdisjoint(pair.target.domain)
 
 

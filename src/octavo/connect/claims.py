@@ -1,4 +1,4 @@
-"""Split a chunk into claims: clauses with their words, negations, quantities, dates and hedges. English."""
+"""Split a chunk into claims: clauses with their words, negations, quantities, dates and hedges. English only."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _EMPTY = word_set(
 class Claim:
     """One clause. `start` and `end` delimit its whole sentence, which is what gets quoted.
 
-    `roots` are its content words, `denied` those that follow a negation.
+    `roots` are the roots of its content words; `denied` are those that follow a negation.
     """
 
     start: int
@@ -88,7 +88,7 @@ class Claim:
 
 
 def read_claims(text: str) -> list[Claim]:
-    """All claims of a chunk in order; headings, questions and very short clauses are skipped."""
+    """Read all claims of a chunk, in order. Headings, questions, tables and very short or long clauses are skipped."""
     return [claim for start, end in split_sentences(text) for claim in _of_sentence(text, start, end)]
 
 

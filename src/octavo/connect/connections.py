@@ -1,6 +1,6 @@
 """Stored connections: list, count, confirm or dismiss them, and the weights that order them.
 
-The records here are public: the API returns them unchanged.
+The API returns these records unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DOCUMENTS = load_queries("documents")
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFilter:
-    """Without a status, all connections except dismissed ones. `other` is the document on the other side."""
+    """If `status` is None, all connections except dismissed ones match. `other` is the document on the other side."""
 
     engine: Engine | None = None
     status: Status | None = None
@@ -43,7 +43,7 @@ async def list_connections(
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[Connection]:
-    """Highest rank first: strength times the owner's weight for the engine."""
+    """List connections, highest rank first. The rank is the strength times the owner's weight for the engine."""
     rank, after = _read_cursor(cursor) if cursor else (None, None)
     rows = await _rows(
         connection, owner, document, filters or ConnectionFilter(), rank=rank, after=after, most=limit + 1
@@ -74,7 +74,7 @@ async def count_connections(connection: DatabaseConnection, owner: UUID, documen
 async def count_by_chunk(
     connection: DatabaseConnection, owner: UUID, document: UUID, chunks: Sequence[UUID]
 ) -> dict[UUID, dict[Engine, int]]:
-    """Counts for chunks of one document; chunks without connections are missing."""
+    """Count the connections of each chunk by engine; chunks without connections are left out."""
     if not chunks:
         return {}
     values = {"owner": owner, "document": document, "chunks": list(chunks)}

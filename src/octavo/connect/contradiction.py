@@ -1,8 +1,8 @@
 """The contradiction engine: clauses of two chunks about the same thing that cannot both be true.
 
 They differ in a negation, an antonym, a number, a date or their tone. Rules only find possible contradictions; a model
-or a person confirms them. Precision matters more than recall: statements that are doubted, asked, planned, or about a
-part, another time or somebody else are skipped.
+or a person confirms them. Precision matters more than recall: statements that are uncertain, asked or planned, or that
+are about a part, another time or another subject, are skipped.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class ClausePair:
 
     @property
     def common_words(self) -> frozenset[str]:
-        """Words that both chunks contain, or contain the antonym of."""
+        """Words that both chunks contain, and words of one clause whose antonym is in the other."""
         return self.shared | self.known | _words_of(self.opposed)
 
 
 def _conflicts(pair: ChunkPair, claim_cache: ClaimCache) -> Iterator[Conflict]:
-    """Compare clauses that share a word; an index of words avoids comparing all with all."""
+    """Find conflicts between clauses that share a word. An index of words avoids comparing every pair of clauses."""
     mine, theirs = claim_cache.claims(pair.source), claim_cache.claims(pair.target)
     my_places, their_places = claim_cache.places(pair.source), claim_cache.places(pair.target)
     known = frozenset(my_places.keys() & their_places.keys())
@@ -108,7 +108,7 @@ def _conflicts(pair: ChunkPair, claim_cache: ClaimCache) -> Iterator[Conflict]:
 def _match_clauses(one: Claim, other: Claim, known: frozenset[str]) -> ClausePair | None:
     """Pair two clauses if they are about the same thing.
 
-    Words that only one clause has do not count against it if the other chunk contains them elsewhere.
+    Words that only one clause contains do not reduce the overlap if the other chunk contains them elsewhere.
     """
     if one.hedged or other.hedged:
         return None
@@ -136,7 +136,7 @@ def _conflict_of(clauses: ClausePair) -> Iterator[Conflict]:
 
 
 def _negation_or_antonym(clauses: ClausePair) -> Conflict | None:
-    """One side has a negation more, or a word meets its antonym; both together cancel out."""
+    """A conflict if only one clause is negated, or one contains an antonym of the other; both together cancel out."""
     one, other, opposed = clauses.one, clauses.other, clauses.opposed
     if one.formerly is not other.formerly or (one.negated is other.negated) is (len(opposed) % 2 == 0):
         return None
@@ -152,7 +152,7 @@ def _negation_or_antonym(clauses: ClausePair) -> Conflict | None:
     if (one.partial or other.partial) and not denier.denies_all:
         return None
     reached = denier.denied & clauses.common_words
-    # Denying that a man dances on the road does not deny that he dances.
+    # The denied words must be in both chunks: denying that a man dances on the road does not deny that he dances.
     if denier.first_denied not in clauses.shared | _words_of(opposed) or _weight(
         denier.denied - reached
     ) > MOST_DENIED_ELSEWHERE * _weight(denier.denied):
@@ -189,7 +189,7 @@ def _dates(clauses: ClausePair) -> Conflict | None:
 
 
 def _opposite_tones(pair: ChunkPair, mine: Sequence[Claim], theirs: Sequence[Claim]) -> Iterator[Conflict]:
-    """Both chunks and their clauses name a concept, one with a positive and one with a negative tone."""
+    """Find clauses about the same concept with opposite tones, if the tones of their chunks are opposite, too."""
     if not _opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0, LEAST_TONE):
         return
     concepts = {concept: frozenset(map(as_root, concept.lower().split())) for concept in shared_concepts(pair)}
@@ -216,7 +216,7 @@ def _opposed(one: float, other: float, least: float) -> bool:
 
 
 def _other_scope(one: Claim, other: Claim) -> bool:
-    """They are about different things, or about one thing at different times."""
+    """Whether the claims are about different things, or about the same thing at different times."""
     only_mine, only_theirs = one.names - other.names, other.names - one.names
     if only_mine and only_theirs:
         return True
@@ -228,13 +228,13 @@ def _other_scope(one: Claim, other: Claim) -> bool:
 
 
 def _about_another(clauses: ClausePair, mine: int | str, theirs: int | str) -> bool:
-    """Before the point of conflict, one clause names something that the other chunk never mentions."""
+    """Whether one clause, before the point of conflict, names something that the other chunk never mentions."""
     sides = ((clauses.one, mine), (clauses.other, theirs))
     return any(claim.before(place) - clauses.known - _words_of(clauses.opposed) for claim, place in sides)
 
 
 def _is_claimed_by_both(conflict: Conflict, mine: Sequence[Claim], theirs: Sequence[Claim]) -> bool:
-    """One chunk also makes the other's claim elsewhere, so the two do not disagree about it."""
+    """Whether either chunk also contains the other chunk's claim. If so, the two do not contradict each other."""
     return any(_same(conflict.mine, one) for one in theirs) or any(_same(conflict.theirs, one) for one in mine)
 
 
@@ -252,7 +252,7 @@ def _same(one: Claim, other: Claim) -> bool:
 
 
 def _both_ways(pairs: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
-    """For the root of each word, the roots it is paired with."""
+    """Map the root of each word to the roots of the words it is paired with."""
     paired = defaultdict[str, set[str]](set)
     for one, other in pairs:
         paired[as_root(one)].add(as_root(other))
@@ -282,7 +282,7 @@ def _opposites(mine: frozenset[str], theirs: frozenset[str]) -> Iterator[tuple[s
 
 @lru_cache(maxsize=50_000)
 def _opposites_of(word: str) -> frozenset[str]:
-    """Its antonyms, and the words that a negating prefix turns it into or makes of it."""
+    """Its antonyms, the word with each negating prefix, and the word without its negating prefix."""
     longer = {prefix + word for prefix in PREFIXES} - _not_negated() if len(word) >= LEAST_LETTERS else set[str]()
     denied = {word.removeprefix(prefix) for prefix in PREFIXES if word.startswith(prefix)}
     shorter = set[str]() if word in _not_negated() else {one for one in denied if len(one) >= LEAST_LETTERS}

@@ -27,9 +27,9 @@ from octavo.records.search import Engine
 QUERIES = load_queries("connections")
 CHUNKS_PER_BATCH = 100
 MOST_NEIGHBOURS = 50
-# Chunks that share concepts with a chunk, in addition to its nearest neighbours.
+# Most chunks that share concepts with a chunk, in addition to its nearest neighbours.
 MOST_BY_CONCEPTS = 40
-# Pairs checked for contradictions per chunk: its nearest neighbours, and as many of those that share concepts.
+# Most pairs per chunk checked for contradictions: with its nearest neighbours, and as many that share concepts.
 MOST_COMPARED = 12
 
 
@@ -69,7 +69,7 @@ async def search_scope(connection: Connection, owner: UUID, document: UUID, mode
 async def compare(
     database: Database, scope: SearchScope, chunks: Sequence[UUID], claim_cache: ClaimCache, result: DetectionResult
 ) -> None:
-    """Compare one batch of chunks with all other documents of the owner and add what is found to `result`."""
+    """Compare one batch of chunks with all other documents of the owner. Adds the connections to `result`."""
     began, limits = time.monotonic(), thresholds_of(scope.model.name)
     near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
     result.seconds[Engine.SIMILARITY] += time.monotonic() - began
@@ -97,7 +97,7 @@ async def compare(
 
 
 def _nearest_of_each(pairs: Iterable[ChunkPair]) -> list[ChunkPair]:
-    """The nearest pairs of each source chunk."""
+    """The pairs with the highest similarity, up to `MOST_COMPARED` of each source chunk."""
     count: Counter[UUID] = Counter()
     kept: list[ChunkPair] = []
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):

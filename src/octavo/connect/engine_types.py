@@ -13,7 +13,7 @@ from octavo.records.search import Engine, Status
 
 @dataclass(frozen=True, slots=True)
 class ComparableChunk:
-    """A chunk with the data the engines use. `polarity` is None if unknown; `domain` holds its document's tags."""
+    """A chunk with the data the engines use. `polarity` is None if unknown; `domain` contains its document's tags."""
 
     id: UUID
     document_id: UUID

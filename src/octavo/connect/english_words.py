@@ -1,4 +1,4 @@
-"""Word lists and stemming for comparing claims: negations, hedges, scopes, antonyms, irregular forms. English."""
+"""Word lists and stemming for comparing claims: negations, hedges, scopes, antonyms, irregular forms. English only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Pairs of words, separated by commas."""
+    """Read pairs of words, which are separated by commas."""
     both = [pair.split() for pair in text.split(",")]
     return tuple((one, other) for one, other in both)
 
@@ -31,7 +31,7 @@ NEGATION_EXCEPTIONS = {
     "nothing": word_set("but short"),
     "none": word_set("other"),
 }
-# Words that mark a statement as uncertain or as somebody else's.
+# Words that mark a statement as uncertain, or as a statement of somebody else.
 HEDGES = word_set(
     """
     may might could perhaps possibly maybe probably allegedly reportedly supposedly presumably seemingly
@@ -149,7 +149,7 @@ _SHORT = 3
 
 @lru_cache(maxsize=50_000)
 def weigh(one: str) -> float:
-    """Weight of a word: rare words say more about the subject of a sentence."""
+    """The weight of a word: rare words say more about the subject of a sentence."""
     return 0.25 + rarity(one)
 
 

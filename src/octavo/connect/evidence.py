@@ -1,4 +1,4 @@
-"""Choose the quotes of a connection: the two sentences that have most in common."""
+"""Choose the quotes of a connection: the two sentences that have the most words in common."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ClaimCache:
         return self._claims[chunk.id]
 
     def places(self, chunk: ComparableChunk) -> dict[str, list[int]]:
-        """Every root of a chunk, with the indexes of the claims that contain it."""
+        """Map every root in a chunk to the indexes of the claims that contain it."""
         if chunk.id not in self._places:
             places = self._places[chunk.id] = {}
             for place, claim in enumerate(self.claims(chunk)):
@@ -36,12 +36,12 @@ class ClaimCache:
         return self._places[chunk.id]
 
     def is_supported(self, chunk: ComparableChunk) -> bool:
-        """The contradiction rules only cover English; an unknown language is tried anyway."""
+        """Whether the contradiction rules apply to the chunk: its language must be English or unknown."""
         return chunk.language in {None, ENGLISH}
 
 
 def shared_quotes(source: ComparableChunk, target: ComparableChunk, claim_cache: ClaimCache) -> tuple[Span, Span]:
-    """The two sentences that share most words, or the first sentence of each chunk."""
+    """The two sentences that share the most words or, if none do, the first sentence of each chunk."""
     best, most = (None, None), 0.0
     for mine in claim_cache.claims(source):
         for theirs in claim_cache.claims(target):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 QUERIES = load_queries("connection_views")
 MOST_NODES = 60
-# The most edges that 60 documents can have (three engines), so that no node among the strongest is missed.
+# The largest number of edges between 60 documents (three engines), so that the strongest documents are all found.
 MOST_EDGES = 3 * MOST_NODES * (MOST_NODES - 1) // 2
 SEED = 8
 ROUNDS = 200
@@ -40,7 +40,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """All connections of one engine between two documents; `strength` is that of the strongest."""
+    """All connections of one engine between two documents; `strength` is the strength of the strongest connection."""
 
     source: UUID
     target: UUID

@@ -1,4 +1,4 @@
-"""Geometry of the drawn map: lines, dots, and labels placed so that they do not overlap. Pure."""
+"""Geometry of the drawn map: lines, dots, and labels placed so that they do not overlap. Pure functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """`at` is where the label `name` is anchored (start, middle or end). `crowded`: it overlaps something else."""
+    """`at` is the position of the label `name`, `anchor` its alignment. `crowded`: the label overlaps something."""
 
     node: Node
     connections: int
@@ -78,7 +78,7 @@ def _lines(edges: Iterable[Edge], nodes: dict[UUID, Node]) -> Iterator[Line]:
 
 
 def _dots(nodes: Sequence[Node], counts: dict[UUID, int]) -> list[Dot]:
-    """The documents with most connections get their labels placed first."""
+    """Place a dot and a label for each document, first for the documents with the most connections."""
     most = max(counts.values(), default=1)
     radius = {one: SMALLEST + (LARGEST - SMALLEST) * sqrt(counts[one] / most) for one in (n.document_id for n in nodes)}
     taken: list[Rectangle] = [_around(node, radius[node.document_id]) for node in nodes]

@@ -35,7 +35,7 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class JudgeBudget:
-    """Budget for one document. No call starts if one as expensive as the highest so far would exceed it."""
+    """The limits for one document. No call starts if another call with the highest cost so far would exceed them."""
 
     calls: int = 0
     spent: Decimal = field(default_factory=Decimal)
@@ -77,7 +77,7 @@ class ModelJudge:
         return kept
 
     async def explain(self, candidates: Sequence[tuple[ChunkPair, float]]) -> list[DetectedConnection]:
-        """Bridges that a model confirmed, plus the best of those that no model judged."""
+        """Return the bridges that a model confirmed, and the best of those that no model judged."""
         kept: list[DetectedConnection] = []
         unjudged: list[tuple[ChunkPair, float]] = list(candidates[MOST_BRIDGES:])
         for batch in _batches(candidates[:MOST_BRIDGES], BRIDGES_PER_CALL):

@@ -1,4 +1,4 @@
-"""Nearest-neighbour search over chunk vectors: exact for small owners, by an HNSW index for large ones."""
+"""Nearest-neighbour search over chunk vectors: exact for owners with few vectors, otherwise by an HNSW index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUERIES = load_queries("connections")
 MOST_EXACT = 20_000
 BLOCK = 20_000
 MOST_COUNTED = 1 << 30
-# hnsw.ef_search of the first search, and of the retry for chunks that did not find themselves.
+# hnsw.ef_search of the first search, and of the second one for chunks that are not in their own results.
 EF_SEARCH, EF_RETRY = 120, 400
 PARALLEL_SEARCHES = 2
 # pgvector indexes `vector` only up to this many dimensions; longer ones are indexed as `halfvec`.
@@ -72,7 +72,7 @@ class SearchScope:
 async def find_neighbours(
     database: Database, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Up to `most` neighbours of each chunk with a similarity of at least `least`, in no order."""
+    """Up to `most` neighbours of each chunk with a similarity of at least `least`, in no particular order."""
     async with database.transaction() as connection:
         if await is_small(connection, scope) or not await has_index(connection, scope.model):
             return await find_exactly(connection, scope, chunks, most, least)
@@ -108,9 +108,9 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Search the index; retry more widely for chunks that did not find themselves.
+    """Search the index. The search is repeated more widely for chunks that are not in their own results.
 
-    Vectors form clusters, and a search that ends in the wrong one does not even find the chunk it started from.
+    Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk it started from.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}
@@ -134,7 +134,7 @@ async def _search_index(
 
 
 def best_neighbours(found: Sequence[Neighbour], most: int, least: float) -> list[Neighbour]:
-    """The `most` nearest of each chunk, without the chunk itself."""
+    """The `most` nearest neighbours of each chunk, without the chunk itself."""
     taken = Counter[UUID]()
     kept: list[Neighbour] = []
     for one in sorted(found, key=lambda one: -one.similarity):
@@ -148,7 +148,7 @@ def best_neighbours(found: Sequence[Neighbour], most: int, least: float) -> list
 async def find_exactly(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Compare with every vector. They are fetched in blocks, so memory does not grow with the owner's chunks."""
+    """Compare with every vector. Vectors are fetched in blocks, so that memory does not grow with their number."""
     values = {"chunks": list(chunks), "model": scope.model.id}
     sources, source_vectors = await _fetch(connection, QUERIES.vectors_of, values)
     best = TopNeighbours(len(sources), most)
@@ -161,7 +161,7 @@ async def find_exactly(
 
 
 async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -> tuple[NDArray[np.void], Matrix]:
-    """Ids and unit vectors, each packed into one value, because a row costs more than its content."""
+    """Fetch ids and unit vectors, each list packed into one value, because one row per vector would be slower."""
     rows = await (await connection.execute(query, values, binary=True)).fetchall()
     count, ids, vectors = rows[0]
     if not count:

@@ -1,4 +1,4 @@
-"""Numbers and dates in a sentence, each as the range of values it is compatible with. English."""
+"""Numbers and dates in a sentence, each as the range of values it is compatible with. English only."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class DateMention:
 
 
 def read_dates(words: Sequence[str]) -> list[DateMention]:
-    """Weekdays, months, and numbers that read as years. The words are in lower case."""
+    """Find weekdays, months, and numbers that look like years. The words must be in lower case."""
     if not any(map(_may_be_date, words)):
         return []
     found: list[DateMention] = []
@@ -155,7 +155,7 @@ def _bounded(words: Sequence[str], place: int) -> bool:
 
 
 def read_quantities(words: Sequence[str], skip: frozenset[int]) -> list[Quantity]:
-    """All numbers with what they count, except those at the indexes in `skip`, which belong to dates."""
+    """Read all numbers with their units, except those at the indexes in `skip`, which belong to dates."""
     if not any(map(_may_be_number, words)):
         return []
     found: list[Quantity] = []
@@ -229,7 +229,7 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 
 
 def _read_unit(words: Sequence[str], place: int, money: str) -> tuple[str, int]:
-    """The unit of a number: a currency, a unit (possibly after an adjective), or the next noun."""
+    """The unit of a number: its currency, a known unit (possibly after an adjective), or the next word."""
     if money:
         return money, place
     following = [*words[place : place + 4], "", "", "", ""]
@@ -264,7 +264,7 @@ def _range(words: Sequence[str], place: int, low: float, high: float) -> tuple[f
 
 
 def _round_step(value: float) -> float:
-    """The rounding step of a number: 40,000 may mean 39,500 or 41,300; 40 and 41,300 are exact."""
+    """The rounding step of a number: 40,000 may mean 35,000 to 45,000; 40 and 41,300 are exact."""
     if value < ROUND_FROM or value != int(value):
         return 0.0
     zeros = len(str(int(value))) - len(str(int(value)).rstrip("0"))

@@ -14,7 +14,7 @@ QUERIES = load_queries("connections")
 
 
 async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
-    """Queue a job for each document that has vectors, unless one is queued already. Returns all job ids."""
+    """Queue a job for each document that has vectors, unless one is queued already. Returns the ids of these jobs."""
     cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
     rows = await cursor.fetchall()
     if documents is not None and (missing := set(documents) - {row[0] for row in rows}):

@@ -1,4 +1,4 @@
-"""The similarity engine: chunks that say the same, by the cosine similarity of their vectors."""
+"""The similarity engine: chunks that say the same thing, by the cosine similarity of their vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from octavo.connect.evidence import ClaimCache, shared_quotes
 from octavo.language.embedding import NAME as LOCAL_MODEL
 from octavo.records.search import Engine
 
-# Per source chunk.
+# Most connections per source chunk.
 MOST_KEPT = 10
 MOST_NAMED = 3
 
@@ -21,8 +21,8 @@ MOST_NAMED = 3
 class Thresholds:
     """Cosine similarities that depend on the embedding model.
 
-    From `similar` on, chunks say the same; from `related` on, they are about the same subject and may contradict each
-    other; below `apart`, their subjects differ and shared concepts make a bridge.
+    From `similar` on, chunks say the same thing. From `related` on, they are about the same subject and may contradict
+    each other. Below `apart`, their subjects differ, and shared concepts make a bridge.
     """
 
     similar: float
@@ -30,9 +30,9 @@ class Thresholds:
     apart: float
 
 
-# Measured in docs/decisions/0018-connections.md. The vectors of different models are differently far apart.
+# Measured in docs/decisions/0018-connections.md. Typical similarities differ between models.
 BY_MODEL = {LOCAL_MODEL: Thresholds(similar=0.65, related=0.35, apart=0.5)}
-# For models that were not measured: higher, because missing a few is better than much noise.
+# For models that were not measured: higher, because missing connections are better than many wrong ones.
 UNKNOWN = Thresholds(similar=0.75, related=0.5, apart=0.6)
 
 
@@ -41,7 +41,7 @@ def thresholds_of(model: str) -> Thresholds:
 
 
 def find_similar(pairs: Iterable[ChunkPair], threshold: float, claim_cache: ClaimCache) -> list[DetectedConnection]:
-    """The most similar pairs of each source chunk."""
+    """Connect each source chunk with its most similar chunks."""
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):
@@ -62,7 +62,7 @@ def _connect(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection:
 
 
 def shared_concepts(pair: ChunkPair) -> list[str]:
-    """Concepts of both chunks, the most important first."""
+    """The concepts that both chunks share, the most important first."""
     theirs = {concept.lower(): weight for concept, weight in pair.target.concepts.items()}
     mine = {concept: weight for concept, weight in pair.source.concepts.items() if concept.lower() in theirs}
     return sorted(mine, key=lambda concept: (-mine[concept] - theirs[concept.lower()], concept))

@@ -17,7 +17,7 @@ _MOST_VALUES = 20_000
 
 
 def conversion_to_json(conversion: Conversion) -> bytes:
-    """Deterministic: equal conversions give equal bytes."""
+    """Serialise a conversion. Deterministic: identical conversions give identical bytes."""
     return json.dumps(
         conversion_to_record(conversion), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode()
@@ -42,7 +42,7 @@ def _value_to_json(one: Value) -> JSON:
 
 
 def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
-    """Validates everything: a sandboxed process taken over by a hostile file can write anything."""
+    """Parse a conversion and validate everything, because a hostile file may have taken over the sandboxed process."""
     try:
         return conversion_from_record(json.loads(document), mapping)
     except (ValueError, RecursionError):
@@ -50,7 +50,7 @@ def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
 
 
 def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: ANN401
-    """The same from parsed JSON."""
+    """Like `conversion_from_json`, but from parsed JSON."""
     try:
         values = tuple(_value(row, mapping) for row in read["values"][:_MOST_VALUES])
         checks = tuple(
@@ -93,7 +93,7 @@ def _value(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
 
 
 def type_of(mapping: Mapping, name: object, table: object) -> str | None:
-    """The type of a field, or of a column of a table; None if the mapping does not have it."""
+    """The type of a field, or of a column of a table; None if the mapping does not contain it."""
     if table is None:
         return next((one.type for one in mapping.singles if one.name == name), None)
     columns = (column for one in mapping.tables if one.name == table for column in one.columns)

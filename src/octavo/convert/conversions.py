@@ -1,4 +1,4 @@
-"""Reading conversions: status, values, files, revisions and costs; and deleting them when they expire."""
+"""Reads conversions: status, values, files, revisions and costs. Deletes them when they expire."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StoredConversion:
 
     @property
     def complete_record(self) -> bytes:
-        """The JSON of its values. Raises if it is not complete or has expired."""
+        """The JSON of its values. Raises an error if the conversion is not complete or has expired."""
         if self.archived_at:
             raise Expired
         if self.status != "complete" or self.record is None:
@@ -55,7 +55,7 @@ class StoredConversion:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSummary:
-    """Number of values, of unverified ones, lowest confidence, missing required fields and failed checks.
+    """Counts of values, unverified values, missing required fields and failed checks; `least` is the lowest confidence.
 
     A value that a person entered or accepted counts as verified, even if the document does not contain it.
     """
@@ -69,7 +69,7 @@ class ConfidenceSummary:
 
 
 class ModelCost(NamedTuple):
-    """Cost of all model calls. No calls: an earlier answer was reused, or no model was needed."""
+    """The cost of all model calls. `calls` is 0 if an earlier answer was reused, or if no model was needed."""
 
     calls: int
     tokens: int
@@ -84,7 +84,7 @@ class ResultFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """`user_id` is the person who corrected it, `person` their email address; `record` as in a conversion."""
+    """`user_id` is the person who corrected it, `person` their email address; `record` is the JSON of its values."""
 
     number: int
     made_by: str
@@ -95,7 +95,7 @@ class Revision:
 
 
 async def show_conversion(connection: Connection, owner: UUID, conversion: UUID) -> StoredConversion:
-    """Raises `NotFound` for missing conversions and for those of other owners alike."""
+    """Raises `NotFound` if the conversion does not exist or belongs to another owner."""
     async with connection.cursor(row_factory=class_row(StoredConversion)) as cursor:
         await cursor.execute(QUERIES.show, {"owner": owner, "id": conversion})
         found = await cursor.fetchone()
@@ -107,7 +107,7 @@ async def show_conversion(connection: Connection, owner: UUID, conversion: UUID)
 async def list_conversions(
     connection: Connection, owner: UUID, *, status: str | None, cursor: str | None, limit: int
 ) -> Page[StoredConversion]:
-    """Newest first, without values."""
+    """List conversions, newest first, without values."""
     before = read_cursor(cursor)[1] if cursor else None
     async with connection.cursor(row_factory=class_row(StoredConversion)) as rows:
         await rows.execute(QUERIES.page, {"owner": owner, "status": status, "before": before, "limit": limit + 1})
@@ -120,7 +120,7 @@ async def list_conversions(
 async def summarise_confidence(
     connection: Connection, owner: UUID, conversions: Sequence[UUID]
 ) -> dict[UUID, ConfidenceSummary]:
-    """By conversion, for those that have values."""
+    """Map the id of each conversion that has values to its summary."""
     async with connection.cursor(row_factory=class_row(ConfidenceSummary)) as rows:
         await rows.execute(QUERIES.confidence_summaries, {"owner": owner, "ids": list(conversions)})
         return {one.id: one for one in await rows.fetchall()}
@@ -151,7 +151,7 @@ async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) 
 
 
 async def training_samples(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """The values found and the corrected values of every conversion that a person corrected."""
+    """The values that were found, and the corrected values, of every conversion that a person corrected."""
     rows = await (await connection.execute(QUERIES.corrected, {"owner": owner})).fetchall()
     return [
         {

@@ -44,7 +44,7 @@ class Expired(BadInput):
     status = 410
 
 
-class GatewayAway(GatewayFailed):
+class GatewayPaused(GatewayFailed):
     """The conversion service keeps failing, so requests to it are paused. They resume automatically."""
 
     error_class = ErrorClass.NETWORK

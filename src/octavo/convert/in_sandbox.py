@@ -44,7 +44,7 @@ class PdfConversion(NamedTuple):
 
 
 async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str) -> PdfConversion:
-    """In one sandbox call if all pages have words, otherwise in three: read words, recognise text, apply rules."""
+    """Use one sandbox call if all pages have words, otherwise three: read words, recognise text, apply rules."""
     call = convert_pdf.call(mapping_text=mapping_text, file=file, password=pdf.password)
     made = await pdf.run(call, MOST_PAGES)
     mapping = mapping_from_text(mapping_text, file)
@@ -69,7 +69,7 @@ def _parsed(output: bytes) -> dict[str, Any]:
 async def convert_in_sandbox(
     sandbox: Sandbox, words: bytes, mapping_text: str, file: str, suggestions: Sequence[Suggestion] | None = None
 ) -> Conversion:
-    """`words` is the JSON of a document's pages and attachments, `mapping_text` the content of the mapping's file."""
+    """Apply the rules. `words` is the JSON of pages and attachments, `mapping_text` the text of the mapping's file."""
     mapping = await asyncio.to_thread(mapping_from_text, mapping_text, file)
     rows = None
     if suggestions is not None:
@@ -83,7 +83,7 @@ async def convert_in_sandbox(
 
 
 def _without_lookup(conversion: Conversion) -> Conversion:
-    """A sandboxed process cannot call a model, so a lookup in its output is not trusted."""
+    """Remove the model lookup: a sandboxed process cannot call a model, so a lookup in its output is forged."""
     return replace(conversion, model_lookup=None)
 
 
@@ -95,7 +95,7 @@ def convert_words(
     file: str,
     suggestions: Sequence[tuple[str, str, str, int | None]] | None,
 ) -> None:
-    """With suggestions the rules run again and are weighed against them: cheaper than storing what they found."""
+    """Apply the rules to words. For suggestions the rules run again, which is cheaper than storing their results."""
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.suggestions import with_suggestions
 
@@ -111,7 +111,7 @@ def convert_words(
 
 @sandboxed
 def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> None:
-    """Both steps in one child, unless a page may be a scan. Returns the words too if a required value is missing."""
+    """Read words and apply rules unless a page may be a scan. Returns the words for a scan or a missing value."""
     from octavo.convert.rules.engine import convert
 
     mapping = mapping_from_text(mapping_text, file)
@@ -127,6 +127,6 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
 
 
 def _sheet(page: WordPage) -> Sheet:
-    """The same as after a round trip through JSON."""
+    """The page as a sheet, identical to one that was read from JSON."""
     words = tuple(Word(text, Box(*(round(side, 2) for side in box))) for text, box in page.words)
     return Sheet(page.number, page.width, page.height, words)

@@ -1,6 +1,6 @@
-"""The conversion job: from a PDF to validated XML in one stage, because reading a PDF again is cheaper than storing it.
+"""The conversion job: converts a PDF to validated XML, in one stage, because a second attempt is cheap.
 
-Where rules miss required fields a model is asked for them; without a model or budget, the conversion stays as it is.
+If the rules miss required fields, a model is asked for them; without a model or budget, these fields stay missing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ from octavo.storage import Bucket, copy_to_file
 log = structlog.get_logger()
 QUERIES = load_queries("conversions")
 STAGE = "converted"
-# A retry would not help, or only after somebody steps in. The values found by rules are worth more now than later.
+# After these errors the job continues with the values found by rules: a retry would not help, or only after a person
+# has fixed the cause.
 _CONTINUE_WITHOUT_MODEL = (
     AnswerUnusable,
     BadModelKey,
@@ -65,7 +66,7 @@ _CONTINUE_WITHOUT_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class ConversionInput:
-    """The row that a job converts. `key` is None when the source has been deleted."""
+    """The conversion that a job runs. `key` is None if the source has been deleted."""
 
     owner_id: UUID
     mapping: str

@@ -1,6 +1,6 @@
-"""Imported by the parent process of a sandbox: it reads and uses the shipped mappings once.
+"""Parses and uses the shipped mappings once, when the parent process of a sandbox imports this module.
 
-Patterns and caches filled here are shared by all its children, which saves them time and memory.
+Its children inherit the compiled patterns and filled caches, which saves time and memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A remote conversion service that replaces our own rules. Only the operator can set its address.
+"""Calls a remote conversion service, which replaces Octavo's own rules. Only the operator can set its address.
 
 It receives the PDF as the body of a POST with the mapping's name in `X-Mapping`, and returns the mapping's XML.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from octavo.convert.errors import GatewayAway
+from octavo.convert.errors import GatewayPaused
 from octavo.convert.mappings.stored_mappings import StoredMapping
 from octavo.convert.rules.result_xml import SchemaMismatch, read_xml
 from octavo.convert.values import Conversion
@@ -51,7 +51,7 @@ class RemoteService:
     bucket: Bucket
 
     async def convert(self, key: str, mapping: StoredMapping) -> Conversion:
-        """Raises errors with the codes GW_4XX, GW_5XX and GW_TIMEOUT."""
+        """Convert one file. Raises errors with the codes GW_4XX, GW_5XX and GW_TIMEOUT."""
         await self._wait_for_circuit()
         limit = self.settings.conversion_gateway_bytes
         try:
@@ -74,12 +74,12 @@ class RemoteService:
         async with self.run.database.transaction() as connection:
             row = await (await connection.execute(QUERIES.gateway_pause, values)).fetchone()
         if row and row[0]:
-            error = GatewayAway()
+            error = GatewayPaused()
             error.retry_after_seconds = row[0]
             raise error
 
     async def _post(self, body: bytes, mapping: str) -> FetchResponse:
-        """One attempt. Every outcome is reported as an event with the address, the status and the duration."""
+        """Make one attempt. Its outcome is recorded as an event with the address, the status and the duration."""
         target = parse_url(self._address)
         allow = frozenset({f"{target.host}:{target.port}"})
         headers = {"Content-Type": "application/pdf", "Accept": "application/xml", "X-Mapping": mapping}
@@ -97,7 +97,7 @@ class RemoteService:
         return response
 
     async def _report(self, status: int | None, started: float, *, well: bool) -> None:
-        """Under the lease: a worker that lost its job reports nothing more about it."""
+        """Record the outcome if this worker still holds the lease: a worker that lost its job must not write."""
         duration = round((time.monotonic() - started) * 1000)
         detail: JSON = {"address": self._address, "status": status, "duration_ms": duration}
         async with self.run.database.transaction() as connection:

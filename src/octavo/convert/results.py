@@ -1,4 +1,4 @@
-"""Results of conversions and their corrections: XML in the bucket, and a revision with the values.
+"""Stores the results of conversions and their corrections: XML in the bucket, and a revision with the values.
 
 The web server imports this module, so the rules and lxml are imported where they are used.
 """
@@ -35,7 +35,7 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A result in the bucket that no row refers to yet."""
+    """A result that is stored in the bucket, before a row refers to it."""
 
     stored: Stored
     record: dict[str, JSON]
@@ -75,7 +75,7 @@ def _validated_xml(conversion: Conversion, mapping: Mapping) -> bytes:
 async def save_revision(
     connection: Connection, conversion: UUID, result: StoredResult, result_days: int, author: Author = ENGINE
 ) -> list[str]:
-    """Save in the caller's transaction; returns the keys of objects that are no longer used."""
+    """Save a revision in the caller's transaction. Returns the keys of objects that are no longer used."""
     file = {"id": conversion, "kind": "result_xml"}
     old = [key for (key,) in await (await connection.execute(QUERIES.forget_file, file)).fetchall()]
     stored = {"key": result.stored.key, "bytes": result.stored.bytes, "sha256": result.stored.sha256}
@@ -90,7 +90,7 @@ async def save_revision(
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """`name` is a field, or a cell such as `lines[2].amount`. A `value` of None removes what was found."""
+    """`name` is a field, or a cell such as `lines[2].amount`. If `value` is None, the value is removed."""
 
     name: str
     value: str | None
@@ -128,7 +128,7 @@ class Corrections:
 
 
 def correct(conversion: Conversion, mapping: Mapping, corrections: Sequence[Correction]) -> Conversion:
-    """A corrected value keeps its place; an added one has none. Raises `BadInput`."""
+    """Apply corrections. A corrected value keeps its place; an added value has none. Raises `BadInput`."""
     from octavo.convert.rules.engine import finish
 
     values = {one.path: one for one in conversion.values}

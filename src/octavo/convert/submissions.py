@@ -1,4 +1,4 @@
-"""Submitting a conversion of an uploaded file or of a document. An identical submission returns the existing one."""
+"""Submits conversions of uploaded files and of documents. A repeated submission returns the existing conversion."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ConversionIntake:
             return await find_mapping(connection, owner, name)
 
     async def _store(self, job: UUID, label: str, body: AsyncIterable[bytes]) -> Stored:
-        """Checks the first bytes before it reads the rest, so a file that is not a PDF is rejected early."""
+        """Store the body. Its first bytes are checked first, so that a file that is not a PDF is rejected early."""
         try:
             stored = await self.bucket.put(f"conversions/{job}/source", _only_pdf(body, label), limit=self.upload_bytes)
         except TooLarge:
@@ -126,7 +126,7 @@ class ConversionIntake:
             "shared": document is not None,
             "source_days": self.source_days,
         }
-        counts = document is None and self.stored_bytes is not None  # a document's file already counts
+        counts = document is None and self.stored_bytes is not None  # a document's file counts already
         async with self.database.transaction() as connection:
             if counts:
                 await lock_usage(connection, owner)
@@ -151,7 +151,7 @@ class ConversionIntake:
             await connection.execute(QUERIES.refuse, values)
 
     async def _remove(self, stored: Stored | None) -> None:
-        """If this fails, the daily sweep removes the object."""
+        """Delete the object, if any. If this fails, the daily sweep deletes it."""
         try:
             if stored:
                 await self.bucket.delete([stored.key])
@@ -160,7 +160,7 @@ class ConversionIntake:
 
 
 async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:
-    """Raises `NotPdf` as soon as enough bytes have arrived to detect the type."""
+    """Pass the body through. Raises `NotPdf` as soon as enough bytes have arrived to detect the type."""
     head, checked = b"", False
     async for part in body:
         if checked:

@@ -1,4 +1,4 @@
-"""The data of a conversion: words with their places in, values with their places out."""
+"""The data of a conversion: words with their places as input, values with their places as output."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`value` has the canonical form of its type: 2024-08-15, 350.55, EUR. `row` counts from 1 within a table.
+    """`value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `row` counts from 1 within a table.
 
     `verified`: the document contains it at its place. A constant from the mapping is not verified.
     """
@@ -127,7 +127,7 @@ class ModelLookup:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`missing` are the required fields without a value; `source` is where the values came from."""
+    """`missing` are the required fields without a value; `source` is the origin of the values."""
 
     mapping: str
     values: tuple[Value, ...]
@@ -159,7 +159,7 @@ class Conversion:
 
 
 def sheets_from_json(pages: Sequence[JSON]) -> list[Sheet]:
-    """From the JSON of the PDF reader: number, width, height, and words as [text, left, top, right, bottom]."""
+    """Read the JSON of the PDF reader: number, width, height, and words as [text, left, top, right, bottom]."""
     return [_sheet(page) for page in pages if isinstance(page, dict)]
 
 
@@ -201,7 +201,7 @@ class Notation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A model's answer to verify: `quote` should be in the document exactly, and `value` be its canonical form."""
+    """A model's answer to verify: the document should contain `quote` verbatim, and `value` be its canonical form."""
 
     name: str
     value: str
@@ -215,5 +215,5 @@ def _folded(letter: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, with the same length, so that positions stay valid."""
+    """Convert to lower case without accents. The length stays the same, so that positions stay valid."""
     return "".join(map(_folded, text))

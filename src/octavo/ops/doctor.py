@@ -1,6 +1,6 @@
 """`octavo doctor`: checks the whole installation and reports what is wrong and what to do.
 
-Each check returns a description, or raises an error that explains the problem.
+Each check returns a description of what it found, or raises an error that explains the problem.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WrongState(Defect):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What the checks need; opened once for all of them."""
+    """The settings and the connection for all checks."""
 
     settings: Settings
     connection: Connection
@@ -110,7 +110,7 @@ async def jobs(installation: Installation) -> str:
 async def caps(installation: Installation) -> str:
     await _refuse_rows(installation, QUERIES.wrong_caps, "Wrong slot counts")
     await _refuse_rows(installation, QUERIES.idle_caps, "Free slots were not given to waiting jobs")
-    return "slots recounted"
+    return "all slot counts are right"
 
 
 @check("schedules")
@@ -121,7 +121,7 @@ async def schedules(installation: Installation) -> str:
 
 @check("documents")
 async def documents(installation: Installation) -> str:
-    """Every document mirrors its job, its files are counted, and an owner has no content twice by accident."""
+    """Every document matches its job, its upload, its versions and its files, and the usage of owners is right."""
     await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
     await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents without an upload")
     await _refuse_rows(installation, QUERIES.wrong_versions, "Versions are in the wrong order")

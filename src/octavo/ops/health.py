@@ -22,7 +22,7 @@ class Check:
 
 
 async def check_readiness(database: Database, bucket: Bucket, place: str) -> list[Check]:
-    """Checks database and storage in parallel, each with a timeout."""
+    """Check database and storage in parallel, each with a timeout."""
     return list(
         await asyncio.gather(
             _limited("database", _check_database(database)),

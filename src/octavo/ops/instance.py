@@ -30,7 +30,7 @@ from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
 WATCH_SECONDS = 0.5
-# Modules that a worker's sandbox would otherwise import for every document; LATER: for some documents.
+# Modules that a worker's sandbox imports once for all its children. PRELOAD: every document needs them; LATER: some do.
 PRELOAD = (*EXTRACT_PRELOAD, *CHUNKS_PRELOAD)
 LATER = (
     *PDF_PRELOAD,
@@ -50,7 +50,7 @@ def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
 
 
 async def start_database(settings: Settings, server: EmbeddedPostgres | None) -> str:
-    """The connection string. Starts the built-in server unless the settings name another."""
+    """Return the connection string. Starts the built-in server unless the settings name another server."""
     if settings.database_url:
         return settings.database_url.get_secret_value()
     if server is None:
@@ -60,7 +60,7 @@ async def start_database(settings: Settings, server: EmbeddedPostgres | None) ->
 
 @asynccontextmanager
 async def database_address(settings: Settings) -> AsyncGenerator[str]:
-    """The connection string for a while; afterwards the built-in server stops unless it is still used."""
+    """Provide the connection string. On exit, the built-in server stops unless another process uses it."""
     server = embedded_server(settings)
     try:
         yield await start_database(settings, server)
@@ -77,14 +77,14 @@ async def migrate_database(settings: Settings) -> MigrationState:
 
 @asynccontextmanager
 async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
-    """One connection for a command."""
+    """Open one connection for a command."""
     async with database_address(settings) as connection_info, await connect(connection_info) as connection:
         yield connection
 
 
 @asynccontextmanager
 async def open_database(settings: Settings) -> AsyncGenerator[Database]:
-    """A connection pool. The built-in server is kept running while this process needs it."""
+    """Open a connection pool. The built-in server is kept running until the pool is closed."""
     server = embedded_server(settings)
     connection_info = await start_database(settings, server)
     watch = asyncio.create_task(keep_running(server)) if server else None
@@ -131,20 +131,20 @@ def bucket_of(settings: Settings) -> Bucket:
 def sandbox_of(
     settings: Settings, preload: Sequence[str] = (), *, later: Sequence[str] = (), niceness: int = BACKGROUND_NICENESS
 ) -> Sandbox:
-    """The sandbox with this installation's limits. `preload`: modules for all children; `later`: for some."""
+    """The sandbox with this installation's limits. `preload`: modules for all children; `later`: for some children."""
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
     at_once = settings.sandbox_at_once or _files_at_once(limits.memory_bytes)
     return Sandbox(limits=limits, preload=preload, later=later, niceness=niceness, parallel=at_once)
 
 
 def _files_at_once(memory_bytes: int) -> int:
-    """All can use their full memory at the same time. Twice the CPUs, so that small files do not wait for slow ones."""
+    """Twice the CPU count, so that small files do not wait for slow ones, but no more than fit into half of RAM."""
     return max(1, min(2 * (os.cpu_count() or 1), psutil.virtual_memory().total // 2 // memory_bytes))
 
 
 @asynccontextmanager
 async def open_recognition(settings: Settings) -> AsyncGenerator[Recognition]:
-    """A separate parent process loads the models with the first scan, so that other files do not pay for it."""
+    """Open text recognition. Its parent process loads the models with the first scan, so other files need not wait."""
     async with aclosing(sandbox_of(settings, OCR_PRELOAD)) as sandbox:
         yield Recognition(sandbox, settings.ocr_language, settings.ocr_seconds, settings.ocr_pages)
 

@@ -1,4 +1,4 @@
-"""Structured logs: readable on a terminal, one JSON object per line elsewhere, also for other libraries.
+"""Structured logs, also of other libraries: readable on a terminal, elsewhere one JSON object per line.
 
 Tracebacks of database errors do not show the values of rows.
 """
@@ -67,7 +67,7 @@ def _as_text(exc_info: ExcInfo) -> str:
 
 
 def format_exception(error: BaseException) -> str:
-    """Like Python's, but without row values in database errors."""
+    """Format a traceback as Python does, but without row values in database errors."""
     return "".join(_lines(error, set())).rstrip()
 
 

@@ -1,4 +1,4 @@
-"""Metrics in the Prometheus format. Counted in the database, so any process can serve them."""
+"""Metrics in the Prometheus format. They are counted in the database, so any process can serve them."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def render_metrics(metrics: Iterable[Metric]) -> str:
 
 
 def _labels(labels: dict[str, str]) -> str:
-    """States and kinds are our own names, so nothing needs escaping."""
+    """Format labels. Their values are Octavo's own names, so nothing needs escaping."""
     return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}" if labels else ""

@@ -15,7 +15,7 @@ POLL_SECONDS = 0.5
 
 
 def end_with_parent(parent: int) -> None:
-    """On Linux the kernel kills us with our parent; elsewhere a thread checks twice a second."""
+    """End this process with its parent: on Linux by the kernel, elsewhere by a thread that checks twice a second."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     else:
@@ -32,16 +32,16 @@ def _watch(parent: int) -> None:
 
 @dataclass(slots=True)
 class Backoff:
-    """The pause doubles after each short run and is reset after a long one."""
+    """The pause before a restart: doubled after each short run, and reset after a long one."""
 
     first_seconds: float = 0.1
     most_seconds: float = 10.0
-    forgiven_after_seconds: float = 30.0
+    reset_after_seconds: float = 30.0
     _quick_ends: int = 0
 
     def after_run(self, seconds: float) -> float:
         """The pause after a run of this length."""
-        if seconds >= self.forgiven_after_seconds:
+        if seconds >= self.reset_after_seconds:
             self._quick_ends = 0
         pause = min(self.most_seconds, self.first_seconds * 2**self._quick_ends)
         self._quick_ends += 1

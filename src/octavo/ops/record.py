@@ -26,7 +26,7 @@ class UpRecord:
 
 
 class RecordFile:
-    """Valid only while its lock is held. The kernel releases the lock when the supervisor ends."""
+    """The record is valid only while its lock is held. The kernel releases the lock when the supervisor ends."""
 
     def __init__(self, folder: DataFolder) -> None:
         self._lock_path = folder.run / "up.lock"

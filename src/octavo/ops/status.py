@@ -1,4 +1,4 @@
-"""The status of the installation on this machine, and stopping it."""
+"""Reads the status of the installation on this machine, and stops it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Status:
 
 
 def read_status(settings: Settings) -> Status:
-    """The running installation of this data folder."""
+    """Read the status of the running installation of this data folder."""
     record = RecordFile(DataFolder(settings.data_dir)).read()
     if record is None:
         raise NotRunning
@@ -57,7 +57,7 @@ def read_status(settings: Settings) -> Status:
 
 
 def stop(settings: Settings) -> bool:
-    """Stop what `up` started and wait; False if nothing was running."""
+    """Stop all processes that `up` started, and wait. Returns False if nothing was running."""
     record_file = RecordFile(DataFolder(settings.data_dir))
     record = record_file.read()
     if record:

@@ -31,7 +31,7 @@ log = structlog.get_logger()
 GRACE_SECONDS = 15
 READY_SECONDS = 60
 POLL_SECONDS = 0.05
-# The web process of a killed predecessor releases the port a moment later.
+# Opening the port is retried: after a kill, the previous web process releases it only a moment later.
 PORT_TRIES, PORT_PAUSE_SECONDS = 20, 0.05
 BACKLOG = 2048
 
@@ -63,7 +63,7 @@ class Supervisor:
         self._address = ""
 
     async def run(self) -> None:
-        """Runs until a signal. A failure before that leaves nothing running."""
+        """Run until a signal arrives. If the start fails, nothing is left running."""
         check_models(self._settings)
         self._folder.prepare()
         self._record.claim()
@@ -151,7 +151,7 @@ async def describe_sandbox(settings: Settings) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Opens the port before anything else starts; it stays open while the web process restarts."""
+    """Open the port, before anything else starts. It stays open while the web process restarts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in range(PORT_TRIES):
         # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
@@ -186,7 +186,7 @@ def address_of(listener: socket.socket) -> str:
 
 
 async def spawn(child: Child) -> asyncio.subprocess.Process:
-    """In a new session, so that Ctrl-C reaches only the supervisor, which then stops its children in order."""
+    """Start a child in a new session, so that Ctrl-C reaches only the supervisor, which stops its children in order."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "octavo", *child.arguments, "--parent", str(os.getpid())),
         stdin=asyncio.subprocess.DEVNULL,
@@ -212,7 +212,7 @@ async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def is_ready(address: str) -> bool:
-    """One plain request, without an HTTP client."""
+    """Whether the web server reports that it is ready. Sends one plain request, without an HTTP client."""
     host, _, port = address.removeprefix("http://").rpartition(":")
     try:
         async with asyncio.timeout(5):

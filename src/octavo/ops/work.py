@@ -21,17 +21,17 @@ from octavo.owners.sessions import local_owner
 from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules
 
 log = structlog.get_logger()
-NICENESS = 5  # a third of the CPU share of others when all are busy
+NICENESS = 5  # a third of the CPU share of other sessions when all are busy
 
 
 async def work(settings: Settings, *, beside_web: bool = False) -> None:
-    """Runs until it is stopped. With a web process on the same machine, it yields CPU time to page requests."""
+    """Run jobs until stopped. `beside_web`: run at low priority, because a web server on this machine needs the CPU."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     if beside_web:
-        _step_back()
+        _lower_priority()
     async with (
         open_database(settings) as database,
         aclosing(bucket_of(settings)) as bucket,
@@ -50,10 +50,10 @@ async def work(settings: Settings, *, beside_web: bool = False) -> None:
         log.info("worker stopped", worker=str(worker.id))
 
 
-def _step_back() -> None:
-    """Lower the priority of this session, where the system schedules by session.
+def _lower_priority() -> None:
+    """Lower the priority of this session, if the system supports it.
 
-    Not `nice`: the built-in database would inherit it when this process restarts it.
+    `nice` is not used, because the built-in database would inherit it when this process restarts the database.
     """
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICENESS))

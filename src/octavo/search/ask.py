@@ -20,7 +20,7 @@ from octavo.search.query import Filters
 
 QUERIES = load_queries("search")
 MOST_CHUNKS = 12
-# Per document when all are searched; if documents were chosen, all chunks may come from one of them.
+# Most chunks per document if all documents are searched. If documents were chosen, one may provide all chunks.
 MOST_OF_ONE = 5
 MOST_CHARACTERS = 48_000
 NOTHING = "Nothing in these documents answers this."
@@ -38,7 +38,7 @@ class Question:
 async def find_sources(
     database: Database, gateway: Gateway, owner: UUID, question: str, documents: Sequence[UUID] = ()
 ) -> Question:
-    """The chunks that fit a question best, of all documents or of those chosen. Raises `NotFound` for foreign ones."""
+    """Find the best chunks for a question, in all documents or in these. Raises `NotFound` if one does not exist."""
     if documents:
         async with database.connection() as connection:
             known = {one.id for one in await find_documents(connection, owner, documents)}
@@ -62,7 +62,7 @@ async def find_sources(
 
 
 async def answer(gateway: Gateway, question: Question) -> Answer:
-    """By a model within the owner's budget, or offline with sentences from the documents."""
+    """Answer by a model within the owner's budget, or offline with sentences from the documents."""
     if not question.sources:
         return _nothing(LOCAL, 0.0)
     passages = [ChunkText(one.content, (one.title, *one.heading_path)) for one in question.sources]

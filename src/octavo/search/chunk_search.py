@@ -34,9 +34,9 @@ from octavo.search.snippets import BEGIN, END, cut_snippet
 from octavo.search.term_counts import count_terms, read_terms
 
 QUERIES = load_queries("search")
-# Hits of each ranking that are fused.
+# Most hits of each ranking that are fused.
 POOL = 100
-# Most chunks read for one word, even if the counts of the plan were outdated; and most chunks scored in all.
+# Most chunks read for one word, even if the counts in the plan are outdated, and most chunks scored in total.
 MOST_MATCHES = MOST_CANDIDATES + 500
 MOST_SCORED = 500
 # Up to this many chunks all vectors are compared; above, an index finds the nearest.
@@ -46,14 +46,14 @@ TITLE_SHARE = 0.6
 MOST_TITLES = 10
 # Least similarity of a chunk, relative to the most similar one.
 SIMILAR_SHARE = 0.5
-# A person is waiting: after this the search goes on without the model.
+# After this time the search continues without the model, because a person is waiting.
 EMBED_SECONDS = 5.0
-# All rankings together find at most this many hits.
+# Paging ends after this many hits. The rankings together find fewer.
 MOST_SHOWN = 1000
 
 
 class QueryEmbedder(Protocol):
-    """Embeds a query; the AI gateway does."""
+    """Embeds a query. The AI gateway implements this."""
 
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]: ...
 
@@ -136,7 +136,7 @@ def read_shown(cursor: str) -> int:
 
 
 async def embed_query(embedder: QueryEmbedder, owner: UUID, query: SearchQuery) -> Vectors:
-    """Paid from the owner's budget, once for the same words."""
+    """Embed a query. The owner pays for it, but only once for the same words."""
     try:
         async with asyncio.timeout(EMBED_SECONDS):
             return (await embedder.embed([query.text], Caller(owner))).output
@@ -155,7 +155,7 @@ async def search(
     vector: Vectors | None = None,
     most_of_one: int | None = None,
 ) -> list[SearchHit]:
-    """The best chunks first, in the caller's transaction, with at most `most_of_one` of each document.
+    """Find chunks, best first, with at most `most_of_one` of each document. Runs in the caller's transaction.
 
     `vector` is the embedded query; without it the search uses words only.
     """
@@ -182,7 +182,7 @@ async def search(
 
 
 async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> tuple[list[Row], list[Row]]:
-    """By the words of chunks, and by titles. A title does not count if the chunk must match a phrase or exclusion."""
+    """Rank by the words of chunks, and by titles. Titles are ignored if the query has phrases or exclusions."""
     if not plan.terms:
         return [], []
     by_words = await _by_words(connection, chunk_filter, plan) if plan.lookups else []
@@ -198,7 +198,7 @@ async def _read_filter(connection: Connection, owner: UUID, query: SearchQuery, 
 
 
 async def _phrases(connection: Connection, owner: UUID, phrases: Sequence[str]) -> list[list[str]]:
-    """Each phrase as queries in the owner's languages."""
+    """Convert each phrase to queries in the owner's languages."""
     if not phrases:
         return []
     rows = await _fetch(connection, QUERIES.phrases, {"owner": owner, "phrases": list(phrases)})
@@ -249,13 +249,13 @@ def _columns(plan: RankingPlan) -> dict[str, list[Any]]:
 
 
 async def _by_vector(connection: Connection, chunk_filter: ChunkFilter, vector: Vectors) -> list[Row]:
-    """Leaves out chunks that are far less similar than the best: something is always nearest."""
+    """Rank by similarity. Chunks that are far less similar than the best one are left out."""
     rows = await nearest(connection, chunk_filter, vector.model, as_text(vector.vectors[0]), POOL)
     return [row for row in rows if row["score"] >= SIMILAR_SHARE * rows[0]["score"]]
 
 
 async def nearest(connection: Connection, chunk_filter: ChunkFilter, model: str, vector: str, most: int) -> list[Row]:
-    """The chunks whose vectors of this model are nearest to this one."""
+    """The chunks whose vectors of this model are nearest to this vector."""
     (count,) = await _fetch(connection, QUERIES.count_chunks, {"owner": chunk_filter.owner})
     by_index = count["chunks"] > EXACT_CHUNKS
     values = {**chunk_filter.values(), "model": model, "vector": vector, "by_index": by_index, "most": most}
@@ -299,5 +299,5 @@ def _page(row: Row, at: int) -> int | None:
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
-    """Always plan for these values: the best plan depends on how common a word is and how much the owner has."""
+    """Run a query and plan it for these values, because the best plan depends on how common the words are."""
     return await fetch_rows(connection, query, values, prepare=False)

@@ -1,4 +1,4 @@
-"""Answers with citations. Every quote is looked up in the chunk it is attributed to. Pure."""
+"""Answers with citations. Every quote is looked up in the chunk it is attributed to. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.records.search import Citation, Statement
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`found`: the documents answer the question. `made_by` is `local` or a model; `local` if nothing was found."""
+    """`found`: the documents answer the question. `made_by` is a model, or `local` for an offline answer."""
 
     found: bool
     statements: list[Statement]
@@ -43,7 +43,7 @@ class SourceChunk:
 
 
 def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Statement], list[Citation]]:
-    """The statements with the numbers of their citations, from 1; the same quote gets the same number."""
+    """Number and verify the citations of an answer, from 1; the same quote in the same chunk gets the same number."""
     citations: dict[tuple[UUID, str], Citation] = {}
     statements: list[Statement] = []
     for statement in answer.statements:
@@ -57,14 +57,14 @@ def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Stat
 
 
 def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
-    """As plain text, where [1] is a citation and [2?] an unverified one. `citations` are in the order of numbers."""
+    """Format as plain text: [1] is a citation, [2?] an unverified one. `citations` are sorted by number."""
     cited = [citations[number - 1] for number in statement.citations]
     marks = "".join(f"[{one.number}]" if one.verified else f"[{one.number}?]" for one in cited)
     return f"{statement.text} {marks}" if marks else statement.text
 
 
 def _look_up(cited: ChunkCitation, sources: Sequence[SourceChunk], number: int) -> Citation:
-    """Look in the named chunk, else in the only other chunk that contains the quote: models miscount."""
+    """Find the quote in the named chunk, or else in the only other chunk that contains it: models confuse numbers."""
     named = sources[cited.passage]
     found = find_quote(cited.quote, named.content)
     if found is None:

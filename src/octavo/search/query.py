@@ -83,7 +83,7 @@ class Filters:
 
 
 def parse_query(text: str) -> SearchQuery:
-    """Accepts any text. Raises `NothingAsked` if it has no words to search for."""
+    """Parse any text. Raises `NothingAsked` if it has no words to search for."""
     if len(text) > MOST_CHARACTERS:
         raise QueryTooLong(f"It has {len(text)} characters; the limit is {MOST_CHARACTERS}.")
     words: list[str] = []
@@ -105,5 +105,5 @@ def parse_query(text: str) -> SearchQuery:
 
 
 def _printable(text: str) -> str:
-    """Without control characters and lone surrogates, which the database rejects."""
+    """Replace control characters and lone surrogates, which the database rejects, by spaces."""
     return "".join(" " if unicodedata.category(char) in {"Cc", "Cs"} else char for char in text)

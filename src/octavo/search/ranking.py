@@ -1,4 +1,4 @@
-"""Ranking of chunks: BM25 by words, and fusion of several rankings. Pure; the database does the counting."""
+"""Ranking of chunks: BM25 by words, and fusion of several rankings. Pure functions; the database does the counting."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import log
 from typing import NamedTuple, TypeVar
 
-# Candidate chunks per language; the remaining ones only mention a common word.
+# Most candidate chunks per language; the other chunks contain only common words.
 MOST_CANDIDATES = 1500
-# Up to this many chunks of an owner are all scored, without the index, which covers all owners.
+# If an owner has at most this many chunks, all are scored without the index, which covers all owners.
 FEW = 1500
 # Weight of a word that a chunk uses three times or more, relative to a single use.
 OFTEN = 1.8
@@ -49,7 +49,7 @@ class WeightedTerm:
 
 
 class IndexLookup(NamedTuple):
-    """A query to the index, and the score that a match promises."""
+    """A query to the index, and the approximate score that a match adds to a chunk."""
 
     query: str
     worth: float
@@ -57,7 +57,7 @@ class IndexLookup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankingPlan:
-    """`lookups` find every chunk worth scoring; there are none if no chunk contains a word.
+    """`lookups` find the chunks to score; there are none if no chunk contains any of the words.
 
     `terms` include words that are in no chunk, because a title may contain them.
     """
@@ -68,7 +68,7 @@ class RankingPlan:
 
 
 def plan_ranking(terms: Sequence[Term]) -> RankingPlan:
-    """The terms to score, and the index lookups that find the candidates."""
+    """Choose the terms to score, and the index lookups that find the candidates."""
     languages: dict[str, Counter[Term]] = defaultdict(Counter)
     for term in terms:
         languages[term.config][term] += 1
@@ -120,7 +120,7 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 
 
 def fuse(rankings: Iterable[tuple[float, Sequence[Key]]]) -> dict[Key, float]:
-    """Merge weighted rankings into one: first come keys that rank high in one ranking or well in several.
+    """Merge weighted rankings into one. Keys that rank high in one ranking, or well in several, come first.
 
     Scores are between 0 and 1; 1 means first in every ranking.
     """

@@ -1,4 +1,4 @@
-"""Documents on similar topics, and tags with a similar meaning."""
+"""Finds documents on similar topics, and tags with a similar meaning."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SimilarTag:
 async def related_documents(
     connection: Connection, owner: UUID, document: UUID, model: str, limit: int = MOST_RELATED
 ) -> list[RelatedDocument]:
-    """Most similar first, by vectors of this model if there are any; empty for a document without vectors."""
+    """Find documents on similar topics, most similar first. Empty for a document without vectors."""
     await connection.execute(QUERIES.settle)
     values = {"owner": owner, "document": document, "model": model}
     means = await fetch_rows(connection, QUERIES.mean_vector, values)
@@ -64,7 +64,7 @@ async def related_documents(
 
 
 def rank(similar: Mapping[UUID, Sequence[float]]) -> dict[UUID, float]:
-    """Documents by the mean of their most similar chunks, best first."""
+    """Score documents by the mean similarity of their most similar chunks, best first."""
     means = {one: sum(found[:SCORED_CHUNKS]) / len(found[:SCORED_CHUNKS]) for one, found in similar.items()}
     return dict(sorted(means.items(), key=lambda item: -item[1]))
 

@@ -32,7 +32,7 @@ class Snippet:
 
 
 def cut_snippet(marked: str, length: int = LENGTH) -> Snippet:
-    """The part with the most matched words, from the start of a sentence if one is near."""
+    """Cut the part with the most distinct matched words, from the start of a sentence if one is near."""
     text, marks = read_marks(_tidy(marked))
     if len(text) <= length:
         return Snippet(text, marks, _place(marked, 0 if not marks else _first_found(marked, 0)))
@@ -47,7 +47,7 @@ def cut_snippet(marked: str, length: int = LENGTH) -> Snippet:
 
 
 def read_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text without its marks, and their positions."""
+    """Return the text without marks, and the positions of the marked words."""
     parts: list[str] = []
     marks: list[tuple[int, int]] = []
     length = end = 0
@@ -72,7 +72,7 @@ def _bare(text: str) -> str:
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
-    """The index of the matched word that is followed by the most different ones within `length`; the first if tied."""
+    """The index of the matched word that is followed by the most distinct ones within `length`; the first if tied."""
     words = [text[start:end].lower() for start, end in marks]
     best, most, last = 0, -1.0, 0
     inside: dict[str, int] = {}

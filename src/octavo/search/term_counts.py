@@ -56,7 +56,7 @@ _cache = TermCountCache()
 
 
 async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) -> list[Term]:
-    """The words as search terms of the owner's languages, without counts."""
+    """Convert words to search terms of the owner's languages, without counts."""
     rows = await fetch_rows(connection, QUERIES.terms, {"owner": owner, "words": list(words)}, prepare=False)
     return [Term(**row, found_in=0, often_in=0) for row in rows]
 
@@ -64,7 +64,7 @@ async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) 
 async def count_terms(
     connection: Connection, owner: UUID, words: Sequence[str], cache: TermCountCache = _cache
 ) -> list[Term]:
-    """The same, with the counts that ranking needs."""
+    """Like `read_terms`, with the counts that ranking needs."""
     terms = await read_terms(connection, owner, words)
     known = {term: cache.find((owner, term.config, term.query), term.chunks) for term in terms}
     missing = [term for term, count in known.items() if count is None]
@@ -79,7 +79,7 @@ async def count_terms(
 async def _count(
     connection: Connection, owner: UUID, terms: Sequence[Term], *, few: bool
 ) -> dict[tuple[str, str], tuple[int, int]]:
-    """By language and word: the number of chunks with the word, and of those that use it often."""
+    """Count, by language and word, the chunks that contain the word and the chunks that use it often."""
     queries = {term.query: term.often for term in terms}
     values: dict[str, Any] = {"owner": owner, "queries": list(queries)}
     if few:

@@ -12,4 +12,4 @@ def test_a_run_that_lasted_is_forgiven() -> None:
     backoff = Backoff()
     for _ in range(5):
         backoff.after_run(1)
-    assert backoff.after_run(backoff.forgiven_after_seconds) == backoff.first_seconds
+    assert backoff.after_run(backoff.reset_after_seconds) == backoff.first_seconds

@@ -1,4 +1,4 @@
-"""Dates in several languages; the canonical form is 2024-08-15."""
+"""Reads dates in several languages; the canonical form is 2024-08-15."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SHORT = 100
 
 
 def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
-    """In text order. If several patterns match at one place, the first pattern wins."""
+    """Find dates, in text order. If several patterns match at one place, the first pattern wins."""
     found: list[TypedMatch] = []
     folded = fold(text)
     for match in (match for shape in _SHAPES for match in shape.finditer(folded)):
@@ -57,7 +57,7 @@ def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_date(text: str, notation: Notation) -> str | None:
-    """The whole text as a date; the mapping's formats are tried first."""
+    """Read a text as a date. The mapping's formats are tried first, for the whole text."""
     for form in notation.date_formats:
         try:
             return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a date has no time zone
@@ -69,13 +69,13 @@ def read_date(text: str, notation: Notation) -> str | None:
 
 @lru_cache(maxsize=256)
 def _in_english(text: str) -> str:
-    """Date formats expect English month names."""
+    """Replace month names by English ones, which date formats expect."""
     english = [line.split()[0] for line in _MONTHS.strip().splitlines()]
     return re.sub(rf"\b({_NAMES})\b", lambda found: english[_NUMBERS[found[1]] - 1], fold(" ".join(text.split())))
 
 
 def writes_month_first(texts: Iterable[str]) -> bool | None:
-    """Decided by the unambiguous dates; None if there are none."""
+    """Whether the first unambiguous date has its month first; None if there is no such date."""
     for text in texts:
         for first, _, second in _SLASHED.findall(text):
             if int(first) > _MOST_MONTH >= int(second):

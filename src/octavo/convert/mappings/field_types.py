@@ -29,7 +29,7 @@ _DIGITS_OF_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}-\d\d-\d\d")
 _CODES = """
 AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW KWD MAD MXN MYR NGN NOK
 NZD PEN PHP PKR PLN QAR RON RSD RUB SAR SEK SGD THB TND TRY TWD UAH USD VND ZAR"""
-# Longer signs come first: US$ is not $, and kr is less specific than DKK.
+# Longer signs come first, so that US$ does not match as $.
 _SIGNS = {
     "US$": "USD",
     "CA$": "CAD",
@@ -75,7 +75,7 @@ Find = Callable[[str, Notation], list[TypedMatch]]
 
 
 def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
-    """Numbers that may be money, with or without a fraction; no dates, percentages or parts of words."""
+    """Find numbers that may be amounts, with or without a fraction, but not dates, percentages or parts of words."""
     dates = [found.span() for found in _DIGITS_OF_DATE.finditer(text)]
     found: list[TypedMatch] = []
     for match in _NUMBER.finditer(text):
@@ -92,7 +92,7 @@ def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_number(digits: str, decimal: str | None = None) -> str | None:
-    """The canonical form: a point before the fraction, nothing between groups."""
+    """Convert a number to its canonical form: a point before the fraction, and nothing between groups of digits."""
     digits = re.sub(r"[\s\u00a0\u202f'\u2019]", "", digits)
     point = _decimal_mark(digits, decimal)
     whole, _, fraction = digits.rpartition(point) if point else (digits, "", "")
@@ -104,7 +104,7 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 
 
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
-    """The last mark starts a fraction, unless it occurs several times, or three digits follow and it is not `usual`."""
+    """The last mark, unless it occurs several times, or three digits follow it and it is not the `usual` mark."""
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return None
@@ -132,7 +132,7 @@ def find_currencies(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
-    """All of the text, without separators at its ends."""
+    """The whole text, without separators at its ends."""
     del notation
     start = len(text) - len(text.lstrip(_EDGES))
     end = len(text.rstrip(" \t:;,|"))
@@ -140,7 +140,7 @@ def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_identifiers(text: str, notation: Notation) -> list[TypedMatch]:
-    """Words with at least one digit, such as invoice numbers; no dates or percentages."""
+    """Find words with at least one digit, such as invoice numbers, but not dates or percentages."""
     days = [(one.start, one.end) for one in find_dates(text, notation)]
     return [
         TypedMatch(match[0], *match.span())
@@ -169,7 +169,7 @@ class FieldType:
 
 
 def _is_day(value: str) -> bool:
-    """A pattern cannot check the length of a month."""
+    """Whether the date exists. A pattern cannot check the length of a month."""
     try:
         date.fromisoformat(value)
     except ValueError:

@@ -16,12 +16,12 @@ _NOT_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def is_template(read: Settings) -> bool:
-    """A mapping names its XML root element; a template has keywords instead."""
+    """Whether a file is a template and not a mapping: it has `keywords`, but neither `xml` nor `extends`."""
     return "xml" not in read and "extends" not in read and "keywords" in read
 
 
 def read_template(text: str, file: str) -> Mapping:
-    """A mapping from the text of a template. Raises `BadMapping`."""
+    """Make a mapping from the text of a template. Raises `BadMapping`."""
     return _Template(load_yaml(text, file), file).mapping()
 
 
@@ -103,10 +103,10 @@ class _Template:
         return LineRule(start, end, first, line, last, skip)
 
     def _body(self, read: Settings) -> Iterator[Field]:
-        """The first matching line of a table gives a field for each named group."""
+        """Make a field for each named group of a table's pattern. Only the first matching line is used."""
         start, body = str(read.get("start", "")), str(read.get("body", ""))
         for name in self._pattern("tables", body).groupindex:
-            # The same pattern for each field, with that field's group as the only one.
+            # Each field gets the same pattern, in which only the group of this field captures text.
             only = re.sub(r"\(\?P<(\w+)>", lambda found, own=name: "(" if found[1] == own else "(?:", body)
             yield Field(name, _type_by_name(name), name, patterns=(self._pattern("tables", f"(?s:{start}.*?){only}"),))
 

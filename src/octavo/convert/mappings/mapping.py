@@ -46,7 +46,7 @@ class Check:
         return (term.name for side in (self.left, *self.right) for term in side)
 
     def holds(self, lookup: Lookup) -> bool | None:
-        """None if a value is missing. `lookup` returns a value by the name of a term."""
+        """Whether the check passes; None if a value is missing. `lookup` returns a value by the name of a term."""
         if self.at_most:
             return _in_order(lookup(self.left[0].name), lookup(self.right[0][0].name))
         left = _add(self.left, lookup)
@@ -93,7 +93,7 @@ def _add(terms: tuple[Term, ...], lookup: Lookup) -> Decimal | None:
 
 
 def _in_order(first: str | None, second: str | None) -> bool | None:
-    """Dates compare as texts, numbers as numbers."""
+    """Whether the first value is at most the second. Numbers are compared as numbers, dates as texts."""
     if not first or not second:
         return None
     try:
@@ -112,7 +112,7 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Which of several equally good places is used."""
+    """Which of several places with equal confidence is used."""
 
     FIRST = "first"
     LAST = "last"
@@ -140,7 +140,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """Finds a table by patterns for its lines, between a start and an end. Groups of the patterns are columns."""
+    """Finds a table by patterns for its lines, between a start and an end. Each named group is a column."""
 
     start: Pattern[str]
     end: Pattern[str]
@@ -190,7 +190,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """`name` ends with the version. A document must contain all `keywords`; without keywords every document fits."""
+    """`name` ends with the version. A document must contain all `keywords`; if there are none, every document fits."""
 
     name: str
     title: str

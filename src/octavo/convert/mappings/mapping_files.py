@@ -90,7 +90,7 @@ def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None)
 
 
 def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
-    """Merges tables by name; other values are replaced."""
+    """Merge two dictionaries recursively; other values of `above` replace those of `below`."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
     merged: Settings = dict(below)  # pyright: ignore[reportUnknownArgumentType]
@@ -113,7 +113,7 @@ class _Reader:
         name = self._text("name", read.get("name"))
         if not _FULL_NAME.fullmatch(name):
             raise self.refuse(
-                "name", "needs lower-case letters, digits and _ only, and a version at its end such as _v1"
+                "name", "must have only lower-case letters, digits and _, and end with a version such as _v1"
             )
         fields = tuple(self._field(key, one) for key, one in self._table("fields", read.get("fields")).items())
         if not fields:
@@ -237,7 +237,7 @@ class _Reader:
         return tuple(self.pattern(where, one) for one in self._texts(where, given))
 
     def _labels(self, where: str, given: object) -> tuple[str, ...]:
-        """Labels are grouped by language for readers; the engine tries all of them."""
+        """Read labels. They are grouped by language for readers; the engine tries all of them."""
         found = [label for labels in self._table(where, given).values() for label in self._texts(where, labels)]
         if any(not label.strip() for label in found):
             raise self.refuse(where, "a label is empty")
@@ -295,7 +295,7 @@ class _Reader:
 
     def _own_name(self, name: str) -> None:
         if not _NAME.fullmatch(name):
-            raise self.refuse(name, "a name must have lower-case letters, digits and _ only, and start with a letter")
+            raise self.refuse(name, "a name must have only lower-case letters, digits and _, and start with a letter")
 
     def _only(self, where: str, read: Settings, known: set[str]) -> None:
         if unknown := sorted(read.keys() - known):
@@ -307,7 +307,7 @@ PatternReader = Callable[[str, str], re.Pattern[str]]
 
 
 def pattern_reader(file: str) -> PatternReader:
-    """Compiles patterns of this file; errors name the field."""
+    """Return a function that compiles patterns of this file; its errors name the field."""
     return _Reader(file).pattern
 
 

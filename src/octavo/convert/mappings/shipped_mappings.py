@@ -1,4 +1,4 @@
-"""The mappings that ship with Octavo, and parsing the text of any mapping."""
+"""Loads the mappings that ship with Octavo, and parses the text of any mapping."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shipped_names() -> list[str]:
 
 
 def shipped_text(name: str) -> str:
-    """The content of its file. Raises `UnknownMapping`, which lists the shipped mappings."""
+    """The content of a shipped mapping's file. Raises `UnknownMapping`, which lists the shipped mappings."""
     if name not in shipped_names():
         raise UnknownMapping(f"{name[:80]!r} is not one of {', '.join(shipped_names())}.")
     return _FOLDER.joinpath(name + _ENDING).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Mappings by name: those that an owner added, and those that ship with Octavo."""
+"""Finds mappings by name: those that an owner added, and those that ship with Octavo."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class StoredMapping:
     def xml_schema(self) -> bytes:
         """The XML Schema of its results."""
         from octavo.convert.rules.result_xml import (
-            schema_of,  # where it is used, so that the web server starts without lxml
+            schema_of,  # imported here, so that the web server starts without lxml
         )
 
         return schema_of(self.read())
 
 
 async def list_mappings(connection: Connection, owner: UUID) -> list[StoredMapping]:
-    """Shipped mappings, then the owner's."""
+    """List the shipped mappings, then the owner's mappings."""
     async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
         await cursor.execute(QUERIES.own_mappings, {"owner": owner})
         own = await cursor.fetchall()
@@ -57,7 +57,7 @@ async def list_mappings(connection: Connection, owner: UUID) -> list[StoredMappi
 
 
 async def find_mapping(connection: Connection, owner: UUID, name: str) -> StoredMapping:
-    """Raises `UnknownMapping`, which lists the shipped mappings."""
+    """Find a mapping by name. Raises `UnknownMapping`, which lists the shipped mappings."""
     if name in shipped_names():
         return _shipped(name)
     async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:

@@ -1,1 +1,1 @@
-"""The rules: words with their places and a mapping in, values and XML out. Pure; imported only where they run."""
+"""The rules: they turn words with places, and a mapping, into values and XML. Pure; imported only where they run."""

@@ -1,4 +1,4 @@
-"""Candidates for the value of a field: after its label, to the right of it or below it; and choosing among them."""
+"""Finds candidates for the value of a field after its label, to the right or below, and chooses among them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from octavo.convert.rules.labels import LabelHit
 from octavo.convert.rules.layout import Line, TextRun
 from octavo.convert.values import Box, Notation, Place, TypedMatch
 
-_BEHIND, _RIGHT, _BELOW = 0.92, 0.9, 0.8
+_SAME_RUN, _RIGHT, _BELOW = 0.92, 0.9, 0.8
 _WEAK = 0.75
 _WHOLE = 0.8  # an amount without a fraction is often something else
 _FAR = 0.15  # subtracted for a value at the other end of the page
@@ -53,7 +53,7 @@ class CandidateFinder:
                     yield from self._after(hit, field)
 
     def _after(self, hit: LabelHit, field: Field) -> Iterator[Candidate]:
-        found = self._behind(hit, field) or self._right(hit, field)
+        found = self._in_same_run(hit, field) or self._right(hit, field)
         if found is None:
             found = self._below(hit, field)
         if found is None or (hit.weak and field.type == "identifier" and not _is_alone(hit.run, *found[:2])):
@@ -66,14 +66,14 @@ class CandidateFinder:
         confidence += -order if field.prefer is Prefer.FIRST else min(order, 0.05)
         yield Candidate(value.value, run.place(value.start, value.end), max(confidence, 0.1))
 
-    def _behind(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """In the same text run, up to the next label."""
+    def _in_same_run(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
+        """Find a value in the same text run, between this label and the next."""
         later = [other.start for other in self._hits(hit.run) if other.start >= hit.after]
         found = self._pick(hit.run, field, hit.after, min(later, default=len(hit.run.text)))
-        return (hit.run, found, _BEHIND) if found else None
+        return (hit.run, found, _SAME_RUN) if found else None
 
     def _right(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """In the following text runs of the line. In a row of amounts the last one is the total."""
+        """Find a value in the following text runs of the line. In a row of amounts, the last one is the total."""
         if any(other.start >= hit.after for other in self._hits(hit.run)):
             return None
         best: tuple[TextRun, TypedMatch, float] | None = None
@@ -90,7 +90,7 @@ class CandidateFinder:
         return best
 
     def _below(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """In the next line with text below the label."""
+        """Find a value in the next line that has text below the label."""
         box = hit.box
         for line in self.lines[hit.run.line + 1 : hit.run.line + 1 + _LINES_BELOW]:
             down = line.box.top - box.bottom
@@ -119,17 +119,17 @@ class CandidateFinder:
 
 
 def _announces(hit: LabelHit) -> bool:
-    """Any text may follow the label of a text field, so the label must be alone, or first and followed by a colon."""
+    """Whether the label is alone in its text run, or first and followed by a colon. Other labels are ordinary text."""
     return hit.start == 0 and (hit.after >= len(hit.run.text) or ":" in hit.run.text[hit.end : hit.after])
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
-    """A weak label proves little, so a value in another text run must be an identifier and nothing else."""
+    """Whether the value is in the label's text run, or fills its own. Weak labels do not suffice for other values."""
     return run is label or found.end - found.start >= len(run.text.strip(" #"))
 
 
 def _is_under(box: Box, label: Box) -> bool:
-    """Whether they overlap horizontally."""
+    """Whether the boxes overlap horizontally by more than 30 % of the narrower one."""
     shared = min(box.right, label.right) - max(box.left, label.left)
     return shared > 0.3 * min(box.right - box.left, label.right - label.left)
 
@@ -138,7 +138,7 @@ Candidates = Mapping[str, Sequence[Candidate]]
 
 
 def choose(candidates: Candidates, checks: Sequence[Check], sums: Mapping[str, str]) -> dict[str, Candidate]:
-    """The best candidate for each field; for amounts, those that add up. `sums` are totals by table and column."""
+    """Choose the best candidate for each field, preferring amounts that pass the checks. `sums`: totals of columns."""
     ranked = {name: _distinct(found) for name, found in candidates.items() if found}
     chosen = {name: found[0] for name, found in ranked.items()}
     equations = [check for check in checks if not check.at_most]

@@ -1,4 +1,4 @@
-"""Reads the invoice that a PDF contains as XML (Factur-X, ZUGFeRD): exact values, so rules are not needed."""
+"""Reads the invoice that a PDF contains as XML (Factur-X, ZUGFeRD). Its values are exact, so rules are not needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class EmbeddedInvoice:
 
 
 def open_embedded(mapping: Mapping, attachments: Sequence[tuple[str, bytes]]) -> EmbeddedInvoice | None:
-    """The attachment with the invoice, if there is one and the mapping has paths for it."""
+    """Open the attachment with the invoice, if there is one and the mapping has paths for it."""
     if not any(field.embedded for field in mapping.fields):
         return None
     for name, body in attachments:
@@ -57,7 +57,7 @@ def parse_safely(body: bytes) -> Any:  # noqa: ANN401
 
 
 def as_day(text: str) -> str:
-    """Embedded invoices write dates as 20240815."""
+    """Convert a date such as 20240815 to 2024-08-15."""
     found = _DAY.fullmatch(text)
     return "-".join(found.groups()) if found else text
 

@@ -1,4 +1,4 @@
-"""Finds the values of a mapping in the words of a document: by patterns, labels and tables, checked by sums."""
+"""Finds the values of a mapping in the words of a document: by patterns, labels and tables. Runs the checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_TITLE = 80
 
 
 def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
-    """Every value that can be found. Missing required fields are listed, never invented."""
+    """Find all values. Missing required fields are listed, never invented."""
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
     values = list(document.from_embedded(embedded)) if embedded else list(document.values())
@@ -36,7 +36,7 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
-    """Runs the cross-checks and adjusts the confidence of values by their results."""
+    """Make the conversion: run the cross-checks and adjust the confidence of values by their results."""
     lookup = _values_by_name(values)
     checks = tuple(CheckResult(check.text, check.holds(lookup.get)) for check in mapping.checks)
     weighed = tuple(_weigh(one, mapping.checks, checks) for one in values)
@@ -46,7 +46,7 @@ def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion
 
 
 def _values_by_name(values: Sequence[Value]) -> dict[str, str]:
-    """Values by field, and the sums of columns by table and column."""
+    """Map fields to their values, and `table.column` to the sum of the column."""
     found = {one.name: one.value for one in values if not one.table}
     sums: dict[str, Decimal] = {}
     for one in values:
@@ -72,7 +72,7 @@ def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]
 
 
 class _Document:
-    """One document under one mapping."""
+    """One document, converted with one mapping."""
 
     def __init__(self, sheets: Sequence[Sheet], mapping: Mapping) -> None:
         self._sheets = sheets
@@ -105,7 +105,7 @@ class _Document:
     # By embedded XML
 
     def from_embedded(self, embedded: EmbeddedInvoice) -> Iterator[Value]:
-        """Values without the canonical form of their type are left out."""
+        """Yield the values of the embedded invoice, except those that are not in the canonical form of their type."""
         for value, kind in self._exact_values(embedded):
             if FIELD_TYPES[kind].accepts(value.value):
                 yield value
@@ -150,7 +150,7 @@ class _Document:
         return find_table(self._lines, field, self._notation, self._ends_table)
 
     def _ends_table(self, line: Line) -> bool:
-        """A line with an amount whose text run starts with the label of one of the document's amounts."""
+        """Whether the line contains an amount, and a text run that starts with the label of an amount field."""
         amounts = {field.name for field in self._mapping.singles if field.type == "amount"}
         hits = (self._hits.get((line.number, index), ()) for index in range(len(line.runs)))
         if not any(hit.field in amounts and hit.start == 0 for found in hits for hit in found):
@@ -165,7 +165,7 @@ class _Document:
         yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """A value without label or pattern: near another one, or the fallback."""
+        """Find a value without label or pattern: near another value, or by the field's fallback."""
         beside = chosen.get(field.near or "")
         found = self._beside(field, beside.place) if beside else None
         if found or field.otherwise is None:
@@ -186,7 +186,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """The nearest value in the line of the other one."""
+        """The value nearest to this place in the same line."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:
@@ -203,7 +203,7 @@ class _Document:
         return Candidate(self._known_dollar(value, place), place, _COMMON)
 
     def _known_dollar(self, value: str, place: Place) -> str:
-        """A plain $ is the dollar that the document names elsewhere, if it names only one."""
+        """Read a plain $ as the dollar currency that the document names elsewhere, if it names exactly one."""
         if value != "USD" or place.quote != "$":
             return value
         named = {one for _, one in every_value(self._lines, "currency", self._notation)} & _DOLLARS

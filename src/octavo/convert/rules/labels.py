@@ -1,4 +1,4 @@
-"""Finds labels on a page: words that announce the value of a field. The longest wins: `due date` is not `date`."""
+"""Finds labels: words that announce the value of a field. The longest label wins: `due date` is not `date`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class LabelFinder:
 
 @lru_cache(maxsize=32)
 def field_labels(mapping: Mapping) -> LabelFinder:
-    """The labels of all single fields, and those of no field."""
+    """The labels of all single fields, and the labels that belong to no field."""
     strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
     weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
     return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])

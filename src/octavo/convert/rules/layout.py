@@ -10,7 +10,7 @@ from statistics import median
 from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.values import Box, Notation, Place, Sheet, Word, enclosing_box, fold
 
-_SAME_LINE = 0.5  # overlap of two words of a line, relative to the smaller height
+_SAME_LINE = 0.5  # least vertical overlap of two words of a line, relative to the smaller height
 _RUN_GAP = 0.8  # relative to the letters' height: wider than a space between words
 _MOST_COLUMNS = 400
 
@@ -73,7 +73,7 @@ def lines_of(sheets: Sequence[Sheet]) -> list[Line]:
 
 
 def _rows(words: Sequence[Word]) -> list[list[Word]]:
-    """Assigns each word to the line whose first word it overlaps vertically."""
+    """Assign each word to the line whose first word it overlaps vertically."""
     rows: list[list[Word]] = []
     spans: list[tuple[float, float]] = []
     for word in sorted(words, key=lambda one: (one.box.middle, one.box.left)):
@@ -102,7 +102,7 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """All pages as text in columns, as templates expect it. `origins` has the index of each character's word, or -1."""
+    """All pages as text in columns, as templates expect it. `origins`: the index of each character's word, or -1."""
 
     text: str
     origins: tuple[int, ...]
@@ -119,7 +119,7 @@ class PageText:
 
 
 def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None) -> PageText:
-    """Indents each word as far as on the page, in units of the median letter width. `lines` are those of the pages."""
+    """Indent text runs as on the page, in units of the median letter width. `lines` are the lines of the pages."""
     letters: list[str] = []
     origins: list[int] = []
     words: list[tuple[int, Word]] = []
@@ -181,7 +181,7 @@ def _is_within(text: str, start: int, end: int) -> bool:
 
 
 def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notation) -> Place | None:
-    """The first place with an equal value of this type, in any notation."""
+    """The first place with the same value of this type, in any notation."""
     if kind == "text":
         return locate_text(lines, value)
     return next((place for place, found in every_value(lines, kind, notation) if found == value), None)

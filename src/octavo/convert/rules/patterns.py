@@ -1,4 +1,4 @@
-"""Finds fields by patterns in the text in columns, after the mapping's replacements; every letter keeps its place."""
+"""Finds fields by patterns in the text in columns, after the mapping's replacements. Letters keep their places."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Finding:
 
 
 def prepare(text: PageText, options: Options) -> PageText:
-    """The text with the changes that the mapping's options ask for."""
+    """Apply the text changes of the mapping's options."""
     if options.remove_whitespace:
         kept = [index for index, letter in enumerate(text.text) if letter not in " \t"]
         text = replace(
@@ -47,7 +47,7 @@ def _by_letter(text: PageText, change: Callable[[str], str]) -> PageText:
 
 
 def _replaced(text: PageText, pattern: re.Pattern[str], new: str) -> PageText:
-    """Unchanged letters keep their place; new ones have none."""
+    """Replace matches. Unchanged letters keep their place on the page; new letters have none."""
     parts: list[str] = []
     origins: list[int] = []
     end = 0
@@ -72,7 +72,7 @@ def fits(mapping: Mapping, text: PageText) -> bool:
 
 
 def find_by_patterns(text: PageText, field: Field, notation: Notation) -> Finding | None:
-    """Uses the first pattern that matches, or all patterns if matches are joined."""
+    """Find a value by the first pattern that matches, or by all patterns if matches are joined."""
     findings: list[Finding] = []
     for pattern in field.patterns:
         findings += _findings(text, pattern, field, notation)
@@ -92,7 +92,7 @@ def _findings(text: PageText, pattern: re.Pattern[str], field: Field, notation: 
 
 
 def as_type(text: str, kind: str, notation: Notation) -> str | None:
-    """The matched text in the canonical form of its type."""
+    """Convert matched text to the canonical form of its type."""
     text = " ".join(text.split())
     match kind:
         case "amount" | "number":

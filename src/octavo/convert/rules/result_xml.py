@@ -1,6 +1,6 @@
-"""A conversion as XML, with the places of its values or plain; the mapping's XML Schema; validation; and reading back.
+"""Writes, validates and reads the XML of a conversion, and makes the XML Schema of a mapping.
 
-The XML of a remote conversion service must match the same schema as our own.
+The XML of a remote conversion service must match the same schema.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Element = Any
 
 
 def render(conversion: Conversion, mapping: Mapping, *, plain: bool = False) -> bytes:
-    """Deterministic: equal values give equal bytes. A missing required field becomes an element that is nil."""
+    """Deterministic: identical values give identical bytes. A missing required field becomes a nil element."""
     names = {None: mapping.namespace, "xsi": _XSI} | ({} if plain else {"p": PROVENANCE})
     root = _etree.Element(_tag(mapping, mapping.root), nsmap=names)
     if not plain:
@@ -130,7 +130,7 @@ def _allow_provenance(element: Element) -> None:
 
 
 def validate(document: bytes, mapping: Mapping) -> None:
-    """Raises `Defect` if the XML does not match its schema: we made both, so the mistake is ours."""
+    """Raises `Defect` if the XML does not match its schema, because Octavo made both."""
     schema = _schema(schema_of(mapping))
     if not schema.validate(_etree.fromstring(document)):
         raise Defect(f"The XML of {mapping.name} does not match its schema: {str(schema.error_log.last_error)[:300]}")
@@ -158,7 +158,7 @@ class SchemaMismatch(Exception):
 
 
 def read_xml(document: bytes, mapping: Mapping, source: str) -> Conversion:
-    """Raises `SchemaMismatch`. A value without provenance has no place and is not verified."""
+    """Read XML. Raises `SchemaMismatch`. A value without provenance has no place and is not verified."""
     root = parse_safely(document)
     if root is None:
         raise SchemaMismatch("it is not well-formed XML, or declares entities")

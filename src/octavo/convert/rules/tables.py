@@ -1,7 +1,7 @@
 """Finds tables, by their header or by patterns for their lines.
 
 A header is a line with the names of columns; the table reaches down to its totals. With patterns, a row starts with a
-first line, continues with lines and ends with a last one.
+first line, continues with lines and ends with a last line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """`taken` are the numbers of its lines, in which single fields are not looked for."""
+    """`taken` contains the numbers of its lines, in which single fields are not searched."""
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])
@@ -90,9 +90,8 @@ def _amounts(wanted: Field) -> list[str]:
 
 
 def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
-    """A header needs two columns, one of them an amount, and the mapping's first column unless it has three.
-
-    If a column is named twice, the first place counts.
+    """Recognise a header: at least two columns, one of them an amount. If there are only two, one must be the mapping's
+    first column. If a column is named twice, the first place counts.
     """
     by_name: dict[str, Box] = {}
     for hit in hits:
@@ -175,7 +174,7 @@ def _nearest(box: Box, columns: Sequence[tuple[Column, Box]]) -> tuple[Column, f
 
 
 def _continue(row: Row, more: Row) -> None:
-    """Appends the continuation line of a description."""
+    """Append the continuation line of a description to its row."""
     for name, cell in more.items():
         before = row.get(name)
         if before and before.place.page == cell.place.page and not before.value.replace(".", "").isdigit():
@@ -188,7 +187,7 @@ Patterns = Sequence[re.Pattern[str]]
 
 
 def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
-    """Finds the rows of every rule, one rule after the other."""
+    """Find the rows of all rules, in the order of the rules."""
     types = {column.name: column.type for column in wanted.columns}
     table = Table()
     for rule in wanted.rules:
@@ -201,7 +200,7 @@ def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
 
 
 def _typed(cell: Cell, kind: str, notation: Notation) -> Cell | None:
-    """Line breaks within a text are kept."""
+    """Convert a cell to the type of its column. Line breaks within a text are kept."""
     value = cell.value if kind == "text" else as_type(cell.value, kind, notation)
     return Cell(value, cell.place) if value else None
 
@@ -217,7 +216,7 @@ def _blocks(text: str, rule: LineRule) -> Iterator[tuple[int, int]]:
 
 
 class _Block:
-    """The lines between a start and an end."""
+    """The lines between the start and the end of a rule."""
 
     def __init__(self, text: PageText, rule: LineRule) -> None:
         self._text = text
