@@ -74,7 +74,7 @@ async def migrate(connection_info: str) -> MigrationState:
             return await _apply_missing(connection)
         except psycopg.errors.InsufficientPrivilege as error:
             reason = str(error).strip().splitlines()[0]
-            raise WrongDatabase(f"Its user is not allowed to create the schema: {reason}. Grant it.") from None
+            raise WrongDatabase(f"Its user cannot create the schema: {reason}. Grant the privilege.") from None
 
 
 async def read_state(connection: Connection) -> MigrationState:
