@@ -1,6 +1,6 @@
-"""JSON Schemas of answers: complete ones for validation, plain ones for providers, and fitting answers to them.
+"""JSON Schemas of model answers: complete schemas for validation and plain schemas for providers.
 
-An answer that only exceeds a limit is cut instead of requested again, which would be paid for twice.
+An answer that only exceeds a limit is cut to fit. Requesting it again would be paid for twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from octavo.core.types import JSON
 
-# Understood by all providers. The limits are in the prompt and are enforced when the answer is parsed.
+# The keywords that all providers support. Limits are stated in the prompt and enforced when the answer is parsed.
 PLAIN_KEYWORDS = frozenset({"type", "properties", "required", "items", "enum", "anyOf", "additionalProperties"})
 
 Schema = dict[str, Any]
@@ -20,7 +20,7 @@ Schema = dict[str, Any]
 
 @cache
 def whole_schema(output: type[BaseModel]) -> Schema:
-    """With all `$ref` references resolved."""
+    """The JSON Schema of a model class, with all `$ref` references resolved."""
     schema = output.model_json_schema()
     definitions: Schema = schema.pop("$defs", {})
     return {name: _resolve(one, definitions) for name, one in schema.items()}
@@ -28,6 +28,7 @@ def whole_schema(output: type[BaseModel]) -> Schema:
 
 @cache
 def plain_schema(output: type[BaseModel]) -> Schema:
+    """The schema reduced to `PLAIN_KEYWORDS`."""
     return _strip(whole_schema(output))
 
 
@@ -72,7 +73,7 @@ def fit_to_schema(value: JSON, schema: Schema) -> JSON:
 
 
 def clean_text(text: str) -> str:
-    """Without characters that the database cannot store: NUL and lone surrogates."""
+    """Remove NUL and replace lone surrogates, which the database cannot store."""
     return text.replace("\x00", "").encode(errors="replace").decode()
 
 

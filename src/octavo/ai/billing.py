@@ -21,11 +21,11 @@ from octavo.core.ids import new_id
 from octavo.core.types import JSON
 
 log = structlog.get_logger()
-# How often to check for the answer when another worker has the same call in flight.
+# The interval between checks for the answer of an identical call that another worker has in flight.
 POLL_SECONDS = 0.2
-# A call with a smaller share of its time left is not started.
+# A call is not started if less than this share of its time limit is left.
 MIN_SHARE = 0.1
-# How long a model with an exhausted quota is skipped when the provider gives no time.
+# How long a model with an exhausted quota is skipped if the provider does not report when to retry.
 QUOTA_SECONDS = 60.0
 ABANDONED = "abandoned"
 SCOPES = {
@@ -52,7 +52,7 @@ class CallResult(Generic[OutputT]):
 
 @dataclass(frozen=True, slots=True)
 class BilledCall(Generic[OutputT]):
-    """A call independent of the model. `seconds` limits one attempt, `deadline` (`time.monotonic`) all of them.
+    """A call that any model can answer. `seconds` limits one attempt; `deadline` (`time.monotonic`) limits them all.
 
     `files_seconds`: extra time for uploading files. `restore` turns a stored response back into the output.
     """
@@ -72,7 +72,7 @@ class BilledCall(Generic[OutputT]):
 
     @property
     def wait_left(self) -> float:
-        """How long the call may wait before it is sent and still have its full time."""
+        """How long sending can be delayed without shortening the call's timeout, in seconds."""
         return min(MAX_WAIT_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
 
 
@@ -90,7 +90,7 @@ class Billing:
         await self._ledger.maintain()
 
     async def reuse(self, call: BilledCall[OutputT]) -> ModelAnswer[OutputT] | None:
-        """An equal request's answer that was already paid for."""
+        """The stored answer to an identical request, which was already paid for; None if there is none."""
         stored = await self._ledger.reuse(call.digest, call.caller)
         if stored is None:
             return None
@@ -100,7 +100,7 @@ class Billing:
     async def call(
         self, call: BilledCall[OutputT], model: Model, send: Send[OutputT], failed: Sequence[FailedModel] = ()
     ) -> ModelAnswer[OutputT]:
-        """Call one model once. `send` gets the seconds left and raises `ProviderFault` on failure."""
+        """Call one model once. `send` gets the number of seconds left and raises `ProviderFault` on failure."""
         price = self._prices.find(model.provider, model.name)
         request = CallRequest(
             id=new_id(),
@@ -140,7 +140,7 @@ class Billing:
         return ModelAnswer(result.output, str(model), cost, failed=tuple(failed))
 
     async def _reserve(self, call: BilledCall[OutputT], request: CallRequest) -> Reservation:
-        """Returns GRANTED, or ANSWERED and IN_FLIGHT, which the caller polls again. Other verdicts raise."""
+        """Return a GRANTED reservation. The caller retries ANSWERED and IN_FLIGHT; all other verdicts raise."""
         if call.seconds_left < MIN_SHARE * call.seconds:
             raise ProviderFault(Fault.TIMED_OUT)
         reservation = await self._ledger.reserve(request)
@@ -159,7 +159,7 @@ class Billing:
                 return reservation
 
     async def _abandon(self, request: CallRequest, seconds: float, *, is_sent: bool) -> None:
-        """After a cancelled call: bill it at its estimate if it was sent, and let equal requests start immediately."""
+        """Close a cancelled call so that an identical request can start. If it was sent, bill its estimated cost."""
         cost = None if is_sent else Decimal(0)
         await self._ledger.fail(request.id, ABANDONED, TokenUsage(), cost, seconds, trips_circuit=None)
 

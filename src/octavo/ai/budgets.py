@@ -33,19 +33,20 @@ class Budgets:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """The defaults."""
-        usual = (settings.document_budget, settings.owner_budget, settings.month_budget)
-        return cls(*(Decimal(str(most)) for most in usual))
+        """The default budgets from the settings."""
+        defaults = (settings.document_budget, settings.owner_budget, settings.month_budget)
+        return cls(*(Decimal(str(most)) for most in defaults))
 
     @property
     def limits(self) -> list[Decimal]:
-        """In the order that `budget_passed` expects."""
+        """The three limits in the order that the database function `budget_passed` expects."""
         return [self.document, self.owner, self.month]
 
 
-async def read_budgets(connection: Connection, owner: UUID, usual: Budgets, *, everybody: bool) -> BudgetsInForce:
+async def read_budgets(connection: Connection, owner: UUID, defaults: Budgets, *, everybody: bool) -> BudgetsInForce:
+    """The budgets that apply to an owner. `everybody` adds the budget and the spending of all owners together."""
     (row,) = await fetch_rows(connection, QUERIES.read, {"owner": owner})
-    found = {scope: _budget(row[f"{scope}_usd"], getattr(usual, scope)) for scope in SCOPES}
+    found = {scope: _budget(row[f"{scope}_usd"], getattr(defaults, scope)) for scope in SCOPES}
     return BudgetsInForce(
         document=found["document"],
         owner=found["owner"],
@@ -76,15 +77,16 @@ async def set_budget(connection: Connection, scope: Scope, document: UUID | None
         await connection.execute(QUERIES.set, {**values, "most": Decimal(str(most))})
 
 
-async def resume_paused_jobs(database: Database, usual: Budgets) -> None:
-    """Resume paused jobs that fit into their budgets now.
+async def resume_paused_jobs(database: Database, defaults: Budgets) -> None:
+    """Resume paused jobs that now fit into their budgets.
 
-    Call it after the transaction that changed a budget: the holder of a job's lock may be waiting for the ledger's.
-    If the process dies in between, a worker resumes the jobs.
+    Call this after the transaction that changed a budget, not inside it: a transaction that holds the lock of a job may
+    be waiting for the ledger lock.
+    If the process dies in between, a worker resumes the jobs later.
     """
     async with database.connection() as connection:
-        await connection.execute(QUERIES.resume, {"limits": usual.limits})
+        await connection.execute(QUERIES.resume, {"limits": defaults.limits})
 
 
-def _budget(most: Decimal | None, usual: Decimal) -> Budget:
-    return Budget(float(usual if most is None else most), float(usual), is_set=most is not None)
+def _budget(most: Decimal | None, default: Decimal) -> Budget:
+    return Budget(float(default if most is None else most), float(default), is_set=most is not None)

@@ -13,7 +13,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """`outside`: whether data leaves this machine."""
+    """`outside` says whether the data leaves this machine."""
 
     pages: int
     bytes: int
@@ -33,7 +33,7 @@ CALL_LIMITS = {
 
 
 def shared_limits(models: Iterable[Model]) -> CallLimits:
-    """The limits that all of the models meet, because any of them may have to answer."""
+    """The smallest limits of all these models, because any of them may get the call."""
     limits = [CALL_LIMITS[model.provider] for model in models if model.provider != LOCAL]
     if not limits:
         return UNLIMITED

@@ -1,7 +1,8 @@
-"""Calls of models: the caller, the request before it takes a provider's form, and the answer.
+"""Model calls: the caller, the request in a form independent of the provider, and the answer.
 
-Text of a document is data. It is placed between marks derived from its own hash, so nothing in the text can end them,
-and the instructions explain the marks. A model that reads documents never gets tools.
+The text of a document is data, not instructions. It is placed between tags that contain the hash of the text, so the
+text cannot contain its own closing tag, and the instructions explain the tags. A model that reads documents gets no
+tools.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class InstructionText:
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """Untrusted text, such as a document's; `name` labels it."""
+    """Untrusted text, such as the text of a document. `name` is its label in the request."""
 
     name: str
     text: str
@@ -57,7 +58,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """A file that is read only when it is sent. Some providers keep it for later calls."""
+    """A file that is read when it is sent. Some providers store it for later calls."""
 
     sha256: str
     media_type: str
@@ -70,7 +71,7 @@ Part = InstructionText | QuotedText | Picture | FileReference
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """`schema` describes the JSON answer; without one the answer is text. `expected_tokens` is its likely length."""
+    """`schema` describes the JSON answer; None means text. `expected_tokens` is the likely length of the answer."""
 
     purpose: str
     version: str
@@ -82,7 +83,7 @@ class ModelRequest:
 
     @property
     def input_tokens(self) -> int:
-        """An estimate that holds for every provider."""
+        """An estimate that is high enough for every provider."""
         return self.tokens_for("")
 
     def tokens_for(self, provider: str) -> int:
@@ -95,7 +96,7 @@ class ModelRequest:
         return any(isinstance(part, FileReference) for part in self.parts)
 
     def digest(self, owner: UUID, generation: int) -> bytes:
-        """The cache key: equal for equal requests of one owner, regardless of the model."""
+        """The cache key: the same for identical requests of one owner, regardless of the model."""
         key = [
             str(owner),
             generation,
@@ -108,9 +109,7 @@ class ModelRequest:
 
     def with_correction(self, answer: str, reason: str) -> ModelRequest:
         """The same request plus the unusable answer and the reason it was rejected."""
-        advice = (
-            InstructionText(f"Your last answer could not be used: {reason}. Answer again, in the form asked for."),
-        )
+        advice = (InstructionText(f"Your last answer could not be used: {reason}. Answer again in the required form."),)
         return replace(self, parts=(*self.parts, QuotedText("last-answer", answer), *advice))
 
 
@@ -141,7 +140,7 @@ class Caller:
     """The owner, document and job that a call is billed to.
 
     Jobs pass their id and `lease_token`, so a worker that lost its lease spends no more money and its open calls are
-    abandoned. Equal requests of one owner are answered once; a new `generation` repeats the call.
+    abandoned. Identical requests of one owner get the same stored answer; a new `generation` repeats the call.
     """
 
     owner_id: UUID
@@ -153,7 +152,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class FailedModel:
-    """A model that was tried before the one that answered, and the fault that occurred."""
+    """A model that was tried before the one that answered, and how it failed."""
 
     model: str
     fault: str

@@ -1,9 +1,9 @@
 """How a model call can fail, and what follows from each failure.
 
-Two tables. The first turns a provider's response into a fault. The second maps each fault to the error that a job
-fails with (its class decides about retries), whether the next model is tried, and whether the provider's circuit
-breaker counts it. Unlisted responses and bad API keys do not fall back to another model: a fallback would hide for
-months that a paid model cannot be used.
+There are two tables. The first maps a provider's response to a fault. The second maps each fault to the error that a
+job fails with (its class decides about retries), whether the next model is tried, and whether the provider's circuit
+breaker counts it. Unlisted responses and invalid API keys do not fall back to another model, because a fallback could
+hide for months that a paid model does not work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Fault(StrEnum):
 
 
 class FaultPattern(NamedTuple):
-    """`body` is searched in the response body; an empty provider matches all of them."""
+    """`body` is a regular expression to search for in the response body. An empty `provider` matches every provider."""
 
     provider: str
     statuses: range
@@ -53,7 +53,7 @@ def _pattern(provider: str, status: int, body: str, fault: Fault) -> FaultPatter
 FAULT_PATTERNS = (
     _pattern("gemini", 400, r"API_KEY_INVALID|API key (not valid|expired)", Fault.BAD_KEY),
     _pattern("gemini", 400, r"exceeds the maximum number of tokens", Fault.TOO_LONG),
-    # A file that has expired, or was uploaded with another key.
+    # The file has expired or was uploaded with another key.
     _pattern("gemini", 403, r"\bFile\b", Fault.FILE_GONE),
     _pattern("gemini", 404, r"\bFile\b", Fault.FILE_GONE),
     # A daily quota looks like a rate limit, but resets only tomorrow.
@@ -98,7 +98,7 @@ FINISH_REASONS: dict[str, dict[str, Fault]] = {
 
 
 class FaultRule(NamedTuple):
-    """`trips_circuit`: five of these in a row open the provider's circuit breaker."""
+    """`trips_circuit`: five such faults in a row open the provider's circuit breaker."""
 
     error: type[OctavoError]
     falls_back: bool
@@ -135,7 +135,7 @@ class TokenUsage:
 
 @dataclass(eq=False)
 class ProviderFault(Exception):
-    """A failed call. `usage` is what was billed anyway; None means unknown."""
+    """A failed call. `usage` contains the tokens that were billed anyway; None means unknown."""
 
     fault: Fault
     usage: TokenUsage | None = field(default_factory=TokenUsage)
@@ -155,7 +155,7 @@ class ProviderFault(Exception):
 
 
 def classify_error(provider: str, status: int, body: str) -> Fault:
-    """The fault behind a provider's error response."""
+    """Find the fault that a provider's error response means."""
     for pattern in FAULT_PATTERNS:
         if pattern.provider in {"", provider} and status in pattern.statuses and re.search(pattern.body, body):
             return pattern.fault
@@ -167,7 +167,7 @@ def classify_finish(provider: str, reason: str) -> Fault | None:
 
 
 def most_recoverable(faults: Iterable[ProviderFault]) -> ProviderFault:
-    """The fault to report when every model failed: one that a retry may solve, with the shortest delay."""
+    """The fault to report if every model failed: preferably one that a retry may solve, with the shortest delay."""
 
     def severity(fault: ProviderFault) -> tuple[int, float]:
         rule = RETRY_RULES[fault.rule.error.error_class]

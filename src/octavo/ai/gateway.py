@@ -1,4 +1,4 @@
-"""The only way to models: tries the configured ones in order and keeps their cost within the budgets."""
+"""All model calls go through this gateway. It tries the configured models in order and enforces the budgets."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from octavo.ai.vectors import (
 from octavo.core.errors import NoModel
 from octavo.database import Database
 
-# A task has time for two calls, one that fails and one that answers, besides waiting for a rate limit.
+# A task has time for two calls, one that fails and one that succeeds, plus the wait for a rate limit.
 CALLS_PER_DEADLINE = 2
 MAINTENANCE_SECONDS = 10.0
 
 
 class MalformedAnswer(ProviderFault):
-    """An answer that failed validation, and the reason."""
+    """An answer that failed validation, with the reason."""
 
     def __init__(self, usage: TokenUsage, answer: str, reason: str) -> None:
         super().__init__(Fault.MALFORMED, usage)
@@ -49,7 +49,7 @@ class MalformedAnswer(ProviderFault):
 
 @dataclass(frozen=True, slots=True)
 class RemoteModels:
-    """The providers that are called over the network, their billing, and how to close the connections."""
+    """The providers that are called over the network, their billing, and a function that closes the connections."""
 
     providers: Mapping[str, Provider]
     billing: Billing
@@ -57,7 +57,7 @@ class RemoteModels:
 
 
 class Gateway:
-    """All model calls go through here. Without `remote` providers the offline provider does everything."""
+    """Runs tasks with models. If `remote` is None, the offline provider does everything."""
 
     def __init__(self, chain: ModelChain, remote: RemoteModels | None = None) -> None:
         self._chain = chain
@@ -72,7 +72,7 @@ class Gateway:
             await self._remote.close()
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """The pictures and pages that every remote model of a task accepts; None without a remote model."""
+        """The pictures and pages that every remote model of a task accepts; None if the task has no remote model."""
         if self._remote is None:
             return None
         providers = self._remote.providers
@@ -82,8 +82,8 @@ class Gateway:
     async def ask(self, task: Task[In, Out], given: In, caller: Caller) -> ModelAnswer[Out]:
         """Run a task of `octavo.ai.tasks` with the first model that can do it.
 
-        Equal requests of one owner are paid for once, even across kills and retries, so calling again is safe. The
-        answer has the type of the task's output and names its maker: `local` if no data left this machine.
+        Calling again is safe: identical requests of one owner are paid for once, even if the process is killed in
+        between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.
 
         Raises an `OctavoError` of the class that a job should fail with; do not catch it. Temporary errors
         (`RateLimited`, `QuotaExhausted`, `ModelUnavailable`, `NetworkFailed`) carry `retry_after_seconds`; `OverBudget`
@@ -128,7 +128,7 @@ class Gateway:
         model: Model,
         failed: tuple[FailedModel, ...],
     ) -> ModelAnswer[Out]:
-        """Call one model. An invalid answer is requested once more, with the reason."""
+        """Call one model. If its answer is invalid, call it once more and include the reason."""
         remote = self._require_remote()
         provider = remote.providers[model.provider]
         call = replace(call, expected=replace(call.expected, input=request.tokens_for(model.provider)))
@@ -149,10 +149,10 @@ class Gateway:
         return await remote.billing.call(call, model, partial(send, repaired), failed)
 
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
-        """Embed texts with the configured model or the one named (`provider:model` or `local`).
+        """Embed any number of texts of any length with `model` (`provider:model` or `local`) or the configured model.
 
-        There is no fallback: vectors of two models cannot be compared. Accepts any number of texts of any length. Each
-        call holds up to 100 windows and is paid for once, so repeating the same batches costs nothing.
+        There is no fallback to another model, because vectors of two models cannot be compared. Each call contains up
+        to 100 windows and is paid for once: embedding the same texts again costs nothing.
         """
         chosen = parse_model(model) if model else self._chain.embedding
         if chosen.provider == LOCAL:
@@ -196,7 +196,7 @@ class Gateway:
         return await remote.billing.reuse(call) or await remote.billing.call(call, model, send)
 
     async def maintain(self, database: Database) -> float:
-        """Close abandoned calls and resume jobs that wait for budget. Returns the seconds until the next run."""
+        """Close abandoned calls and resume jobs that waited for budget. Returns the seconds until the next run."""
         del database
         if self._remote:
             await self._remote.billing.maintain()

@@ -1,7 +1,7 @@
 """The ledger of paid calls: budget is reserved before a call and settled after it, and no answer is paid for twice.
 
-The rules are database functions under one lock, which is never held during a call. So any number of workers share the
-budgets, and one rate limit and one circuit breaker for each provider.
+The rules are database functions that hold one lock, but never during a call. All workers therefore share the budgets,
+and each provider's rate limit and circuit breaker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from octavo.database import Database, load_queries, retry_until_available
 QUERIES = load_queries("ai")
 # How long a call waits for a rate-limited provider before the next model is tried or the job is retried later.
 MAX_WAIT_SECONDS = 20.0
-# How long an open call may exceed its time limit before it counts as lost.
+# How long an open call can exceed its time limit before it counts as abandoned.
 GRACE_SECONDS = 30.0
 ANSWERS_KEPT_DAYS = 30
 
@@ -56,7 +56,7 @@ class RateLimit:
 class CallRequest:
     """A call to reserve budget for. `tokens` is the estimate of input and output tokens together.
 
-    `max_wait`: how many seconds it may wait for the rate limit.
+    `max_wait` is the maximum number of seconds to wait for the rate limit.
     """
 
     id: UUID
@@ -73,7 +73,7 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """`seconds`: the delay before sending, or before the next attempt. The rest describes the exceeded budget."""
+    """`seconds` is the delay before sending or before the next attempt. The last three describe the exceeded budget."""
 
     verdict: Verdict
     seconds: float | None
@@ -90,7 +90,7 @@ class StoredAnswer:
 
 
 class Ledger:
-    """`budgets` are the defaults. `rates` are by provider; providers without one enforce their own limits."""
+    """`budgets` contains the defaults. `rates` contains rate limits by provider; others are not limited here."""
 
     def __init__(
         self, database: Database, budgets: Budgets, rates: Mapping[str, RateLimit], *, allow_anonymous: bool = False
@@ -101,7 +101,7 @@ class Ledger:
         self._allow_anonymous = allow_anonymous
 
     async def reuse(self, digest: bytes, caller: Caller) -> StoredAnswer | None:
-        """The stored answer to an equal request, if any. Records the reuse and what it saved."""
+        """The stored answer to an identical request, if any. Records the reuse and the amount saved."""
         values = {"hash": digest, "owner": caller.owner_id, "document": caller.document_id, "job": caller.job_id}
         async with (
             self._database.connection() as open_one,
@@ -153,7 +153,11 @@ class Ledger:
         trips_circuit: bool | None,
         hold_seconds: float = 0.0,
     ) -> None:
-        """A `cost` of None means unknown. `trips_circuit`: whether the fault is the provider's; None if unknown."""
+        """Record a failed call. A `cost` of None means unknown.
+
+        `trips_circuit`: True counts towards opening the provider's circuit breaker, False resets the count, None does
+        neither.
+        """
         values = {
             "call": call,
             "fault": fault,
@@ -171,7 +175,7 @@ class Ledger:
         await resume_paused_jobs(self._database, self._budgets)
 
     async def _write(self, query: bytes, values: Mapping[str, Any]) -> None:
-        """Retry until the database is back: a paid call must be recorded."""
+        """Write to the database, retrying until it is available: a paid call must be recorded."""
 
         async def write() -> None:
             async with self._database.connection() as connection:

@@ -15,7 +15,7 @@ EMBEDDING_MODELS = {"gemini": "gemini-embedding-001", "openai": "text-embedding-
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`local` has no model name."""
+    """A model of a provider. The name is empty for `local`."""
 
     provider: str
     name: str = ""

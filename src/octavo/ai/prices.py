@@ -1,4 +1,4 @@
-"""Prices of models. `tools/make_prices.py` writes the table; settings add models that are missing from it."""
+"""Prices of models. `tools/make_prices.py` writes the table; the settings can add models that are missing from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FREE = frozenset({"compatible"})
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. `above`: the input size from which another price applies, and that price."""
+    """US dollars per million tokens. `above` is the input size above which another price applies, with that price."""
 
     input: Decimal
     output: Decimal
@@ -37,7 +37,7 @@ class Price:
 
 
 class Prices:
-    """`extra` comes from the settings, e.g. `gpt-9=1.25/10`."""
+    """The price table. `extra` contains prices from the settings, e.g. `gpt-9=1.25/10`."""
 
     def __init__(self, extra: Iterable[str] = ()) -> None:
         self._extra: dict[str, Price] = {}
@@ -47,7 +47,7 @@ class Prices:
             self._extra[name] = Price(Decimal(price_in), Decimal(price_out), Decimal(price_in))
 
     def find(self, provider: str, model: str) -> Price:
-        """Raises `BadSetting` for a model without a price, because budgets could not be enforced."""
+        """The price of a model. Raises `BadSetting` if it is unknown, because budgets could not be enforced."""
         if model in self._extra:
             return self._extra[model]
         if provider in FREE:

@@ -18,12 +18,12 @@ from octavo.core.types import JSON
 
 EMBED = "embed"
 EMBED_SECONDS = 30.0
-# Per call.
+# The maximum number of texts per call.
 MAX_TEXTS = 100
-# The smallest input limit among the models is 2,048 tokens.
+# The smallest input limit of the supported models is 2,048 tokens.
 WINDOW_CHARACTERS = 6000
 CHARACTERS_PER_TOKEN = 3
-# Four bytes per number.
+# The type code of `array` for four-byte floats.
 FLOATS = "f"
 
 
@@ -36,7 +36,7 @@ class Vectors:
 
 
 def cut_windows(text: str, characters: int = WINDOW_CHARACTERS) -> list[str]:
-    """Cut at word boundaries where possible. All windows count, so the end of a text matters as much as its start."""
+    """Cut a text into windows, at word boundaries where possible. No part of the text is left out."""
     windows: list[str] = []
     while len(text) > characters:
         end = text.rfind(" ", characters // 2, characters) + 1 or characters
@@ -46,7 +46,7 @@ def cut_windows(text: str, characters: int = WINDOW_CHARACTERS) -> list[str]:
 
 
 def pool(vectors: Sequence[Sequence[float]], weights: Sequence[int]) -> list[float]:
-    """The mean, weighted by the length of the windows."""
+    """The mean of the windows' vectors, weighted by the length of the windows."""
     if len(vectors) == 1:
         return list(vectors[0])
     total = sum(weights)
@@ -65,7 +65,7 @@ def embedding_digest(texts: Sequence[str], model: Model, caller: Caller) -> byte
 
 
 def pack(vectors: Sequence[Sequence[float]]) -> JSON:
-    """A third of the size of the numbers as text."""
+    """Encode vectors as base64, which is a third of the size of the numbers as text."""
     return [b64encode(array(FLOATS, vector).tobytes()).decode() for vector in vectors]
 
 

@@ -209,7 +209,7 @@ async def build_index(database: Database, model_id: int) -> str:
     CREATE INDEX CONCURRENTLY cannot run in a transaction and may take an hour, so it gets a separate connection. An
     invalid index that a killed attempt left behind is dropped first.
     """
-    connection = await database.connect_apart()
+    connection = await database.connect_unpooled()
     try:
         async with connection.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
             await cursor.execute(QUERIES.model, {"model": model_id})

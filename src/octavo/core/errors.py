@@ -1,7 +1,7 @@
-"""The base of all errors, and those that several packages raise. A package keeps its own in `<package>/errors.py`.
+"""The base class of all errors, and errors that several packages raise. Others are in `<package>/errors.py`.
 
 An error has a stable code, a class that decides about retries, and a message that a person can act on: its docstring.
-The caller can fix a `BadInput`; a `Defect` is a bug of Octavo.
+The caller can correct the cause of a `BadInput`; a `Defect` is a bug in Octavo.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """`charged`: the attempt counts against the limit. Waiting for another service to recover does not count."""
+    """`charged`: the attempt counts towards the limit. Attempts that fail because of another service do not."""
 
     first_delay_seconds: int
     charged: bool
@@ -54,7 +54,7 @@ class OctavoError(Exception):
     code: ClassVar[str] = "UNKNOWN"
     error_class: ClassVar[ErrorClass] = ErrorClass.PERMANENT
     status: ClassVar[int] = 500
-    # Set if the other side asked to wait.
+    # Set if the other server requested a delay.
     retry_after_seconds: float | None = None
 
     def __init__(self, detail: str | None = None) -> None:
@@ -77,7 +77,7 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """Without a specific class, the detail alone is the message."""
+        """The detail alone if this is `BadInput` itself: only subclasses have a specific title."""
         return self.detail if self.detail and type(self) is BadInput else super().line
 
 

@@ -1,4 +1,4 @@
-"""Numbers, sizes, prices, dates and durations as people write them: one formatter each, for pages and terminal."""
+"""Formats numbers, sizes, prices, dates and durations for people, on web pages and on the terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def format_number(number: int) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """1.1 MB, 48 MB. A megabyte has 1,024 kilobytes, like the limits in the settings."""
+    """A size such as 1.1 MB or 48 MB. One megabyte is 1,024 kilobytes, as in the settings."""
     amount = float(size)
     for unit in ("bytes", "KB", "MB", "GB"):
         if amount < UNIT:
@@ -36,12 +36,12 @@ def format_bytes(size: int) -> str:
 
 
 def format_dollars(amount: float) -> str:
-    """$3.12, and $0.0004 where cents would hide it."""
+    """An amount such as $3.12. Amounts below one cent have four decimal places: $0.0004."""
     return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:,.2f}"  # noqa: PLR2004 - a cent
 
 
 def format_day(at: datetime, now: datetime) -> str:
-    """The more recent, the more precise: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024"."""
+    """A past time. Recent times are more precise: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024"."""
     passed = (now - at).total_seconds()
     if passed < MINUTE:
         return "Just now"
@@ -58,7 +58,7 @@ def format_date(day: date, today: date) -> str:
 
 
 def format_eta(eta: SecondsRange | None) -> str | None:
-    """A range: 20 to 35 s, 6 to 9 min, or "about 1 min"."""
+    """A remaining time as a range, such as 20 to 35 s or 6 to 9 min, or as "about 1 min"."""
     if eta is None:
         return None
     low, high = eta.low_seconds, eta.high_seconds

@@ -16,7 +16,7 @@ _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_http_date(text: str) -> datetime | None:
-    """A date as HTTP headers write it; None when it is not one. Without a zone it is UTC."""
+    """Parse the date of an HTTP header; None if it is invalid. A date without a time zone is UTC."""
     try:
         at = parsedate_to_datetime(text)
     except ValueError:
@@ -25,9 +25,9 @@ def read_http_date(text: str) -> datetime | None:
 
 
 def read_retry_after(header: str | None, clock: datetime | None, *, longest: float = math.inf) -> float | None:
-    """Seconds to wait, from a number or a date; None when the header is missing or invalid.
+    """Seconds to wait, from a number or a date; None if the header is missing or invalid.
 
-    A date is compared with `clock`: best the response's own Date header, because the two clocks may differ.
+    A date is compared with `clock`: pass the Date header of the response, because the server's clock may differ.
     """
     text = (header or "").strip()
     if _SECONDS.fullmatch(text):
@@ -49,13 +49,13 @@ class ServerSentEvent:
 
 
 def write_event(data: str, *, name: str = "", event_id: str = "") -> bytes:
-    """One server-sent event. `data` is JSON, which has no line breaks."""
+    """Encode a server-sent event. `data` is JSON and must not contain line breaks."""
     head = (f"event: {name}\n" if name else "") + (f"id: {event_id}\n" if event_id else "")
     return f"{head}data: {data}\n\n".encode()
 
 
 async def read_events(chunks: AsyncIterable[bytes]) -> AsyncGenerator[ServerSentEvent]:
-    """The complete events of a stream; one that breaks off in the middle is dropped."""
+    """Read the events of a stream. An incomplete event at the end is dropped."""
     held: list[bytes] = []
     async for chunk in chunks:
         held.append(chunk)
@@ -69,7 +69,7 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncGenerator[ServerSent
 
 
 def read_event(block: str) -> ServerSentEvent | None:
-    """None for a block without data, such as a comment or a retry interval."""
+    """Parse one event; None if the block has no data, such as a comment or a retry interval."""
     fields: dict[str, list[str]] = {}
     for line in block.split("\n"):
         name, _, value = line.partition(":")

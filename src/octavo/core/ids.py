@@ -1,4 +1,4 @@
-"""Identifiers: UUID version 7, so that rows created together are neighbours in an index."""
+"""Identifiers: UUID version 7, so that rows created at about the same time are close together in an index."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _last = 0
 def new_id() -> UUID:
     """A new id, greater than every earlier one of this process, even if the clock stops or goes back.
 
-    The embedded time only orders ids; nothing reads it as a clock.
+    The time in the id is only used for sorting, never as a timestamp.
     """
-    global _last  # noqa: PLW0603 - the order of ids is a property of the process
+    global _last  # noqa: PLW0603 - the order applies to the whole process
     fresh = time.time_ns() // 1_000_000 << _SEQUENCE_BITS | int.from_bytes(os.urandom(9)) << 1
     with _lock:
         _last = fresh if fresh > _last else _last + 1 + (int.from_bytes(os.urandom(4)) << 1)

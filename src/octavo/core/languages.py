@@ -24,5 +24,5 @@ WORD = re.compile(f"[{ONE_CHARACTER}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\W_][^\\s{ONE
 
 
 def count_words(text: str) -> int:
-    """Words separated by spaces; in scripts without spaces, an estimate from the characters."""
+    """Count words separated by spaces. In scripts without spaces, the count is estimated from the characters."""
     return sum(1 for _ in WORD.finditer(text))

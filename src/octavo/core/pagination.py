@@ -21,7 +21,7 @@ class Page(Generic[Item]):
 
 
 def make_cursor(at: datetime, item: UUID) -> str:
-    """The end of a page; opaque to clients."""
+    """A cursor for the last item of a page. It is opaque to clients."""
     return make_text_cursor(at.isoformat(), item)
 
 
@@ -34,7 +34,7 @@ def read_cursor(cursor: str) -> tuple[datetime, UUID]:
 
 
 def make_text_cursor(text: str, item: UUID) -> str:
-    """The same for a list that is sorted by text."""
+    """A cursor for a list that is sorted by text."""
     return urlsafe_b64encode(f"{item} {text}".encode()).decode().rstrip("=")
 
 

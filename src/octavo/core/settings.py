@@ -1,6 +1,6 @@
 """All settings in one typed table: environment variables `OCTAVO_…` and an optional `octavo.toml`.
 
-The reference page is generated from this table. Unknown names are refused, not ignored.
+The reference page is generated from this table. Unknown names are rejected, not ignored.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ NAMED_PAIR = re.compile(r"[^=,\s]+=\d+(\.\d+)?/\d+(\.\d+)?")
 
 
 def default_data_dir() -> Path:
-    """For root not in the home folder: root's database runs under another account, which cannot read it."""
+    """In the home folder, except for root: its database runs under another account, which cannot read root's home."""
     if os.geteuid() == 0:
         return Path("/var/lib/octavo")
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "octavo"
 
 
 def split_list(value: object) -> object:
-    """Lists are comma-separated in the environment, and real lists in the file."""
+    """Split a comma-separated value from the environment. Values from the file are already lists."""
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -77,7 +77,7 @@ class Settings(BaseSettings):
         SecretStr | None,
         Field(
             description="`postgresql://…` of a shared PostgreSQL (16 or newer, with pgvector 0.8 or newer). "
-            "Unset: the built-in PostgreSQL, in the data folder."
+            "Unset: the built-in PostgreSQL in the data folder."
         ),
     ] = None
     database_connections: Annotated[
@@ -129,12 +129,12 @@ class Settings(BaseSettings):
     stored_bytes: Annotated[
         int, Field(ge=0, description="Storage quota per owner in bytes, including the trash; 0 means no limit.")
     ] = 0
-    anonymous_stored_bytes: Annotated[int, Field(ge=0, description="The same for visitors without an account.")] = (
-        2048 * MEBIBYTE
-    )
+    anonymous_stored_bytes: Annotated[
+        int, Field(ge=0, description="Storage quota in bytes per visitor without an account; 0 means no limit.")
+    ] = 2048 * MEBIBYTE
     concurrent_uploads: Annotated[int, Field(ge=1, description="Maximum number of open uploads per owner.")] = 500
     anonymous_concurrent_uploads: Annotated[
-        int, Field(ge=1, description="The same for visitors without an account.")
+        int, Field(ge=1, description="Maximum number of open uploads per visitor without an account.")
     ] = 150
     trash_days: Annotated[
         int, Field(ge=0, description="Days after which documents in the trash are deleted permanently.")
@@ -151,7 +151,7 @@ class Settings(BaseSettings):
         Field(
             ge=1,
             description="Number of files that one process extracts in parallel. Unset: twice the number of CPUs, but "
-            "at most what fits into half of the memory.",
+            "no more than fit into half of the memory.",
         ),
     ] = None
     ocr_language: Annotated[
@@ -191,7 +191,7 @@ class Settings(BaseSettings):
         Field(description="Base URL for video transcripts. Change it only for mirrors and tests."),
     ] = "https://www.youtube.com"
     anonymous: Annotated[bool, Field(description="Allow visitors without an account to store documents.")] = True
-    sign_up: Annotated[bool, Field(description="Allow anybody to create an account.")] = True
+    sign_up: Annotated[bool, Field(description="Allow anyone to create an account.")] = True
     hosts: Annotated[
         Texts,
         Field(
@@ -242,13 +242,13 @@ class Settings(BaseSettings):
     ] = 12_000
     requests_per_minute_anonymous: Annotated[
         int,
-        Field(ge=1, description="The same for one address without an account."),
+        Field(ge=1, description="Requests per minute and IP address without an account that one web process accepts."),
     ] = 6000
     proxies: Annotated[
         Texts,
         Field(
             description="Trusted proxies in front of the web server, separated by commas. Their forwarded headers are "
-            "used to identify the client."
+            "used to determine the client's address."
         ),
     ] = ()
     public_url: Annotated[
@@ -270,7 +270,10 @@ class Settings(BaseSettings):
         str | None, Field(description="Mail address that is notified of the failed jobs of all owners.")
     ] = None
     admin_slack: Annotated[
-        SecretStr | None, Field(description="Slack-compatible webhook for the same notifications, such as `https://…`.")
+        SecretStr | None,
+        Field(
+            description="Slack-compatible webhook that is notified of the failed jobs of all owners, such as `https://…`."
+        ),
     ] = None
     gemini_key: Annotated[SecretStr | None, Field(description="API key for Google Gemini.")] = None
     gemini_url: Annotated[str, Field(description="Base URL of the Gemini API.")] = (
@@ -305,7 +308,7 @@ class Settings(BaseSettings):
     task_models: Annotated[
         Texts,
         Field(
-            description="Models for single tasks, separated by commas, such as "
+            description="Models for individual tasks, separated by commas, such as "
             "`classify_image=openai:gpt-5|gemini:gemini-2.5-pro`."
         ),
     ] = ()
@@ -336,8 +339,8 @@ class Settings(BaseSettings):
             ge=0,
             le=1e6,
             description="Budget for models per document, in US dollars. The default should be enough to describe 1,000 "
-            "pages and run five prompts on them with the default Gemini model. This and the next two are defaults: "
-            "`octavo budgets` and the web pages change budgets without a restart.",
+            "pages and run five prompts on them with the default Gemini model. This and the next two settings are "
+            "defaults: `octavo budgets` and the web pages change budgets without a restart.",
         ),
     ] = 3.0
     owner_budget: Annotated[
@@ -347,7 +350,8 @@ class Settings(BaseSettings):
         float, Field(ge=0, le=1e6, description="Budget for models for all owners per month, in US dollars.")
     ] = 100.0
     anonymous_models: Annotated[
-        bool, Field(description="Send documents of visitors without an account to providers other than `local`.")
+        bool,
+        Field(description="Allow sending documents of visitors without an account to providers other than `local`."),
     ] = False
     server: Annotated[
         str | None,
@@ -450,7 +454,7 @@ class Settings(BaseSettings):
 
     @field_validator("admin_mail")
     @classmethod
-    def _has_a_mail_server(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _require_mail_server(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value and info.data.get("smtp_url") is None:
             raise ValueError("requires a mail server in OCTAVO_SMTP_URL")
         return value
@@ -471,7 +475,7 @@ class Settings(BaseSettings):
 
     @field_validator("providers")
     @classmethod
-    def _have_what_they_need(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _require_provider_settings(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         for name in value:
             if name not in PROVIDERS:
                 raise ValueError(f"unknown provider {name}; use {', '.join(PROVIDERS)}")
@@ -518,12 +522,12 @@ def _is_mail_server(url: str) -> bool:
 
 
 def variable_name(field: str) -> str:
-    """The environment variable of a setting."""
+    """The name of the environment variable for a setting."""
     return PREFIX + field.upper()
 
 
 def load_settings() -> Settings:
-    """Read the settings once, when a process starts; other code gets plain values."""
+    """Read the settings. Called once when a process starts; other code gets the values as arguments."""
     _refuse_unknown_variables()
     _refuse_missing_file()
     try:

@@ -1,6 +1,6 @@
 """Types that every package shares: JSON values, extraction modes, and the states of a job.
 
-The transitions exist three times: here, in SQL and in the diagram. A test proves that they agree.
+The transitions are defined here, in SQL and in the diagram of the documentation. A test checks that they agree.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 class Extraction(StrEnum):
     """How a document's text is produced.
 
-    `PLAIN`: as the file has it. `CLEAN`: a model tidies that text up. `PAGES`: a model reads pictures of the pages;
-    formats without pages are tidied up instead.
+    `PLAIN`: the text extracted from the file. `CLEAN`: a model cleans up that text. `PAGES`: a model reads pictures of
+    the pages; formats without pages are cleaned up instead.
     """
 
     PLAIN = "plain"
@@ -51,7 +51,7 @@ JOB_TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.PAUSED: frozenset({JobStatus.QUEUED, JobStatus.FAILED, JobStatus.CANCELLED}),
     JobStatus.CANCELLED: frozenset({JobStatus.QUEUED}),
 }
-# A job in one of these states changes only when somebody asks for it.
+# A job in one of these states changes only on request.
 RESTING = frozenset(
     {JobStatus.COMPLETE, JobStatus.FAILED, JobStatus.DEAD_LETTER, JobStatus.PAUSED, JobStatus.CANCELLED}
 )

@@ -1,4 +1,4 @@
-"""What to do when the database fails: describe the error safely, wait for the server, notice a cancellation."""
+"""Handles database failures: describes errors without data, and retries until the server is available."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from octavo.core.errors import DatabaseUnavailable
 
 log = structlog.get_logger()
 RETRY_SECONDS = 0.2
-# SQLSTATE class 22: the message itself quotes the value.
+# SQLSTATE class 22: the message contains the rejected value.
 DATA_EXCEPTION = "22"
 
 Result = TypeVar("Result")
 
 
 def explain(error: BaseException) -> str:
-    """One line with PostgreSQL's message and SQLSTATE, without any data.
+    """Describe an error in one line with PostgreSQL's message and SQLSTATE, without any data.
 
-    PostgreSQL quotes the row that it refuses and the values that it cannot parse. These are texts and names of
-    documents, which must not reach logs or the error of a job.
+    PostgreSQL quotes rows that it rejects and values that it cannot parse. They can contain texts and names of
+    documents, which must not appear in logs or in the error of a job.
     """
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return str(error)
@@ -35,7 +35,7 @@ def explain(error: BaseException) -> str:
 async def retry_until_available(work: Callable[[], Awaitable[Result]]) -> Result:
     """Repeat `work` while the database is unavailable or reports a deadlock.
 
-    This has no limit: a job that loses its lease is cancelled, which ends the loop.
+    There is no time limit: a job that loses its lease is cancelled, which ends the loop.
     """
     while True:
         try:
@@ -48,7 +48,7 @@ async def retry_until_available(work: Callable[[], Awaitable[Result]]) -> Result
 def is_cancelled() -> bool:
     """Whether the current task was cancelled, for loops that continue after every error.
 
-    Before Python 3.12 a cancellation is lost if the awaited result, such as a connection, arrives at the same moment.
+    Before Python 3.12, a cancellation is lost if the awaited result, such as a connection, arrives at the same time.
     """
     task = asyncio.current_task()
     return bool(task and task.cancelling())

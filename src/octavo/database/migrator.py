@@ -18,7 +18,7 @@ from octavo.database.queries import load_queries
 
 QUERIES = load_queries("migrations")
 EVENTS = load_queries("events")
-# An arbitrary constant, the same in every process that migrates.
+# An arbitrary number that all migrating processes use for the lock.
 LOCK_NUMBER = 0x0C7A_0001
 FIRST = 1
 OLDEST_SERVER = 16
@@ -46,7 +46,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """How many migrations are applied; `missing` names the others."""
+    """`applied` is the number of applied migrations; `missing` contains the names of the others."""
 
     applied: int
     missing: tuple[str, ...]
@@ -54,7 +54,7 @@ class MigrationState:
 
 @cache
 def known_migrations() -> tuple[Migration, ...]:
-    """The migration files of this version, in order; gaps and duplicate numbers are a defect."""
+    """The migration files of this version, in order. Gaps and duplicate numbers raise `Defect`."""
     folder = files("octavo.database").joinpath("migrations")
     named = [(NAME.fullmatch(file.name), file) for file in folder.iterdir()]
     found = [Migration(int(match["number"]), match["name"], file.read_text()) for match, file in named if match]
@@ -65,7 +65,7 @@ def known_migrations() -> tuple[Migration, ...]:
 
 
 async def migrate(connection_info: str) -> MigrationState:
-    """Apply the missing migrations. Any number of processes may call it at the same time; they take turns."""
+    """Apply the missing migrations. If several processes call this at the same time, they wait for each other."""
     async with await connect(connection_info) as connection:
         await refuse_unfit_server(connection)
         # The lock belongs to the connection, so it is released when the process is killed.
@@ -74,7 +74,7 @@ async def migrate(connection_info: str) -> MigrationState:
             return await _apply_missing(connection)
         except psycopg.errors.InsufficientPrivilege as error:
             reason = str(error).strip().splitlines()[0]
-            raise WrongDatabase(f"Its user may not create the schema: {reason}. Grant the privilege.") from None
+            raise WrongDatabase(f"Its user cannot create the schema: {reason}. Grant the privilege.") from None
 
 
 async def read_state(connection: Connection) -> MigrationState:
@@ -87,7 +87,7 @@ async def read_state(connection: Connection) -> MigrationState:
 
 
 async def require_current(connection: Connection) -> MigrationState:
-    """Raise `WrongDatabase` unless the schema is the one of this version."""
+    """Raise `WrongDatabase` if the schema is not that of this version."""
     state = await read_state(connection)
     if state.missing:
         raise WrongDatabase(f"The schema is out of date. Run `octavo migrate` to add {', '.join(state.missing)}.")
@@ -112,7 +112,7 @@ def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied
         row = applied.get(migration.number)
         if row and row.digest != migration.digest:
             raise WrongDatabase(
-                f"Migration {migration.number} ({row.name}) was applied with a different content. "
+                f"Migration {migration.number} ({row.name}) was applied with different content. "
                 "Use the Octavo version that created the database, or another database."
             )
     return [migration for migration in known if migration.number not in applied]
@@ -127,7 +127,7 @@ async def refuse_unfit_server(connection: Connection) -> None:
 
 
 def why_unfit(major: int, vector: str | None) -> str | None:
-    """The reason to refuse a server, or None; older versions than these are not tested."""
+    """The reason why a server cannot be used; None if it can. Older versions are not tested."""
     if major < OLDEST_SERVER:
         return f"It is PostgreSQL {major}; Octavo needs {OLDEST_SERVER} or newer."
     if vector is None:

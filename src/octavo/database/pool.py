@@ -20,18 +20,18 @@ from octavo.core.errors import DatabaseUnavailable
 Connection = psycopg.AsyncConnection[TupleRow]
 
 CONNECT_SECONDS = 10
-# A short timeout makes the pool reconnect for the next caller, instead of backing off for minutes.
+# With a short timeout the pool reconnects for the next caller, instead of waiting longer and longer.
 RECONNECT_SECONDS = 2
 WAIT_SECONDS = 30
 RETRY_SECONDS = 0.05
-# A server that stops tells its connections; only a lost network is silent for longer.
+# A connection used more recently is not checked. A stopping server notifies its connections; a lost network does not.
 FRESH_SECONDS = 5.0
-# Messages of a server that starts, recovers or shuts down; libpq gives no code for them.
+# Messages of a server that is starting, recovering or shutting down. libpq has no error code for them.
 NOT_READY = ("the database system is", "server closed the connection unexpectedly")
 
 
 class Database:
-    """A pool of connections. An idle one is checked first, so callers do not notice a restart of the server."""
+    """A pool of connections. Idle connections are checked before use, so callers do not notice a server restart."""
 
     def __init__(self, connection_info: str, *, connections: int = 10) -> None:
         self._pool = AsyncConnectionPool(
@@ -56,18 +56,18 @@ class Database:
         await self._pool.close()
 
     async def _check(self, connection: Connection) -> None:
-        """Check the server only if the connection was idle for long, or if it has received something."""
+        """Check a connection only if it was idle for some time or has received data."""
         idle = time.monotonic() - self._used.get(connection, 0.0)
         if idle > FRESH_SECONDS or _has_input(connection):
             await AsyncConnectionPool.check_connection(connection)
 
-    async def connect_apart(self) -> Connection:
-        """A connection outside the pool, for notifications and for work that one process does all the time."""
+    async def connect_unpooled(self) -> Connection:
+        """Open a connection outside the pool: for LISTEN, for a worker's main loop and for long index builds."""
         return await connect(self._connection_info)
 
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
-        """A connection in autocommit mode: every statement is a transaction."""
+        """Take a connection in autocommit mode: every statement is a transaction."""
         try:
             connection = await self._pool.getconn(timeout=wait_seconds)
         except PoolTimeout:
@@ -84,7 +84,7 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
-        """A connection inside a transaction that commits at the end and rolls back on any error."""
+        """Take a connection inside a transaction that commits at the end and rolls back on any error."""
         async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
             yield connection
 
@@ -96,7 +96,7 @@ def _has_input(connection: Connection) -> bool:
 
 
 async def connect(connection_info: str) -> Connection:
-    """One connection outside the pool, for migrations and checks. Waits for a server that is just starting."""
+    """Open a connection without a pool, for migrations and checks. Waits if the server is just starting."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
@@ -114,7 +114,7 @@ async def connect(connection_info: str) -> Connection:
 
 
 def describe(connection_info: str) -> str:
-    """Where the database is, without its password."""
+    """The name and host of the database, without the password."""
     try:
         parts: dict[str, Any] = conninfo_to_dict(connection_info)
     except psycopg.ProgrammingError:

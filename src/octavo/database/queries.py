@@ -1,4 +1,4 @@
-"""Named queries from .sql files, so that Python contains no SQL, and rows as dictionaries."""
+"""Loads named queries from .sql files, so that Python contains no SQL, and fetches rows as dictionaries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Row = dict[str, Any]
 
 
 class Queries:
-    """The queries of one file as attributes, loaded with the first use; an unknown name lists the known ones.
+    """The queries of one file as attributes, loaded on first use. The error for an unknown name lists the known ones.
 
-    aiosql refuses duplicate names and turns `:name` into psycopg's placeholders.
+    aiosql rejects duplicate names and replaces `:name` by psycopg's placeholders.
     """
 
     def __init__(self, file: str) -> None:
@@ -49,9 +49,9 @@ def load_queries(file: str) -> Queries:
 async def fetch_rows(
     connection: Connection, query: bytes, values: Mapping[str, Any], *, prepare: bool | None = None
 ) -> list[Row]:
-    """All rows, with times in UTC regardless of the time zone of the connection.
+    """Fetch all rows, with times in UTC regardless of the time zone of the connection.
 
-    `prepare=False` plans the query for these values each time, instead of reusing a prepared plan.
+    `prepare=False` plans the query for the given values each time, instead of reusing a prepared plan.
     """
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(query, values, prepare=prepare)

@@ -21,7 +21,7 @@ from octavo.jobs.queue import enqueue
 
 QUERIES = load_queries("describe")
 EMBED_DOCUMENT = "embed_document"
-# One call, and one part that is committed on its own.
+# The chunks of one call. Each batch is committed separately.
 CHUNKS_PER_CALL = 100
 
 Finish: TypeAlias = Callable[[Connection, str], Awaitable[None]]
@@ -47,7 +47,7 @@ class UnknownModel(BadInput):
 
 
 def embedding_model(settings: Settings, requested: str | None = None) -> str:
-    """The label under which vectors of the requested model, or of the configured one, are stored."""
+    """The label under which vectors of the requested model (default: the configured one) are stored."""
     from octavo.language import NAME
 
     model = _resolve(settings, requested)
@@ -91,7 +91,10 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
 
 
 async def _store_part(run: Run[Any], chunks: Sequence[StoredChunk], vectors: Vectors, finish: Write | None) -> None:
-    """Chunks with a vector are not selected again, so the id of the first chunk is a safe name for the part."""
+    """Store the vectors of a batch as one part of the stage, named after its first chunk.
+
+    The name is unique, because chunks that have a vector are not selected again.
+    """
 
     async def work() -> JSON:
         return len(chunks)

@@ -1,4 +1,4 @@
-"""Saves the description of a document. It only fills fields that neither a person nor the file itself has set."""
+"""Saves the description of a document. Values that a person has set, or that the file contained, are kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUERIES = load_queries("documents")
 
 
 async def save_description(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
-    """Write in the caller's transaction. Returns whether the document got tags."""
+    """Save a description in the caller's transaction. Returns whether the document got tags."""
     values: dict[str, Any] = {
         "document": document,
         "title": insight.title,
@@ -37,7 +37,7 @@ async def save_description(connection: Connection, document: UUID, insight: Docu
 
 
 async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:
-    """Reuse the owner's existing tags, regardless of who made them and of differences in spelling."""
+    """Replace the document's automatic tags. Tags that the owner already has are reused, despite different spelling."""
     await connection.execute(QUERIES.forget_described_tags, {"document": document})
     if not names:
         return False
@@ -49,7 +49,7 @@ async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: 
 
 
 def whole_date(text: str | None) -> date | None:
-    """A full ISO date. Returns None for a year or a month alone, and for impossible dates such as 30 February."""
+    """Parse a full ISO date. Returns None for a year or a month alone, and for impossible dates such as 30 February."""
     if not text or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
         return None
     with suppress(ValueError):

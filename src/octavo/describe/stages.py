@@ -4,8 +4,8 @@
 - `enriched`: themes, concepts, tone, importance and a summary for each chunk
 - `embedded`: a vector for each chunk
 
-Each stage is attempted even when another one fails, so a document without a title can still be found by meaning. A
-document whose description failed can be read and reports what is missing; a retry makes only the missing parts.
+Each stage is attempted even if another one fails, so a document without a title can still be found by meaning. A
+document whose description failed can be read, and its status shows which parts are missing; a retry makes only those.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 
 QUERIES = load_queries("describe")
-# All stage names used here, for parts and for whole stages.
+# The names of all stages and of their parts.
 STAGES = ("classified", "describing", "enriched", "indexing", "embedded")
 CHUNKS_PER_DESCRIPTION = 50
 CHUNKS_PER_EMBEDDING = 100
@@ -70,7 +70,7 @@ class DocumentText:
 
 
 class DocumentDescriber:
-    """`on_tagged` runs in the transaction that gave the document its tags."""
+    """Runs the stages for one document. `on_tagged` runs in the transaction that adds its tags."""
 
     def __init__(self, run: Run[Any], tools: DescribeTools, text: DocumentText, on_tagged: Write) -> None:
         job = run.job
@@ -84,8 +84,8 @@ class DocumentDescriber:
         self._chunks: list[StoredChunk] = []
 
     async def describe(self, failure: OctavoError | None = None) -> None:
-        """Run all stages. `failure` is an earlier error: while it is temporary, the text may still change, so it is
-        raised before any model is paid.
+        """Run all stages. `failure` is an error of an earlier stage. If it is temporary, it is raised before any model
+        is paid, because the retry may change the text.
         """
         if failure and is_temporary(failure):
             raise failure
@@ -126,7 +126,7 @@ class DocumentDescriber:
         return write
 
     async def _shrunk_picture(self, key: str) -> bytes:
-        """No larger than the model accepts."""
+        """Read the picture, shrunk to the size that the model accepts."""
         picture = await self._tools.bucket.read(key, limit=PICTURE_BYTES)
         sight = self._tools.gateway.vision_limits(CLASSIFY_IMAGE.name)
         if sight is None or sight.pixels >= SHOWN_PIXELS:
@@ -165,7 +165,7 @@ class DocumentDescriber:
         return write
 
     async def _insights(self, chunks: Sequence[StoredChunk]) -> list[dict[str, Any]]:
-        """Halve the batch for models that cannot take so many chunks in one call."""
+        """Request the insights of a batch. If it is too long for the model, request each half separately."""
         texts: list[ChunkText] = [chunk.as_text() for chunk in chunks]
         try:
             answer = await self._tools.gateway.ask(ENRICH_CHUNKS, texts, self._caller)
@@ -189,7 +189,7 @@ class DocumentDescriber:
         await self._in_parts("embedded", "indexing", CHUNKS_PER_EMBEDDING, self._request_vectors, finish)
 
     async def _request_vectors(self, chunks: Sequence[StoredChunk]) -> Write:
-        # The same text has the same vector, so a new generation reuses the stored one.
+        # The vector of a text never changes, so even a new generation reuses the stored one.
         caller = replace(self._caller, generation=0)
         answer = await self._tools.gateway.embed([chunk.content for chunk in chunks], caller)
 
@@ -199,15 +199,16 @@ class DocumentDescriber:
         return write
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Compare the document again when this stage completes a description that came after the vectors."""
+        """Compare the document again if the stage `missing` is finished too: the description is now complete."""
         if await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
 
     # Parts
 
     async def _in_parts(self, name: str, part_name: str, size: int, make: Make, finish: Write | None = None) -> None:
-        """A short text is one stage. A long one is processed in parts that are committed one by one; the last part is
-        the stage itself.
+        """Run a stage. A short text is processed in one step, a long text in parts that are committed one by one.
+
+        The last part completes the stage.
         """
         chunks = self._chunks
         parts = [chunks[start : start + size] for start in range(0, len(chunks), size)]
@@ -220,7 +221,7 @@ class DocumentDescriber:
     async def _stage(
         self, name: str, part: str, chunks: Sequence[StoredChunk], make: Make, finish: Write | None = None
     ) -> None:
-        """Answers go to their own tables. The stage result, part of the job's history, is only the chunk count."""
+        """Run one stage or part. Answers are stored in separate tables; the job's history gets the number of chunks."""
         writes: list[Write] = []
 
         async def work() -> JSON:
@@ -235,14 +236,14 @@ class DocumentDescriber:
 
 
 def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
-    """The first chunks, and some of the rest at equal distances."""
+    """Select the first chunks and some of the rest at equal distances."""
     rest = chunks[FIRST_CHUNKS:]
     step = -(-len(rest) // SAMPLED_CHUNKS) or 1
     return [*chunks[:FIRST_CHUNKS], *rest[step - 1 :: step]]
 
 
 def first_temporary(errors: Sequence[OctavoError]) -> OctavoError:
-    """The first error that a retry may solve, else the first one. Permanent errors are reported after the retry."""
+    """The first error that a retry may solve, or else the first one. Permanent errors are reported after the retry."""
     return next(filter(is_temporary, errors), errors[0])
 
 

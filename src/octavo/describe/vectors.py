@@ -1,4 +1,4 @@
-"""Stores vectors of chunks and tags. Vectors of several models are kept side by side."""
+"""Stores vectors of chunks and tags. A chunk can have vectors of several models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adding documents: uploads in one or two steps, and deduplication by content."""
+"""Adds documents: uploads in one or two steps, with deduplication by content."""
 
 from octavo.intake.names import clean_filename
 from octavo.intake.uploads import Intake, IntakeLimits, NewUpload

@@ -1,4 +1,4 @@
-"""Errors of uploads. Each leaves one row with the reason, and nothing else."""
+"""Errors of uploads."""
 
 from __future__ import annotations
 

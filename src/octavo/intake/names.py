@@ -1,4 +1,4 @@
-"""File names are labels for people; they are never used in paths or keys."""
+"""Cleans file names. They are labels for people and never used in paths or keys."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _EDGES = f".{_JOINERS}{_SPACES}"
 
 
 def clean_filename(given: str) -> str:
-    """The last part of the name, readable, on one line and not too long; keeps the ending."""
-    # Normalised last, when characters between a letter and its accent are removed.
+    """The last part of a path as a readable name: on one line, not too long, and with its extension."""
+    # Normalise after removing invisible characters, which may separate a letter from its accent.
     shown = unicodedata.normalize("NFC", "".join(filter(_is_shown, given)))
     name = shown.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].strip(_EDGES)
     return _shorten(name) or NAMELESS
@@ -28,10 +28,10 @@ def clean_filename(given: str) -> str:
 def _is_shown(character: str) -> bool:
     if character in _JOINERS:
         return True
-    return unicodedata.category(character) not in _UNSHOWN and not _stands_for_nothing(character)
+    return unicodedata.category(character) not in _UNSHOWN and not _is_placeholder(character)
 
 
-def _stands_for_nothing(character: str) -> bool:
+def _is_placeholder(character: str) -> bool:
     number = ord(character)
     return character in _PLACEHOLDERS or number & 0xFFFE == 0xFFFE or 0xFDD0 <= number <= 0xFDEF  # noqa: PLR2004
 

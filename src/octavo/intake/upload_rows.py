@@ -1,4 +1,4 @@
-"""Rows of uploads: announcements, limits and quotas of an owner, and abandoned uploads."""
+"""Database rows of uploads: announced uploads, the limits of an owner, and abandoned uploads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from octavo.storage import Bucket
 
 QUERIES = load_queries("uploads")
 
-# An idle upload stops counting as open after this time.
+# After this time without data, an upload no longer counts as open.
 CONCURRENT_SECONDS = 900
 
 
@@ -44,9 +44,9 @@ class IntakeLimits:
 
 @dataclass(frozen=True, slots=True)
 class NewUpload:
-    """The announcement of a file before its bytes arrive. None of it is trusted.
+    """The properties that a client announces before sending a file. They are not trusted.
 
-    `version_of`: the document that gets a new version.
+    `version_of` is the document that gets a new version.
     """
 
     filename: str
@@ -62,7 +62,7 @@ class NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """One row; a copy in memory can be outdated."""
+    """A row of an upload. It can be out of date in memory."""
 
     id: UUID
     owner_id: UUID
@@ -122,7 +122,7 @@ async def insert_upload(connection: Connection, upload: Upload) -> None:
 
 
 async def check_version(connection: Connection, upload: Upload) -> None:
-    """Checked before the bytes are sent, and again when they are stored."""
+    """Check that the document to replace exists. This is checked again when the bytes are stored."""
     if upload.version_of is None:
         return
     values = {"owner": upload.owner_id, "document": upload.version_of}
@@ -144,7 +144,10 @@ async def lock_usage(connection: Connection, owner: UUID) -> None:
 
 
 async def check_quota(connection: Connection, owner: UUID, most: int | None) -> None:
-    """Called after an addition, in its transaction. Raises `QuotaExceeded`; None means unlimited."""
+    """Raise `QuotaExceeded` if the owner stores more than `most` bytes; None means unlimited.
+
+    Call it in the transaction that added something, after adding it.
+    """
     if most is None:
         return
     row = await (await connection.execute(QUERIES.over_quota, {"owner": owner, "quota": most})).fetchone()

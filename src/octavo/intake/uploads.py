@@ -1,4 +1,4 @@
-"""Uploads: begin, send the bytes, finalize. Finalize creates everything in one transaction."""
+"""Uploads in three steps: begin, send the bytes, finalize. The last one creates the document in one transaction."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class HeadRecorder:
 
 
 class Intake:
-    """Adds files for an owner; `detect` returns a file's type from its first bytes."""
+    """Adds files for an owner. `detect` finds the type of a file from its first bytes."""
 
     def __init__(self, database: Database, bucket: Bucket, detect: Detect) -> None:
         self._database = database
@@ -80,7 +80,7 @@ class Intake:
     # Two steps, with the bytes in between --------------------------------------------------------------------------
 
     async def begin(self, owner: UUID, new: NewUpload, limits: IntakeLimits) -> Ticket:
-        """Create the row and return where to send the bytes."""
+        """Create the upload and return the URL to which the bytes must be sent."""
         upload = announced_upload(owner, new)
         incoming = f"incoming/{upload.id}"
         signed = await self._bucket.sign_put(incoming, seconds=PUT_SECONDS)
@@ -94,7 +94,7 @@ class Intake:
         return Ticket(upload.id, upload.document_id, upload.process_id, put_url)
 
     async def receive(self, owner: UUID, upload_id: UUID, body: Body, limits: IntakeLimits) -> Stored:
-        """Receive the bytes. If sent twice, the last ones count; a broken transfer leaves the upload unchanged."""
+        """Receive the bytes. If sent again, they replace the earlier ones; a failed transfer changes nothing."""
         upload = await self.read(owner, upload_id)
         if upload.state != "pending":
             raise UploadClosed
@@ -139,7 +139,7 @@ class Intake:
         return outcome
 
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
-        """All three steps in one call. The row is created after the bytes, so a broken transfer leaves nothing."""
+        """Do all three steps in one call. The row is created last, so a failed transfer leaves nothing behind."""
         upload = announced_upload(owner, new)
         if upload.version_of:
             async with self._database.connection() as connection:
@@ -170,7 +170,7 @@ class Intake:
         return received
 
     async def read(self, owner: UUID, upload_id: UUID) -> Upload:
-        """One upload of this owner."""
+        """Read an upload of this owner."""
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(Upload)) as cursor,
@@ -182,7 +182,7 @@ class Intake:
         return upload
 
     async def content(self, owner: UUID, upload_id: UUID) -> ObjectStream:
-        """The bytes of the upload that a document was created from; refused for other uploads."""
+        """The bytes of an upload. Raises `NotCanonical` if its document was not created from it."""
         async with self._database.connection() as connection:
             row = await (await connection.execute(QUERIES.content_key, {"owner": owner, "id": upload_id})).fetchone()
         if row is None:
@@ -217,7 +217,7 @@ class Intake:
             raise UploadIncomplete
         if info.bytes > limits.upload_bytes:
             raise await self._refuse(upload, _too_large(limits))
-        # The link can be used again until it expires, so the bytes are copied to another key.
+        # The upload URL can be used again until it expires, so copy the bytes to another key.
         key = _source_key(upload)
         await self._bucket.copy(upload.incoming_key, key)
         stored = await self._measure(key)
@@ -249,9 +249,10 @@ class Intake:
     async def _place(
         self, upload: Upload, source_type: str, limits: IntakeLimits, *, fresh: bool = False
     ) -> Outcome | None:
-        """The one transaction: deduplication, the document, its job, their events, and the row of a fresh upload.
+        """Finalize an upload in one transaction: find duplicates, and create the document, its job and their events.
 
-        None if another request finalized it in the meantime, or sent its bytes again.
+        `fresh` also creates the row of the upload. Returns None if another request finalized it in the meantime, or
+        sent its bytes again.
         """
         values = {
             "id": upload.id,
@@ -296,7 +297,7 @@ class Intake:
         return error
 
     async def _remove(self, keys: list[str]) -> None:
-        """A failure is only logged, because the daily clean-up removes the rest."""
+        """Delete objects. A failure is only logged, because the daily clean-up deletes the rest."""
         try:
             if keys:
                 await self._bucket.delete(keys)
@@ -312,7 +313,7 @@ def _process_job(upload: Upload) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """For an upload that shares the results of a document with the same content."""
+    """The job for an upload that shares the results of a document with the same content."""
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 
 
@@ -337,5 +338,5 @@ def _too_large(limits: IntakeLimits) -> TooLarge:
 
 
 def _source_key(upload: Upload) -> str:
-    """Never presigned and never written twice: a repeated transfer gets a new key."""
+    """A new key for each transfer. Clients never get a URL for it, and it is written only once."""
     return f"sources/{upload.id}/{new_id()}"

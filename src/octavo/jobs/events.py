@@ -1,7 +1,7 @@
-"""Reads events in an order in which none is ever skipped.
+"""Reads events in an order in which no event is ever skipped.
 
 Ids are assigned before transactions commit, so a later id can be visible before an earlier one. Readers therefore
-follow (transaction, id) and stop below the oldest transaction that is still open.
+sort by (transaction, id) and stop before the oldest transaction that is still open.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from octavo.core.errors import BadInput
 from octavo.database import Connection, load_queries
 
 QUERIES = load_queries("events")
-# Both numbers fit into a bigint.
+# At most 18 digits, so that both numbers fit into a bigint.
 _CURSOR = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
 
@@ -69,7 +69,7 @@ async def read_events(connection: Connection, after: Cursor | None = None, limit
 
 
 async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, limit: int = 1000) -> list[Event]:
-    """The next events of one owner, read by an index of the owner."""
+    """The next events of one owner."""
     return await _read(connection, QUERIES.read_of, {**_place(after), "owner": owner, "limit": limit})
 
 
@@ -81,7 +81,7 @@ async def count_owner_events(connection: Connection, owner: UUID, after: Cursor,
 
 
 async def latest_cursor(connection: Connection) -> Cursor:
-    """The cursor of a reader that wants only new events."""
+    """A cursor after all existing events, for a reader that only wants new ones."""
     row = await (await connection.execute(QUERIES.latest)).fetchone()
     return Cursor(row[0], 0) if row else Cursor(0, 0)
 

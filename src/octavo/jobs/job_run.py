@@ -1,4 +1,4 @@
-"""One attempt of a job, as its handler sees it: stages that run once, progress, and the input."""
+"""One attempt of a job, as the handler sees it: its input, stages that run once, and progress."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Save = Callable[[Connection, JSON], Awaitable[None]]
 
 
 class LeaseLost(OctavoError):
-    """Another worker has this job now, so this one cannot write for it."""
+    """Another worker has taken over this job. This attempt can no longer write."""
 
     code = "LEASE_LOST"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """A claimed job with the fencing token that every write carries."""
+    """A claimed job. Every write carries its fencing token, `lease_token`."""
 
     id: UUID
     kind: str
@@ -57,7 +57,7 @@ class FinishedStage:
 
 @dataclass(slots=True)
 class Run(Generic[Tools]):
-    """The argument of a handler. `tools` are those that the worker was started with."""
+    """The argument of a job handler. `tools` contains the resources that the worker opened."""
 
     job: ClaimedJob
     tools: Tools
@@ -73,10 +73,10 @@ class Run(Generic[Tools]):
     async def stage(
         self, name: str, work: Callable[[], Awaitable[JSON]], *, part: str = "", save: Save | None = None
     ) -> JSON:
-        """Run `work` once in the life of the job; a later attempt gets the stored output.
+        """Run `work` and store its output. If an earlier attempt finished this stage, return the stored output instead.
 
-        `save` writes to the database in the transaction of the checkpoint. It may be called again if the connection is
-        lost, but never after it was committed.
+        `save` writes to the database in the same transaction. It may be called again if the connection is lost, but
+        never after the commit.
         """
         finished = await self._finished_stages()
         if (name, part) in finished:
@@ -94,7 +94,7 @@ class Run(Generic[Tools]):
         return made
 
     async def progress(self, done: int, total: int | None, unit: str, stage: str | None = None) -> None:
-        """Report how many things are finished, to show while the stage still runs."""
+        """Report how many items are done, to be shown while the stage is running."""
         values = {"done": done, "total": total, "unit": unit, "stage": stage}
         if not await self._write(QUERIES.progress, values):
             raise LeaseLost
@@ -104,7 +104,7 @@ class Run(Generic[Tools]):
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:
-        """For a `save` that replaces the input of these stages: they have to run again."""
+        """Let stages run again. Called by a `save` that replaces the input of these stages."""
         await connection.execute(QUERIES.forget_stages, {"job": self.job.id, "stages": list(stages)})
         finished = await self._finished_stages()
         for known in [known for known in finished if known[0] in stages]:

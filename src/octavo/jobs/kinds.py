@@ -1,4 +1,4 @@
-"""Job kinds: how jobs of a kind run, and the registry that workers sync with the database."""
+"""Job kinds: their handlers and limits, and the registry that workers copy to the database."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class UnknownKind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class JobKind(Generic[Tools]):
-    """How jobs of a kind run. `cap` limits how many run at the same time, `starts_per_second` how fast they start, both
-    across all workers.
+    """The handler and limits of a kind.
 
-    `check_input` raises `BadInput` for input that the handler would refuse, so that such a job is not enqueued.
+    `cap` is how many jobs run at the same time, and `starts_per_second` how many start, both across all workers.
+
+    `check_input` raises `BadInput` for input that the handler would reject, so that such a job is not enqueued.
     """
 
     name: str
@@ -43,7 +44,7 @@ class JobKind(Generic[Tools]):
 
 
 class Kinds(Generic[Tools]):
-    """The kinds that a worker runs. Refuses two kinds of one name, and lists the known ones if one is missing."""
+    """The kinds that a worker runs. Names must be unique. The error for an unknown name lists the known ones."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, JobKind[Tools]] = {}
@@ -55,11 +56,11 @@ class Kinds(Generic[Tools]):
         try:
             return self._kinds[name]
         except KeyError:
-            raise UnknownKind(f"{name} is none of {', '.join(sorted(self._kinds))}.") from None
+            raise UnknownKind(f"{name} is not one of {', '.join(sorted(self._kinds))}.") from None
 
     def add(self, kind: JobKind[Tools]) -> None:
         if kind.name in self._kinds:
-            raise ValueError(f"the job kind {kind.name} exists already")
+            raise ValueError(f"the job kind {kind.name} already exists")
         self._kinds[kind.name] = kind
 
     @property
@@ -68,7 +69,7 @@ class Kinds(Generic[Tools]):
 
 
 async def sync_kinds(connection: Connection, kinds: Kinds[Any]) -> None:
-    """Store the kinds with their limits, so that the database refuses jobs of other kinds and enforces the limits."""
+    """Store the kinds and their limits. The database then rejects jobs of other kinds and enforces the limits."""
     known = list(kinds)
     values = {
         "names": [kind.name for kind in known],

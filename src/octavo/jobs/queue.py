@@ -28,7 +28,7 @@ class IllegalTransition(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to enqueue. A key is enqueued once. `cap` limits how many jobs of one `cap_key` run at the same time."""
+    """A job to enqueue, only one per `key`. `cap` is how many jobs of one `cap_key` run at the same time."""
 
     kind: str
     owner_id: UUID
@@ -50,7 +50,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedJob:
-    """`made` is false if a job with the same key existed already."""
+    """`made` is false if a job with the same key already existed."""
 
     id: UUID
     made: bool
@@ -68,17 +68,17 @@ async def enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueu
 
 
 async def cancel(connection: Connection, job: UUID, *, event: str | None = None) -> int:
-    """Cancel a job and all jobs that follow from it. Returns how many were cancelled."""
+    """Cancel a job and all jobs that were started by it. Returns the number of cancelled jobs."""
     return await _change(connection, QUERIES.cancel, {"job": job, "event": event})
 
 
 async def discard(connection: Connection, job: UUID) -> None:
-    """Drop a dead letter that is not to be retried."""
+    """Discard a dead letter: it will not be retried."""
     await cancel(connection, job, event="discarded")
 
 
 async def requeue(connection: Connection, job: UUID, *, from_stage: str | None = None) -> None:
-    """Retry from the last checkpoint, from a stage, or, with an empty stage, from the beginning."""
+    """Retry a job from the last checkpoint, or from the stage `from_stage`; an empty stage means from the beginning."""
     await _change(connection, QUERIES.requeue, {"job": job, "from_stage": from_stage})
 
 

@@ -1,4 +1,4 @@
-"""Jobs that start by the clock, once across all workers. Missed runs become one. All times are UTC."""
+"""Scheduled jobs. Each run starts once across all workers. Several missed runs become one. All times are UTC."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PRIORITY = 7
 
 
 class BadCron(BadInput):
-    """Invalid schedule. Write it like cron: minute, hour, day, month, weekday."""
+    """Invalid schedule. Use the five fields of cron: minute, hour, day, month, weekday."""
 
     code = "BAD_CRON"
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`cron` has five fields, in UTC."""
+    """`cron` is a cron expression with five fields, in UTC."""
 
     name: str
     kind: str
@@ -60,7 +60,7 @@ class DueSchedule:
 
 
 def next_run(cron: str, after: datetime) -> datetime:
-    """The first time of a cron expression after a moment."""
+    """The first time after `after` that matches a cron expression."""
     try:
         return next(CronSim(cron, after.astimezone(UTC)))
     except (CronSimError, StopIteration):
@@ -68,7 +68,7 @@ def next_run(cron: str, after: datetime) -> datetime:
 
 
 async def sync_schedules(connection: Connection, schedules: Sequence[Schedule]) -> None:
-    """Store the schedules of this version. A changed time takes effect; a schedule that was disabled stays so."""
+    """Store the schedules of this version. Changed times take effect; disabled schedules stay disabled."""
     row = await (await connection.execute(QUERIES.engine_time)).fetchone()
     if row is None:
         raise AssertionError("the clock returns one row")
@@ -84,7 +84,7 @@ async def sync_schedules(connection: Connection, schedules: Sequence[Schedule]) 
 
 
 async def run_due(connection: Connection) -> int:
-    """Enqueue the jobs of due schedules. Returns how many. Must run in a transaction."""
+    """Enqueue the jobs of due schedules. Returns the number of jobs. Must run in a transaction."""
     started = 0
     for due in await _due(connection):
         job = None if due.busy else await _start(connection, due, due.next_run_at)

@@ -1,6 +1,6 @@
-"""Jobs, their events and workers as the API returns them and the command line prints them.
+"""Jobs, their events and workers, in the form in which the API returns them and the command line prints them.
 
-`owner_id` is None for the jobs of all owners, which only administrators may see.
+An `owner_id` of None means all owners, which only administrators can see.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker with `alive` false disappeared in the last hour without signing off."""
+    """`alive` is false for a worker that stopped responding in the last hour."""
 
     id: UUID
     host: str
@@ -62,7 +62,7 @@ async def list_jobs(
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[JobView]:
-    """Newest first. A page begins after the job of the cursor, so jobs added in between do not shift it."""
+    """List jobs, newest first. A page begins after the job of the cursor, so new jobs do not shift it."""
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     filters = {"status": status, "kind": kind, "document": document_id, "before_at": before_at, "before_id": before_id}
     rows = await _read_jobs(connection, owner_id, filters, limit + 1)
@@ -86,7 +86,7 @@ async def show_job(connection: Connection, owner_id: UUID | None, job: UUID) -> 
 
 
 async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequence[UUID]) -> dict[UUID, JobView]:
-    """Those of these jobs that exist."""
+    """The given jobs by id; missing ones are omitted."""
     rows = await _read_jobs(connection, owner_id, {"jobs": list(jobs)}, len(jobs))
     return {view.id: view for view in await _as_views(connection, rows, with_parts=False)}
 
@@ -104,7 +104,7 @@ async def list_workers(connection: Connection) -> list[WorkerView]:
 
 
 async def count_jobs(connection: Connection) -> dict[str, int]:
-    """How many jobs are in each state that may need attention."""
+    """Count the jobs in each state that may need attention."""
     return {row["status"]: row["count"] for row in await fetch_rows(connection, QUERIES.depths, {})}
 
 
@@ -115,7 +115,7 @@ async def _read_jobs(connection: Connection, owner_id: UUID | None, filters: Row
 
 
 async def _as_views(connection: Connection, rows: Sequence[Row], *, with_parts: bool) -> list[JobView]:
-    """Three more queries for a page of any length."""
+    """Build the views. This takes three queries, regardless of the number of jobs."""
     if not rows:
         return []
     jobs = [row["id"] for row in rows]

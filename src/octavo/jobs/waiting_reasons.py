@@ -1,4 +1,4 @@
-"""The reason why a job waits, in words. The facts come from the view `job_waiting`."""
+"""Explains in words why a job is waiting. The facts come from the view `job_waiting`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from octavo.records.jobs import WaitingBecause
 
-# Positions are counted up to this; see the view.
+# The view counts positions only up to this number.
 COUNTED_PLACES = 1000
 
 
@@ -19,13 +19,13 @@ def waiting_because(reason: str, facts: dict[str, Any]) -> WaitingBecause:
 
 
 def explain_waiting(reason: str, facts: Mapping[str, Any], zone: tzinfo | None = UTC) -> str:
-    """The reason in words, with times in a zone; None is the zone of this machine."""
+    """The reason in words, with times in the given zone; None means the time zone of this machine."""
     return SENTENCES[reason](facts, zone)
 
 
 def _no_worker(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     del zone
-    return "no running worker runs this kind" if facts["live_workers"] else "no worker is running"
+    return "no running worker supports this job kind" if facts["live_workers"] else "no worker is running"
 
 
 def _position(facts: Mapping[str, Any], zone: tzinfo | None) -> str:

@@ -1,4 +1,4 @@
-"""Runs jobs: claims them, renews their leases, and stops those that it lost."""
+"""The worker: claims and runs jobs, renews their leases, and stops jobs whose lease is lost."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ CHANNEL = "octavo_jobs"
 SCHEDULE_SECONDS = 1.0
 TIME_SECONDS = 0.25
 RETRY_SECONDS = 0.2
-# Waiting longer than this for a connection means that there was an outage.
+# If a connection takes longer than this, the database was unavailable.
 AWAY_SECONDS = 0.5
 
 Tools = TypeVar("Tools")
-# Work that a worker repeats beside its jobs. Returns the seconds until it is due again.
+# Work that a worker repeats in addition to its jobs. Returns the seconds until it is due again.
 Chore = Callable[[Database], Awaitable[float]]
 
 
 class Worker(Generic[Tools]):
-    """One worker process. Any number can run on any number of machines."""
+    """One worker. Any number of workers can run on any number of machines."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Worker(Generic[Tools]):
         self._exchange_connection: Connection | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Run until asked to stop. Then jobs get a moment to finish, and the others are returned to the queue."""
+        """Run until `stopping` is set. Then jobs get a few seconds to finish; unfinished jobs return to the queue."""
         if not await self._registered(stopping):
             return
         helpers = [
@@ -95,7 +95,7 @@ class Worker(Generic[Tools]):
     # Claiming -------------------------------------------------------------------------------------------------
 
     async def _exchange(self) -> bool:
-        """Report finished jobs and claim the next ones. True if there may be more."""
+        """Report finished jobs and claim the next ones. Returns whether there may be more."""
         self._wake.clear()
         if not self._slots.free and not self._slots.has_unreported:
             return False
@@ -116,7 +116,7 @@ class Worker(Generic[Tools]):
             if abandoned := self._slots.abandoned[:]:
                 await connection.execute(QUERIES.hand_back, {**leases_of(abandoned), "because": "database_away"})
                 del self._slots.abandoned[: len(abandoned)]
-            # Read both without an await in between: a finished job that is not reported yet still takes its slot.
+            # Read both without an await in between: a finished job occupies its slot until it is reported.
             free, finished = self._slots.free, self._slots.finished[:]
             if finished:
                 self._faults.reach("complete.before")
@@ -127,14 +127,14 @@ class Worker(Generic[Tools]):
         if claimed:
             self._faults.reach("claim.after")
             self._claim_start.add(claimed, time.monotonic())
-        # Finished jobs pass their slots on after the claim, so the next exchange can claim the jobs that got them.
+        # Cap slots of finished jobs pass to other jobs after the claim, so the next exchange may claim those.
         return free > 0 and (len(claimed) == free or bool(finished)), claimed
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
-        """A busy worker mostly exchanges jobs, so this has a connection that need not be checked each time."""
+        """A connection for exchanges only. They are frequent, and a connection from the pool is checked each time."""
         if self._exchange_connection is None:
-            self._exchange_connection = await self._database.connect_apart()
+            self._exchange_connection = await self._database.connect_unpooled()
         try:
             yield self._exchange_connection
         except psycopg.OperationalError as error:
@@ -162,7 +162,7 @@ class Worker(Generic[Tools]):
             return await cursor.fetchall()
 
     async def _start_unknown(self, connection: Connection) -> None:
-        """Start jobs that were claimed although the response was lost with the connection."""
+        """Start jobs that this worker claimed in an exchange whose response was lost."""
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
             await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": self._slots.job_ids})
             for job in await cursor.fetchall():
@@ -170,7 +170,7 @@ class Worker(Generic[Tools]):
         self._response_lost = False
 
     async def _rest(self) -> None:
-        """Wait until something happens, but only shortly if there are unreported jobs."""
+        """Wait until the worker is woken or a timeout passes, which is short if there are unreported jobs."""
         pending = self._response_lost or self._slots.has_unreported
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(RETRY_SECONDS if pending else self._limits.poll_seconds):
@@ -239,7 +239,7 @@ class Worker(Generic[Tools]):
     # Leases and the clock ----------------------------------------------------------------------------------------
 
     async def _keep_leases(self) -> None:
-        """Once a second: stop jobs that lost their lease or exceeded their time limit, and renew leases when due."""
+        """Every second, stop jobs that lost their lease or exceeded their time limit, and renew leases when due."""
         while True:
             await asyncio.sleep(min(1.0, self._limits.heartbeat_seconds / 2))
             self._slots.stop_overdue()
@@ -270,14 +270,14 @@ class Worker(Generic[Tools]):
         self._renewed = time.monotonic()
 
     async def _keep_time(self) -> None:
-        """Take over jobs of workers that are gone, and make due jobs claimable."""
+        """Return jobs of dead workers to the queue, and make jobs claimable when their start time is reached."""
         takeover_from = 0.0
         while True:
             await asyncio.sleep(TIME_SECONDS)
             requested = time.monotonic()
             with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
                 async with self._database.connection() as connection:
-                    # All leases expired during an outage; live workers get time to renew theirs first.
+                    # Leases expired during the outage. Give live workers time to renew theirs first.
                     if time.monotonic() - requested > AWAY_SECONDS:
                         takeover_from = time.monotonic() + self._limits.takeover_delay_seconds
                     values = {"taking_over": time.monotonic() >= takeover_from}
@@ -286,7 +286,7 @@ class Worker(Generic[Tools]):
                         self._wake.set()
 
     async def _keep_schedules(self) -> None:
-        """Every worker checks; a row lock lets one of them start a due schedule."""
+        """Start due schedules. Every worker checks; a row lock ensures that only one of them starts a schedule."""
         while True:
             await asyncio.sleep(SCHEDULE_SECONDS)
             try:
@@ -296,7 +296,7 @@ class Worker(Generic[Tools]):
                 log.warning("schedules not checked", reason=explain(error))
 
     async def _keep_doing(self, chore: Chore) -> None:
-        """Every worker repeats it; the chore itself makes sure that only one runs at a time."""
+        """Repeat a chore. Every worker does; the chore itself ensures that only one worker runs it at a time."""
         while True:
             try:
                 pause = await chore(self._database)
@@ -308,7 +308,7 @@ class Worker(Generic[Tools]):
     # Starting and stopping --------------------------------------------------------------------------------------------
 
     async def _registered(self, stopping: asyncio.Event) -> bool:
-        """Register the worker, however long the database is unavailable. False if asked to stop before."""
+        """Register the worker, waiting for the database if necessary. Returns False if asked to stop meanwhile."""
         registering = asyncio.create_task(retry_until_available(self._register))
         stop = asyncio.create_task(stopping.wait())
         await asyncio.wait([registering, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -327,10 +327,10 @@ class Worker(Generic[Tools]):
         self._renewed = time.monotonic()
 
     async def _listen(self) -> None:
-        """Wake the worker when a job is enqueued. Without notifications, as behind a connection pooler, it polls."""
+        """Wake the worker when a job is enqueued. Without notifications, e.g. behind a connection pooler, it polls."""
         while True:
             try:
-                async with await self._database.connect_apart() as connection:
+                async with await self._database.connect_unpooled() as connection:
                     await connection.execute(f"LISTEN {CHANNEL}".encode())
                     self._wake.set()
                     async for _ in connection.notifies():

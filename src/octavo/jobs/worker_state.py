@@ -1,4 +1,4 @@
-"""The state of a worker in memory: its slots, and where in the queue its next claim begins."""
+"""The state of a worker in memory: its slots, and the queue position at which its next claim begins."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from uuid import UUID
 from octavo.core.types import JSON
 from octavo.jobs.job_run import ClaimedJob
 
-# A task that is still running this long after its cancellation is cancelled again.
+# If a cancelled task is still running after this time, it is cancelled again.
 CANCEL_SECONDS = 1.0
-# How far behind the last claim the next one begins, and how often the whole queue is scanned.
+# A claim begins where this worker claimed this long ago; the whole queue is scanned at the second interval.
 LAG_SECONDS = 0.5
 FULL_SCAN_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """`slots`: how many jobs run at the same time. `batch`: how many are claimed in one exchange, so that a worker with
-    many slots leaves some jobs to others.
+    """`slots` is how many jobs run at the same time; `batch` is how many are claimed in one exchange, so that a worker
+    with many slots leaves some jobs to others.
 
-    A lease is renewed every quarter of its time. After two thirds without a renewal its job is abandoned.
+    A lease is renewed four times in its duration. If it was not renewed for two thirds of it, the job is abandoned.
     """
 
     slots: int = 10
@@ -50,7 +50,7 @@ class WorkerLimits:
 
 @dataclass(slots=True)
 class RunningJob:
-    """One job in a slot."""
+    """A job that occupies a slot."""
 
     job: ClaimedJob
     task: asyncio.Task[None] | None = None
@@ -68,7 +68,7 @@ class RunningJob:
 
 
 class Slots:
-    """Running, finished and abandoned jobs. Each takes a slot until the database knows that it is over."""
+    """Running, finished and abandoned jobs. A job occupies its slot until its end is reported to the database."""
 
     def __init__(self, limits: WorkerLimits) -> None:
         self.running: dict[tuple[UUID, int], RunningJob] = {}
@@ -98,7 +98,7 @@ class Slots:
                 one.task.cancel()
 
     def stop_lost(self, one: RunningJob) -> bool:
-        """Cancel a job whose lease is lost. False if it ended, or if the lost lease is that of an earlier attempt."""
+        """Cancel a job whose lease is lost. False if it has ended, or if an earlier attempt of it is still running."""
         earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
         if not one.task or earliest is not one:
             return False
@@ -106,14 +106,14 @@ class Slots:
         return True
 
     def abandon_all(self) -> None:
-        """Cancel all jobs, because their leases may have expired. They are returned once the database is reachable."""
+        """Cancel all jobs, because their leases may have expired. They are requeued when the database is available."""
         for one in list(self.running.values()):
             if one.task and one.job not in self.abandoned:
                 self.abandoned.append(one.job)
                 one.task.cancel()
 
     async def empty(self) -> list[ClaimedJob]:
-        """Wait a moment for running jobs to finish, and cancel the others. Returns the cancelled ones."""
+        """Wait for running jobs to finish, then cancel the rest. Returns the cancelled jobs."""
         if tasks := [one.task for one in self.running.values() if one.task]:
             await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
         left = list(self.running.values())
@@ -130,11 +130,11 @@ BEGINNING = QueuePosition(0, 0)
 
 
 class ClaimStart:
-    """Where in the queue to begin looking for work. Time is a parameter: seconds of any steady clock.
+    """The queue position at which the next claim begins. Times are seconds of a monotonic clock.
 
-    Claimed jobs leave dead entries in the index until no snapshot can see them, so during a backup the beginning of the
-    queue gets slower and slower to read. A busy worker therefore begins where it claimed a moment ago. Jobs that a slow
-    transaction enqueued before that position are found by the next scan from the beginning.
+    Claimed jobs leave dead entries in the index as long as any snapshot can see them, so during a backup the beginning
+    of the queue becomes slower and slower to read. A busy worker therefore begins where it claimed shortly before. Jobs
+    that a slow transaction enqueued before that position are found by the next scan from the beginning.
     """
 
     def __init__(self) -> None:
@@ -143,7 +143,10 @@ class ClaimStart:
         self._full_scan_at = 0.0
 
     def at(self, seconds: float) -> QueuePosition:
-        """The start of a claim a moment ago, or the beginning of the queue."""
+        """The queue position to claim from: where this worker claimed about `LAG_SECONDS` ago.
+
+        The beginning of the queue if a full scan is due, or if this worker claimed nothing recently.
+        """
         while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
             self._position = self._recent.popleft()[1]
         if seconds >= self._full_scan_at or not self._recent:
@@ -157,7 +160,7 @@ class ClaimStart:
 
 
 async def cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel until all have ended: before Python 3.12 a cancellation is lost if the awaited result arrives with it."""
+    """Cancel tasks until all have ended: before Python 3.12, a cancellation is lost if a result arrives with it."""
     while left := [task for task in tasks if not task.done()]:
         for task in left:
             task.cancel()
@@ -169,5 +172,5 @@ def leases_of(jobs: Sequence[ClaimedJob]) -> dict[str, Any]:
 
 
 def as_array(values: Iterable[object]) -> str:
-    """Ids or numbers as a PostgreSQL array literal. Letting psycopg find their type would cost more than the rows."""
+    """Format ids or numbers as a PostgreSQL array literal. Letting psycopg find their type is much slower."""
     return f"{{{','.join(map(str, values))}}}"

@@ -1,8 +1,8 @@
 """Concepts of a chunk, and the topics, themes and tags of a document, by counting phrases.
 
-A model would take ten times as long as embedding the chunk. A phrase weighs as much as its words do: how frequent they
-are in the chunk, how rare in English, and in how few of the document's chunks they occur. Occurrences inside a longer
-phrase do not count, and phrases near the beginning count more.
+A model would take ten times as long as embedding the chunk. The weight of a phrase is based on its words: how frequent
+they are in the chunk, how rare in English, and in how few chunks of the document they occur. Occurrences inside a
+longer phrase do not count, and phrases near the beginning count more.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from octavo.language.parsed_chunks import ParsedChunk, heading_stems
 from octavo.language.phrases import Phrases, Stems, better_form, parts_of
 from octavo.language.vocabulary import rarity
 
-# Half of a word's weight ignores the other chunks: the subject of the whole document is a concept too.
+# Half of a word's weight is independent of the other chunks, because the subject of the whole document is a concept.
 _OWN = 0.5
-# Below one, so that a repeated word does not drown all others.
+# Less than one, so that a frequently repeated word does not outweigh all others.
 _REPEATED = 0.7
 _MAX_CHARACTERS = 80
 NamedConcepts = Sequence[tuple[Stems, Concept]]
@@ -61,7 +61,7 @@ def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
 
 
 def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = False) -> list[Stems]:
-    """The best phrases without repetitions of better ones. With `apart`, extensions of a better one are dropped too."""
+    """The best phrases, except those that mostly repeat a better one. `apart` also drops extensions of it."""
     size = min if apart else max
     chosen: list[Stems] = []
     for phrase in sorted(scores, key=lambda phrase: (-scores[phrase], phrase)):
@@ -85,7 +85,7 @@ def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConce
 
 
 class Topics:
-    """The concepts of a whole document, added up over its chunks."""
+    """The concepts of a whole document: the sums over its chunks."""
 
     def __init__(self, chunks: Sequence[NamedConcepts]) -> None:
         self._count = len(chunks)
@@ -111,7 +111,7 @@ class Topics:
         return {stem: log1p(weight) for stem, weight in weights.items()}
 
     def themes(self, parsed: ParsedChunk, named: NamedConcepts) -> list[str]:
-        """Concepts of the chunk that also occur in the document or in its headings; without concepts, the headings."""
+        """The concepts of the chunk that matter most in the document and its headings. If it has none, its headings."""
         if not named:
             return _short(list(reversed(parsed.chunk.headings)), _LONGEST_THEME)[:MAX_THEMES]
         headings = heading_stems(". ".join(parsed.chunk.headings), parsed.language)

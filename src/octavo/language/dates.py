@@ -52,14 +52,14 @@ _OTHER_LABEL = re.compile(
     r"|échéance|jusqu\w*|hasta|vencimiento|scadenza|entro|vervaldatum|tot)[^\n\d]{0,20}$",
     re.IGNORECASE,
 )
-# Documents give their date near the beginning.
+# The date of a document is near its beginning.
 _HEAD = 4000
 _CONTEXT = 40
 
 
 @dataclass(frozen=True, slots=True)
 class DateMatch:
-    """`iso` is a year, a month or a day; `label` rates how clearly it is marked as the document's date."""
+    """`iso` is a year, month or day in ISO 8601. `label` is how clearly it is marked as the document's date."""
 
     iso: str
     start: int
@@ -67,7 +67,7 @@ class DateMatch:
 
 
 def find_date(text: str, claimed: str | None = None, language: str | None = None) -> str | None:
-    """The date labelled as the document's, else `claimed` (from the file's metadata), else the most precise one."""
+    """The date labelled as the document's date, else `claimed` (from the metadata), else the most precise date."""
     found = list(find_dates(text[:_HEAD], language))
     best = max(found, key=lambda one: (one.label, len(one.iso), -one.start), default=None)
     if best and (best.label or not claimed):

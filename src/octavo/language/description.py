@@ -1,4 +1,4 @@
-"""Describes a document offline. Each chunk is parsed once, and all weights are computed over the whole document."""
+"""Describes a document offline. Each chunk is parsed once; weights are computed over the whole document."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def describe(source: DocumentSource) -> Description:
 
 
 def prepare() -> None:
-    """Load all data for describing and answering, so that a process forked afterwards opens no files."""
+    """Load all data for describing and answering, so that processes forked later need not open any files."""
     describe(DocumentSource([ChunkText("This is a good sentence of some length. It is only there to be read once.")]))
 
 

@@ -1,8 +1,8 @@
 """Embeds texts with the bundled model: all-MiniLM-L6-v2 with 8-bit weights, 384 dimensions, English only.
 
-The model takes 256 tokens. Longer texts are cut into windows of equal length whose vectors are added up, so the last
-sentence counts as much as the first. Windows run one by one: no padding is needed, a vector does not depend on the
-other texts in the batch, and memory use stays that of one window.
+The model takes 256 tokens. Longer texts are cut into windows of equal length, and their vectors are added, so the last
+sentence counts as much as the first. Windows are embedded separately: no padding is needed, a vector does not depend on
+the other texts, and memory is needed for only one window at a time.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _DATA = Path(__file__).with_name("data")
 _MODEL, _TOKENIZER, _SUMS = "all-minilm-l6-v2-int8.onnx", "tokenizer.json", "SHA256SUMS"
 _BEGIN, _END = 101, 102
 _MAX_TOKENS = 256 - 2
-# The tokenizer needs a hundred times the memory of its text, so it gets parts, cut between words.
+# The tokenizer needs a hundred times the memory of its text, so long texts are split between words.
 _PART = re.compile(r".{1,10000}(?:\s|\Z)|.{1,10000}", re.DOTALL)
 
 
 class Embedder:
-    """Create one per process: loading takes a tenth of a second. `threads` windows run in parallel.
+    """The embedding model. Create one per process, because loading takes a tenth of a second.
 
-    Safe to call from any thread; it releases the GIL while it runs.
+    `threads` windows are embedded in parallel. Can be called from any thread; it releases the GIL while it runs.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -107,8 +107,8 @@ def _open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
 
     runtime: Any = onnxruntime
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # a window is too small to split
-    options.enable_cpu_mem_arena = False  # it would keep the longest window's memory forever and saves no time
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # a window is too small to use more threads
+    options.enable_cpu_mem_arena = False  # it would keep the memory of the longest window and save no time
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
@@ -116,5 +116,5 @@ def _open_tokenizer(content: bytes) -> Tokenizer:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_buffer(content)
-    tokenizer.encode_special_tokens = True  # "[SEP]" in a text is text
+    tokenizer.encode_special_tokens = True  # "[SEP]" in a text is ordinary text
     return tokenizer

@@ -27,7 +27,7 @@ LanguageCode = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
 
 
 class Emotion(StrEnum):
-    """`NEUTRAL`: none is prominent. `UNKNOWN`: emotions cannot be recognised in this language."""
+    """`NEUTRAL`: no emotion is prominent. `UNKNOWN`: emotions cannot be recognised in this language."""
 
     JOY = "joy"
     TRUST = "trust"
@@ -67,7 +67,7 @@ class DocumentType(StrEnum):
 
 
 class Output(BaseModel):
-    """Unknown fields are refused, so that a model's mistakes are noticed."""
+    """Base of all output types. Unknown fields are rejected, so that a model's mistakes are noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -85,7 +85,7 @@ class Tone(Output):
 
 
 class ChunkInsight(Output):
-    """2 to 3 themes and 5 to 10 concepts if the text has them; a summary of one or two sentences."""
+    """The description of a chunk: 2 to 3 themes and 5 to 10 concepts, if any, and a summary of one or two sentences."""
 
     themes: Annotated[list[Name], Field(max_length=MAX_THEMES)]
     concepts: Annotated[list[Concept], Field(max_length=MAX_CONCEPTS)]
@@ -95,7 +95,7 @@ class ChunkInsight(Output):
 
 
 class DocumentInsight(Output):
-    """Fields are None if the document does not give them. The file name is never used as the title."""
+    """The description of a document. Unknown fields are None. The file name is never used as the title."""
 
     title: Line | None
     author: Line | None
@@ -117,7 +117,7 @@ class Quote(Output):
 
 
 class Answer(Output):
-    """Without quotes nothing was found."""
+    """Quotes that answer a question; none if nothing was found."""
 
     quotes: list[Quote]
 
@@ -132,7 +132,7 @@ class ChunkText:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A document's chunks in order, and the file's own metadata. `kind` is its source type: pdf, eml, web, …"""
+    """The chunks of a document in order, and the metadata of its file. `kind` is the source type: pdf, eml, web, …"""
 
     chunks: Sequence[ChunkText]
     kind: str = "other"
@@ -145,7 +145,7 @@ class DocumentSource:
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """Texts of two documents to compare."""
+    """Two texts from different documents, to be compared."""
 
     first: str
     second: str

@@ -14,7 +14,7 @@ ENGLISH = "en"
 _MIN_LETTERS = 25
 _MIN_PROBABILITY = 0.7
 _SAMPLE = 600
-# Half of a text's words are stop words; a tenth may match another language's stop words by chance.
+# About half of the words of a text are stop words. A tenth can match stop words of another language by chance.
 _MIN_STOPWORDS = 0.2
 _MAX_SAMPLES = 5
 
@@ -29,7 +29,7 @@ def detect_language(text: str) -> str | None:
 
 
 def confirm_language(text: str, expected: str | None) -> str | None:
-    """The language of a chunk: the document's if enough of its stop words occur, else the detected one."""
+    """The language of a chunk: that of the document if enough of its stop words occur, else the detected one."""
     words = WORD.findall(text[:_SAMPLE].lower())
     stopwords = STOPWORDS.get(expected or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
@@ -38,7 +38,7 @@ def confirm_language(text: str, expected: str | None) -> str | None:
 
 
 def detect_document_language(texts: Sequence[str], claimed: str | None = None) -> str | None:
-    """The language of a document, detected from a few chunks; `claimed` (metadata) decides if detection fails."""
+    """The language of a document, detected from a few chunks; if that fails, `claimed` (from the metadata)."""
     step = max(len(texts) // _MAX_SAMPLES, 1)
     found = [
         language for text in texts[::step][: _MAX_SAMPLES + 1] if (language := detect_language(blank_markup(text)))

@@ -11,7 +11,7 @@ Thing = TypeVar("Thing")
 
 
 def load_once(make: Callable[[], Thing]) -> Callable[[], Thing]:
-    """Like `functools.cache` for a function without arguments, but concurrent first calls wait for one result."""
+    """Like `functools.cache` for a function without arguments, but concurrent first calls load only once."""
     lock, kept = Lock(), cache(make)
 
     @wraps(make)

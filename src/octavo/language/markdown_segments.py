@@ -82,7 +82,10 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_line(line: str) -> tuple[SegmentKind | None, int] | None:
-    """The kind of segment that starts here (None if one continues) and the length of its markup; None without text."""
+    """The kind of segment that starts in this line (None if one continues) and the length of its markup.
+
+    None if the line has no text.
+    """
     if _RULE.fullmatch(line):
         return None
     if heading := _HEADING.match(line):

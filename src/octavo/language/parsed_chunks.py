@@ -18,7 +18,7 @@ _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61"
 
 
 class Sentence(NamedTuple):
-    """`content[start:end]` of its chunk; `whole` if it ends with sentence punctuation."""
+    """A sentence: `content[start:end]` of its chunk. `whole`: it ends with sentence punctuation."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParsedChunk:
-    """Phrases are empty for languages without a stop word list."""
+    """A parsed chunk. `phrases` is empty for languages without a list of stop words."""
 
     chunk: ChunkText
     text: str
@@ -47,7 +47,7 @@ class ParsedChunk:
 
 
 def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
-    """`language` is the document's; a chunk in another language is detected and parsed as such."""
+    """Parse a chunk. `language` is that of the document; chunks in other languages are recognised."""
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)

@@ -26,7 +26,7 @@ class PhraseCount:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """`runs` counts the unbroken sequences of content words."""
+    """`runs` is the number of unbroken sequences of content words."""
 
     stems: Counter[str] = field(default_factory=Counter[str])
     seen: dict[Stems, PhraseCount] = field(default_factory=dict[Stems, PhraseCount])
@@ -34,7 +34,7 @@ class Phrases:
 
 
 def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
-    """Returns nothing for languages without a stop word list."""
+    """Find the phrases of a text. Returns none for languages without a list of stop words."""
     stems: Counter[str] = Counter()
     seen: dict[Stems, PhraseCount] = {}
     number = 0
@@ -54,7 +54,7 @@ def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
 
 
 def better_form(one: str, other: str) -> str:
-    """Prefer the singular and lower case: an occasional capital only starts a sentence or a heading."""
+    """The better spelling of a phrase. Prefers the singular and lower case: capitals may only begin a sentence."""
     return min(one, other, key=lambda form: (len(form), form.swapcase()))
 
 
@@ -77,7 +77,7 @@ def _spans(length: int) -> Iterator[tuple[int, int]]:
 
 
 def parts_of(phrase: Stems) -> Iterator[Stems]:
-    """All shorter phrases within it."""
+    """All shorter phrases within a phrase."""
     for start, end in _spans(len(phrase)):
         if end - start < len(phrase):
             yield phrase[start:end]

@@ -1,4 +1,4 @@
-"""Verbatim quotes: answer a question, summarise, or locate a model's quote in the text. Nothing is ever generated."""
+"""Answers questions and summarises with verbatim quotes, and locates a model's quotes in the text."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Embed = Callable[[Sequence[str]], "np.ndarray"]
 _MAX_QUOTES = 5
 # Only the best sentences by words are compared by meaning: embedding ten takes a few hundredths of a second.
 _MAX_EMBEDDED = 60
-# A sentence must contain half of the question's words or mean nearly the same.
+# A sentence must contain half of the question's words, or mean nearly the same as the question.
 _MIN_SCORE = 0.5
-# Similarity of unrelated sentences, and of a question and its answer in the same words.
+# The similarity of unrelated sentences, and that of a question and an answer that uses the same words.
 _UNRELATED, _SAME = 0.15, 0.9
 _MEANING_ALONE = 0.9
 _OF_HEADINGS = 0.5
-# For sentences of the kind that the question asks for: a figure or a definition.
+# A bonus for sentences that contain what the question asks for: a figure or a definition.
 _BONUS = 0.15
 _MIN_WORDS = 4
 _MARKS = "*_`"
@@ -64,7 +64,7 @@ _ASKS_SUMMARY = re.compile(
     re.IGNORECASE,
 )
 _UNDER_CORE = 1.3
-# Two sentences that share this part of the shorter one's words count as repetitions.
+# Two sentences count as repetitions if they share this part of the words of the shorter one.
 _SAME_SHARE = 0.6
 _WORD = re.compile(r"\S+")
 MIN_CHARACTERS = 3
@@ -81,7 +81,7 @@ class _Candidate:
 
 
 def answer(question: str, chunks: Sequence[ChunkText], embed: Embed | None = None, most: int = _MAX_QUOTES) -> Answer:
-    """Quotes, best first. `embed` also finds paraphrases, in English; without it only words are compared."""
+    """Answer a question with quotes, best first. `embed` also finds paraphrases; if None, only words are compared."""
     language = detect_document_language([*(chunk.content for chunk in chunks), question]) or ENGLISH
     keys = _keys(question, language) or _keys(question, None)
     candidates = [one for place, chunk in enumerate(chunks) for one in _candidates(place, chunk, language)]
@@ -130,13 +130,13 @@ def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Cand
 
 
 def _join(by_words: float, similarity: float) -> float:
-    """Words count twice as much as meaning, but meaning alone can score nearly as high as both."""
+    """Combine both scores. Words count twice as much as meaning, but meaning alone can score nearly as high as both."""
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
 
 
 def _keys(text: str, language: str | None) -> frozenset[str]:
-    """The keys by which words are compared. Scripts without spaces are compared by character pairs."""
+    """The stems by which texts are compared. Scripts without spaces are compared by character pairs."""
     grammar = STOPWORDS.get(language or "", frozenset())
     words = {word.lower() for word in WORD.findall(_IDEOGRAPHS.sub(" ", text)) if len(word) <= MAX_LETTERS} - grammar
     pairs = {run[place : place + 2] for run in _IDEOGRAPHS.findall(text) for place in range(len(run) - 1)}
@@ -146,7 +146,7 @@ def _keys(text: str, language: str | None) -> frozenset[str]:
 
 
 def _quote(candidate: _Candidate, score: float, chunks: Sequence[ChunkText]) -> Quote:
-    """Include the markup right before and after the sentence, so that bold text stays bold."""
+    """Extend a sentence by the markup directly before and after it, so that bold text stays bold."""
     content = chunks[candidate.chunk].content
     start, end = candidate.start, candidate.end
     while start and content[start - 1] in _MARKS:
@@ -168,7 +168,7 @@ class _SummaryCandidate:
 
 
 def asks_summary(question: str) -> bool:
-    """Whether the question asks for a summary instead of something specific."""
+    """Whether a question asks for a summary instead of something specific."""
     return bool(_ASKS_SUMMARY.search(question))
 
 
@@ -209,7 +209,7 @@ def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _scored_quote(one: _SummaryCandidate) -> Quote:
-    """Scores are comparable across chunks but unbounded, so they are mapped to 0 to 1."""
+    """Map scores, which have no upper limit, to the range from 0 to 1."""
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )
@@ -217,7 +217,7 @@ def _scored_quote(one: _SummaryCandidate) -> Quote:
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """`text` is `source[start:end]`, not the model's spelling."""
+    """A quote in a text. `text` is `source[start:end]`, not the model's spelling."""
 
     text: str
     start: int
@@ -225,7 +225,7 @@ class QuoteMatch:
 
 
 def find_quote(quote: str, source: str) -> QuoteMatch | None:
-    """The first occurrence; only white space may differ."""
+    """Find the first occurrence of a quote; None if there is none. Only white space may differ."""
     words = _WORD.findall(quote)
     if sum(map(len, words)) < MIN_CHARACTERS:
         return None

@@ -11,10 +11,10 @@ from octavo.language.load_once import load_once
 if TYPE_CHECKING:
     from nupunkt import PunktSentenceTokenizer
 
-# The library scans runs of punctuation repeatedly, so it only gets short texts.
+# The library scans sequences of punctuation repeatedly, so it only gets short texts.
 _MAX_CHARACTERS = 2000
 _MARK = re.compile(r"[.!?]")
-# It does not know the punctuation of scripts without spaces, and needs minutes for many empty lines.
+# The library does not know the punctuation of scripts without spaces, and needs minutes for many empty lines.
 _BREAK = re.compile(r"(?<=[\u3002\uff01\uff1f\uff61])[\u300d\u300f\u201d\u2019\uff09]*|\n\s*\n")
 
 

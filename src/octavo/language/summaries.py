@@ -15,7 +15,7 @@ _MIN_WORDS, _MAX_WORDS = 5, 45
 _SHORT_WORDS = 15
 _MAX_CHARACTERS, _MAX_FIRST_WORDS, _MAX_OF_DOCUMENT = 400, 240, 600
 _EARLY_PART, _EARLY_CHUNKS = 5, 3
-# "This report shows": sentences about the document itself name its subject.
+# Sentences about the document itself, such as "This report shows …", name its subject.
 SELF_REFERENCE = re.compile(
     r"\b(this|the present) (paper|article|report|book|document|study|guide|manual|thesis|essay|policy|agreement|note)\b"
     r"|\bwe (present|propose|describe|introduce|show)\b|\bdiese[rs]? (buch|bericht|artikel|dokument|arbeit)\b"
@@ -28,7 +28,7 @@ _BEFORE_MARK = re.compile(r"\s+(?=[,.;:!?])|[(\[]\s*[)\]]")
 
 
 def summarise(parsed: ParsedChunk, weights: Mapping[str, float]) -> str:
-    """`weights` are those of the words. A chunk without sentences is summarised by its first words."""
+    """Summarise a chunk with its best sentences by word weights. If it has no sentences, its first words are used."""
     good = good_sentences(parsed) or [one for one in parsed.sentences if len(one.words) >= _MIN_WORDS]
     if not good:
         return shorten(plain_text(_first_words(parsed)), _MAX_FIRST_WORDS)
@@ -43,7 +43,7 @@ def summarise(parsed: ParsedChunk, weights: Mapping[str, float]) -> str:
 def summarise_document(parsed_chunks: Sequence[ParsedChunk], weights: Mapping[str, float]) -> str:
     """Two sentences from the abstract, or from the first fifth of the document.
 
-    Returns an empty text if there is no good sentence; the chunks still have their summaries.
+    Returns an empty text if there is no suitable sentence.
     """
     early = parsed_chunks[: max(len(parsed_chunks) // _EARLY_PART, _EARLY_CHUNKS)]
     early = [one for one in early if has_core_heading(one.chunk)] or early
@@ -67,7 +67,7 @@ def _text(parsed: ParsedChunk, sentence: Sentence) -> str:
 
 
 def rate_sentence(sentence: Sentence, weights: Mapping[str, float], place: float, language: str | None) -> float:
-    """The weight of its words relative to its length, with a small bonus for early sentences."""
+    """The score of a sentence: the weight of its words relative to its length, plus a small bonus if it is early."""
     weight = fsum(weights.get(word, 0.0) for word in {fold(word, language) for word in sentence.words})
     return weight / sqrt(len(sentence.words)) * (1.2 - 0.4 * place)
 

@@ -34,7 +34,7 @@ _HEAD = 1500
 
 
 def find_title(source: DocumentSource) -> str | None:
-    """The title in the metadata, else the first heading, else a short first line that does not end like a sentence."""
+    """The title in the metadata, else the first heading, else a short first line that is not a sentence."""
     for candidate in _candidates(source):
         text = _TITLE_PREFIX.sub("", plain_text(candidate)).strip(" -\u2013|")
         if _LETTERS.search(text) and not _PLACEHOLDER_TITLE.fullmatch(text):
@@ -65,7 +65,7 @@ def find_author(source: DocumentSource) -> str | None:
 
 
 def _is_name(text: str) -> bool:
-    """At least two capitalised words, ignoring particles and conjunctions between names."""
+    """Whether a text looks like names: at least two capitalised words, ignoring particles and conjunctions."""
     words = [word for word in text.split() if word not in _BETWEEN_NAMES]
     if not _MIN_NAMES <= len(words) <= _MAX_NAMES:
         return False

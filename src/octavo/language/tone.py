@@ -1,7 +1,7 @@
 """Finds the tone of a chunk: polarity (VADER's rules) and primary emotion (our own lexicon). English only.
 
-The lexicon is short on purpose. It has words that mean one emotion nearly everywhere, and leaves out words that often
-mean something else ("kind", "mean", "sick", "like"). A model covers the rest.
+The lexicon is deliberately short. It contains words that nearly always express one emotion, and omits words that often
+mean something else ("kind", "mean", "sick", "like").
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from octavo.language.parsed_chunks import ParsedChunk
 
 UNKNOWN = Tone(polarity=0.0, primary_emotion=Emotion.UNKNOWN)
-# The rules are quadratic in the number of words, so very long sentences are split.
+# The time of the rules is quadratic in the number of words, so very long sentences are split.
 _MAX_WORDS = 60
-# One emotional sentence among many does not set the tone: this many neutral sentences are added to the mean.
+# The mean includes this many extra neutral sentences, so that one emotional sentence does not determine the tone.
 _CALM = 1.0
-# The minimum share of words for an emotion: one word is enough in a line, not on a page.
+# The minimum share of words for an emotion: one word is enough in a short text, but not in a long one.
 _MIN_SHARE = 1 / 150
 _NEGATIONS = frozenset({"no", "not", "never", "without", "cannot", "hardly", "nor", "neither", "nobody", "nothing"})
 _REACH = 3
@@ -58,7 +58,7 @@ def _split_long(sentence: str) -> Iterator[str]:
 
 
 def _emotion(sentences: Sequence[Sequence[str]]) -> Emotion:
-    """The emotion of most words, ignoring negated ones."""
+    """The most frequent emotion of the words, ignoring negated words."""
     counts: Counter[Emotion] = Counter(
         EMOTION_WORDS[word]
         for words in sentences

@@ -1,4 +1,4 @@
-"""Words: how common each is in English, which forms belong together, and stop words."""
+"""The frequency of English words, the stems of word forms, and stop words."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 from octavo.language.load_once import load_once
 
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
-# A word, a number, or punctuation that ends a phrase.
+# Matches a word, a number, or punctuation that ends a phrase.
 TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d[\d.,:/-]*|[^\s\w]")
 
 _TOKENIZER = Path(__file__).with_name("data") / "tokenizer.json"
 _FIRST_WORD = "the"
 _MIN_LETTERS = 3
-# Longer strings are not words and would only fill the caches.
+# Longer strings are not words; they would only fill the caches.
 MAX_LETTERS = 40
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es|ly|s|e)$")
 
 
 @load_once
 def _ranks() -> dict[str, int]:
-    """The embedding model's vocabulary is sorted by word frequency."""
+    """The rank of each word by frequency, from the vocabulary of the embedding model, which is sorted by it."""
     vocabulary: dict[str, int] = json.loads(_TOKENIZER.read_bytes())["model"]["vocab"]
     first = vocabulary[_FIRST_WORD]
     words = ((word, place - first + 1) for word, place in vocabulary.items() if place >= first and word.isalpha())
@@ -33,7 +33,7 @@ def _ranks() -> dict[str, int]:
 
 @lru_cache(maxsize=50_000)
 def rarity(stem: str) -> float:
-    """From 0 for the most common English word to 1 for a word outside the 30,000 most common ones."""
+    """The rarity of a word: from 0 for the most common English word to 1 for words outside the 30,000 most common."""
     ranks = _ranks()
     last = next(reversed(ranks.values()))
     rank = ranks.get(stem) or min(ranks.get(part, last) for part in stem.split("-"))
@@ -47,7 +47,7 @@ def fold(word: str, language: str | None) -> str:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Approximately the singular of an English plural; other forms stay distinct."""
+    """The singular of an English plural, approximately. Other forms of a word stay distinct."""
     low = word.lower().replace("\u2019", "'").removesuffix("'s")
     if len(low) <= _MIN_LETTERS or not low.endswith("s") or low.endswith(("ss", "us", "is")):
         return low
@@ -60,7 +60,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def is_content(word: str, language: str) -> bool:
-    """Whether a word can carry the subject of a text: no stop words and no adverbs."""
+    """Whether a word can name the subject of a text: it is neither a stop word nor an adverb."""
     low = word.lower().replace("\u2019", "'")
     if len(low) < _MIN_LETTERS and not (len(low) > 1 and word.isupper()):
         return False
@@ -69,7 +69,7 @@ def is_content(word: str, language: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def root(word: str) -> str:
-    """The approximate common stem of an English word's forms: for comparing, not for display."""
+    """The stem that all forms of an English word share, approximately. It is used for comparing, not for display."""
     return _ENDING.sub("", word.lower().replace("\u2019", "'").removesuffix("'s"))
 
 

@@ -1,4 +1,4 @@
-"""The budget of one document. Its owner can raise it up to their own monthly budget."""
+"""The budget of one document. Its owner can raise it up to the owner's monthly budget."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ QUERIES = load_queries("budgets")
 DOCUMENTS = load_queries("documents")
 
 
-async def read_document_budget(connection: Connection, owner: UUID, document: UUID, usual: Budgets) -> DocumentBudget:
+async def read_document_budget(
+    connection: Connection, owner: UUID, document: UUID, defaults: Budgets
+) -> DocumentBudget:
     await show_document(connection, owner, document)
-    values = {"owner": owner, "document": document, "usual": usual.limits}
+    values = {"owner": owner, "document": document, "usual": defaults.limits}
     (row,) = await fetch_rows(connection, QUERIES.document, values)
     own, general = row["own_usd"], float(row["usual_usd"])
     return DocumentBudget(
@@ -36,15 +38,15 @@ async def read_document_budget(connection: Connection, owner: UUID, document: UU
 
 
 async def set_document_budget(
-    connection: Connection, owner: UUID, document: UUID, most: float | None, usual: Budgets
+    connection: Connection, owner: UUID, document: UUID, most: float | None, defaults: Budgets
 ) -> DocumentBudget:
-    """None restores the default."""
+    """Set the budget of a document; None restores the default."""
     await lock_documents(connection, owner, [document])
     await lock_ledger(connection)
-    before = await read_document_budget(connection, owner, document, usual)
+    before = await read_document_budget(connection, owner, document, defaults)
     if most is not None and most > before.most_usd:
         raise BudgetTooHigh(f"The maximum is {before.most_usd:.2f} USD.")
     await set_budget(connection, "document", document, most)
     told = Jsonb({"fields": ["budget"], "budget_usd": most})
     await connection.execute(DOCUMENTS.record, {"kind": "edited", "documents": [document], "detail": told})
-    return await read_document_budget(connection, owner, document, usual)
+    return await read_document_budget(connection, owner, document, defaults)

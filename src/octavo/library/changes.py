@@ -1,4 +1,4 @@
-"""Edit, retry, delete and restore documents. Each is one transaction with its events."""
+"""Edits, retries, deletes and restores documents. Each change and its events are one transaction."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MOST_TAGS = 50
 KIND = "process_document"
 FETCHED = "fetched"
 CHUNKED = "chunked"
-# Stages that only describe an existing text.
+# Stages that only describe a text that already exists.
 DESCRIBING = frozenset({"classified", "enriched", "embedded"})
-# Fields that are filled in automatically until somebody edits them.
+# Fields that are filled in automatically until a person edits them.
 FILLED_IN = frozenset({"title", "author", "document_date", "tags"})
 
 
 class Unset:
-    """Marks a field that stays unchanged; None clears a field."""
+    """Marks a field that stays unchanged. None would clear the field."""
 
 
 UNSET = Unset()
@@ -75,7 +75,7 @@ async def lock_documents(
     trashed: bool | None = False,
     beside: Iterable[UUID] = (),
 ) -> list[LockedDocument]:
-    """Lock documents of this owner, all or none, together with `beside`."""
+    """Lock documents of this owner, together with those in `beside`. Raises `NotFound` if one is missing."""
     wanted = set(documents)
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
     async with connection.cursor(row_factory=class_row(LockedDocument)) as cursor:
@@ -91,7 +91,7 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents and all others with the same content, because the change decides which of them owns it."""
+    """Lock documents and all others with the same content, because the change may decide which of them is canonical."""
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
@@ -157,13 +157,13 @@ async def retry_document(
     from_stage: str | None,
     extraction: Extraction = Extraction.PLAIN,
 ) -> Retried:
-    """Retry a failed document, or create a new revision of a complete one. Repeated clicks create one job.
+    """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    A document that lacks only its description gets just that; a describing stage as `from_stage` describes the text
-    again. Another `extraction` than the plain one creates a new revision, unless that is already in progress.
+    If only the description is missing, only that is added. If `from_stage` is a describing stage, the text is described
+    again. An `extraction` other than plain creates a new revision, unless one with it already exists.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
-        raise BadInput("Extraction by a model starts from the file. Leave out `from_stage`.")
+        raise BadInput("Extraction by a model starts from the file. Omit `from_stage`.")
     (held,) = await lock_documents(connection, owner, [document])
     if held.quality == "stored_only" and held.status == "completed":
         return Retried(held.id, held.process_id, "skipped")
@@ -190,7 +190,7 @@ async def retry_document(
 
 
 async def _has_extraction(connection: Connection, held: LockedDocument, extraction: Extraction) -> bool:
-    """Whether its job already uses this extraction. Raises `StillProcessed` if another is running."""
+    """Whether the document's job uses this extraction. Raises `StillProcessed` if it is running with another."""
     row = await (await connection.execute(QUERIES.job_extraction, {"job": held.process_id})).fetchone()
     if row is not None and row[0] == extraction:
         return True
@@ -200,7 +200,7 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
 
 
 async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
-    """Add the missing description. A duplicate of an undescribed document has no job that could resume."""
+    """Add the missing description, by a new revision if there is no job to resume, as for a duplicate."""
     if not await _is_paused(connection, held):
         return await _begin_revision(connection, held, None)
     await queue.requeue(connection, held.process_id)
@@ -208,7 +208,7 @@ async def _add_description(connection: Connection, held: LockedDocument) -> Retr
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
-    """A fetched page that could not be read may have changed, so it is fetched again."""
+    """The stage to retry from: if a page was fetched but not read, fetch it again, because it may have changed."""
     row = await (await connection.execute(QUERIES.last_stage, {"job": held.process_id})).fetchone()
     return FETCHED if row and row[0] == FETCHED else None
 
@@ -226,7 +226,7 @@ async def _begin_revision(
     *,
     regenerate: bool = False,
 ) -> Retried:
-    """`regenerate`: do not reuse earlier answers of models."""
+    """Start a new revision. `regenerate` requests new answers of models instead of reusing earlier ones."""
     process = new_id()
     values: dict[str, Any] = {"document": held.id, "process": process}
     row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
@@ -238,7 +238,7 @@ async def _begin_revision(
     if describing or regenerate:
         job.input["generation"] = revision
     if describing:
-        # Chunks belong to a revision, so they are created again, and so are their descriptions.
+        # Chunks belong to a revision, so the new revision creates and describes them again.
         from_stage = CHUNKED
     await enqueue(connection, [job])
     if from_stage:
@@ -251,13 +251,13 @@ async def _begin_revision(
             "stage": from_stage,
         }
         row = await (await connection.execute(QUERIES.inherit_stages, values)).fetchone()
-        if not describing and (not row or not row[0]):  # a duplicate has its text without a stage and starts over
+        if not describing and (not row or not row[0]):  # a duplicate has no stages to continue from
             raise BadInput(f"No finished stage {from_stage}.")
     return Retried(held.id, process, "pending")
 
 
 def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
-    """The job that creates a revision of a document; queued only once."""
+    """The job that creates a revision of a document. It is enqueued only once."""
     key = f"process:{document}:{revision}"
     return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job)
 
@@ -266,7 +266,7 @@ def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: U
 
 
 async def trash_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
-    """Move to the trash: cancels their jobs; the same content can be added again."""
+    """Move documents to the trash and cancel their jobs. The same content can then be added again."""
     held = await lock_contents(connection, owner, documents)
     ids = [one.id for one in held]
     await _stop_jobs(connection, ids)
@@ -278,7 +278,7 @@ async def trash_documents(connection: Connection, owner: UUID, documents: Iterab
 
 
 async def restore_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
-    """Restore from the trash and resume cancelled jobs. If the content was added again, it becomes a duplicate."""
+    """Restore documents from the trash and resume their jobs. If the content was added again, they are duplicates."""
     held = await lock_contents(connection, owner, documents, trashed=True)
     await connection.execute(QUERIES.restore, {"documents": [one.id for one in held]})
     for one in held:
@@ -291,7 +291,7 @@ async def restore_documents(connection: Connection, owner: UUID, documents: Iter
 
 
 async def purge_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> list[str]:
-    """Delete permanently. Returns the keys of unused objects; remove them after the commit."""
+    """Delete documents permanently. Returns the keys of unused objects, to be deleted after the commit."""
     held = await lock_contents(connection, owner, documents, trashed=None)
     ids = [one.id for one in held]
     await _record(connection, "purged", held, {})
@@ -311,7 +311,7 @@ async def _stop_jobs(connection: Connection, documents: list[UUID]) -> None:
             async with connection.transaction():
                 await queue.cancel(connection, job)
         except queue.IllegalTransition:
-            continue  # it ended in the meantime, alone or with the job before it
+            continue  # it ended in the meantime, or was cancelled with another job
 
 
 async def _was_stopped(connection: Connection, held: LockedDocument) -> bool:

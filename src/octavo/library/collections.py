@@ -46,7 +46,7 @@ async def list_tags(connection: Connection, owner: UUID) -> list[Tag]:
 
 
 async def ensure_collection(connection: Connection, owner: UUID, name: str) -> UUID:
-    """The collection of this name; created if needed."""
+    """The id of the collection with this name, which is created if needed."""
     values = {"owner": owner, "id": new_id(), "name": clean_label(name, "collection")}
     row = await (await connection.execute(QUERIES.ensure_collection, values)).fetchone()
     if row is None:
@@ -70,7 +70,7 @@ async def rename_collection(connection: Connection, owner: UUID, collection: UUI
 
 
 async def delete_collection(connection: Connection, owner: UUID, collection: UUID) -> None:
-    """Deletes only the collection; its documents stay."""
+    """Delete a collection, but not its documents."""
     values = {"owner": owner, "id": collection}
     if await (await connection.execute(QUERIES.delete_collection, values)).fetchone() is None:
         raise NotFound
@@ -78,7 +78,7 @@ async def delete_collection(connection: Connection, owner: UUID, collection: UUI
 
 
 async def _publish(connection: Connection, owner: UUID, collection: UUID, change: str) -> None:
-    """For live updates of lists."""
+    """Write an event, for live updates of lists."""
     await connection.execute(EVENTS.tell_of_collection, {"owner": owner, "collection": collection, "change": change})
 
 

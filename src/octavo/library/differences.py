@@ -1,8 +1,8 @@
-"""The differences between two texts: paragraphs that were added, removed or changed, and the words in those.
+"""The differences between two texts: paragraphs that were added, removed or changed, and the changed words in them.
 
-Pure. The time is bounded by the length: elements that occur once in both texts are anchors (patience diff), and the
-gaps between anchors are compared with the fewest edits (Myers), for a number of steps that grows with the texts. The
-rest counts as changed as a whole, which is correct but coarse.
+Elements that occur once in both texts are anchors (patience diff). The gaps between anchors are compared with the
+fewest edits (Myers). The number of steps is limited in proportion to the length of the texts; gaps beyond the limit are
+reported as completely changed, which is correct but coarse.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Kind = Literal["same", "removed", "added"]
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 _WORD = re.compile(rf"[{ONE_CHARACTER}]|\s+|(?:(?![{ONE_CHARACTER}])\w)+|[^\w\s]")
-# How often gaps are searched for further anchors; each level scans everything at most once.
+# How often gaps are searched for further anchors. Each time, the whole text is scanned at most once.
 _LEVELS = 8
 _STEPS_A_CHARACTER = 2
 _LEAST_STEPS = 500_000
 _MOST_EDITS = 500
-# If a smaller share is equal, the common words are treated as noise.
+# If a smaller share of the text is unchanged, the common words are ignored as coincidence.
 _LEAST_SAME = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`old[old_start:old_end]` became `new[new_start:new_end]`; `parts` has the words."""
+    """`old[old_start:old_end]` became `new[new_start:new_end]`. `parts` contains the same, removed and added words."""
 
     old_start: int
     old_end: int
@@ -44,14 +44,14 @@ class Change:
 
 @dataclass(slots=True)
 class StepBudget:
-    """The remaining steps, shared by all parts of one comparison."""
+    """The remaining number of steps, shared by all parts of one comparison."""
 
     left: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference between two equal runs: `old[a:b]` is replaced by `new[c:d]`."""
+    """A difference between two unchanged runs: `old[a:b]` is replaced by `new[c:d]`."""
 
     a: int
     b: int
@@ -60,7 +60,7 @@ class Gap:
 
 
 def compare(old: str, new: str) -> list[Change]:
-    """The changes in text order; `change` applies them."""
+    """Compare two texts. Returns the changes in text order; `change` applies them."""
     steps = StepBudget(_LEAST_STEPS + _STEPS_A_CHARACTER * (len(old) + len(new)))
     before, after = split_paragraphs(old), split_paragraphs(new)
     at_old, at_new = _offsets(before), _offsets(after)
@@ -87,7 +87,7 @@ def change(old: str, changes: Sequence[Change]) -> str:
 
 
 def split_paragraphs(text: str) -> list[str]:
-    """Paragraphs and separators alternately; joined, they are the text."""
+    """Split a text into paragraphs and the separators between them. Joined, they are the text again."""
     pieces, position, end = list[str](), 0, len(text.rstrip())
     for between in _PARAGRAPH.finditer(text, 0, end):
         pieces += [text[position : between.start()], between.group()]
@@ -145,7 +145,7 @@ def _join(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def shorten(parts: Sequence[tuple[Kind, str]], around: int) -> Iterator[tuple[Kind, str]]:
-    """For display: shortens equal text to the part next to a change."""
+    """Shorten unchanged text to the `around` characters next to a change, for display."""
     for place, (kind, text) in enumerate(parts):
         if kind == "same" and len(text) > 2 * around:
             begin, end = text[:around] if place else "", text[-around:] if place < len(parts) - 1 else ""
@@ -168,7 +168,7 @@ def find_gaps(old: Sequence[str], new: Sequence[str], steps: StepBudget) -> list
 
 
 class _Alignment:
-    """Collects equal runs: (position in old, position in new, length)."""
+    """Finds unchanged runs: (position in old, position in new, length)."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str], steps: StepBudget) -> None:
         numbers: dict[str, int] = {}
@@ -186,7 +186,7 @@ class _Alignment:
         return self._runs
 
     def _trim(self, gap: Gap) -> Gap:
-        """The gap without equal elements at both ends."""
+        """The gap without the identical elements at its beginning and end."""
         a, b, c, d = gap.a, gap.b, gap.c, gap.d
         old, new = self._old, self._new
         while a < b and c < d and old[a] == new[c]:
@@ -200,7 +200,7 @@ class _Alignment:
         return Gap(a, b, c, d)
 
     def _divide(self, gap: Gap) -> list[Gap]:
-        """Split at elements that occur once on both sides, in their longest common order."""
+        """Split a gap at the elements that occur once on each side, using the longest sequence with the same order."""
         if gap.a == gap.b or gap.c == gap.d:
             return []
         counted = Counter(self._old[gap.a : gap.b]), Counter(self._new[gap.c : gap.d])
@@ -216,7 +216,7 @@ class _Alignment:
         return [Gap(a + 1, b, c + 1, d) for (a, c), (b, d) in pairwise(ends) if a + 1 < b and c + 1 < d]
 
     def _fewest_edits(self, gap: Gap) -> list[tuple[int, int, int]]:
-        """Myers's greedy algorithm, until the steps are used up."""
+        """Find the unchanged runs with Myers's greedy algorithm. Returns none if the steps are used up."""
         old, new = self._old[gap.a : gap.b], self._new[gap.c : gap.d]
         if not old or not new:
             return []
@@ -239,7 +239,7 @@ class _Alignment:
 
 
 def _goes_down(reached: Mapping[int, int], diagonal: int, edits: int) -> bool:
-    """Whether the furthest-reaching path to a diagonal ends with an insertion, otherwise with a deletion."""
+    """Whether the furthest-reaching path to a diagonal ends with an insertion; if not, it ends with a deletion."""
     if abs(diagonal) == edits:
         return diagonal == -edits
     return reached.get(diagonal - 1, -1) < reached.get(diagonal + 1, -1)
@@ -260,7 +260,7 @@ def _walk_back(history: list[dict[int, int]], x: int, y: int) -> list[tuple[int,
 
 
 def _longest_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest increasing subsequence by the second value; the pairs are sorted by the first."""
+    """The longest subsequence in which the second value increases. The pairs are sorted by the first value."""
     tails: list[int] = []
     last: list[int] = []
     before: list[int | None] = []

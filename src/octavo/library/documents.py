@@ -1,4 +1,4 @@
-"""Documents as the API returns them: lists, single documents, chunks and events."""
+"""Reads documents in the form that the API returns: lists, single documents, chunks and events."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ async def list_documents(
 
 
 async def find_documents(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[Document]:
-    """Those of these documents that exist and are not in the trash, newest first."""
+    """The given documents, newest first. Missing ones and those in the trash are omitted."""
     values: Row = {"documents": list(documents), "trashed": False, "versions": True}
     return await _as_documents(connection, await _read(connection, owner, values, len(documents)))
 
 
 async def show_document(connection: Connection, owner: UUID, document: UUID, *, trashed: bool = False) -> Document:
-    """One document; in the trash only if `trashed` is set."""
+    """Read one document. If `trashed` is set, it must be in the trash; otherwise it must not be."""
     rows = await _read(connection, owner, {"document": document, "trashed": trashed, "versions": True}, 1)
     if not rows:
         raise NotFound
@@ -84,7 +84,7 @@ async def show_document(connection: Connection, owner: UUID, document: UUID, *, 
 async def list_chunks(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[Chunk]:
-    """In text order."""
+    """List the chunks of a document in text order."""
     source_url = (await show_document(connection, owner, document)).source_url
     after = _number(cursor) if cursor else -1
     values = {"document": document, "after": after, "most": limit + 1}
@@ -134,7 +134,7 @@ def _behind(sort: Sort, row: Row) -> str:
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
-    """Needs two more queries for the whole page, regardless of the number of documents."""
+    """Build the documents. This takes two queries, regardless of the number of documents."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
@@ -168,7 +168,7 @@ def _as_chunk(row: Row, source_url: str | None) -> Chunk:
 
 
 def moment_url(source_url: str | None, seconds: float | None) -> str | None:
-    """A link that opens a video at this second."""
+    """A link that opens a video at this second; None if the source is not a video."""
     if seconds is None or not source_url or not source_url.startswith(VIDEO):
         return None
     return f"{source_url}&t={int(seconds)}s"

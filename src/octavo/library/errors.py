@@ -34,7 +34,7 @@ class NotReady(BadInput):
 
 
 class NeverReady(NotReady):
-    """There is no text: none was found, or the file could not be read."""
+    """This document has no text: none was found, or the file could not be read."""
 
 
 class TooLongToCompare(BadInput):

@@ -1,4 +1,4 @@
-"""The files of a document: its source, an unlocked copy of it, and what was made from it."""
+"""The files of a document: its source, an unlocked copy of the source, and its artifacts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FETCHED_ENDINGS = {
     "text/html": ".html",
     "text/plain": ".txt",
 }
-# Prefixes of files that jobs create and fetch; uploads have another prefix.
+# The key prefix of files that jobs create or fetch. Uploads have another prefix.
 FETCHED_KEYS = "derived/"
 
 
@@ -39,9 +39,9 @@ class File:
 
 
 async def find_file(connection: Connection, owner: UUID, document: UUID, kind: str, name: str = "") -> File:
-    """One file of the current revision. Missing documents and those of other owners get the same error.
+    """Find a file of the current revision. Missing documents and those of other owners raise the same error.
 
-    The source of a link is the fetched page, once it is fetched.
+    The source of a link is the fetched page as soon as it has been fetched.
     """
     values = {"owner": owner, "document": document}
     async with connection.cursor(row_factory=class_row(File)) as cursor:
@@ -57,19 +57,19 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
 
 
 def _with_ending(file: File) -> str:
-    """Fetched files have only a label; the ending comes from their type."""
+    """The file name with an extension. Fetched files only have a label, so the extension is derived from their type."""
     ending = FETCHED_ENDINGS.get(file.content_type.partition(";")[0])
     label_only = file.key.startswith(FETCHED_KEYS) and ending and not file.filename.lower().endswith(ending)
     return f"{file.filename}{ending}" if label_only else file.filename
 
 
 async def count_download(connection: Connection, document: UUID) -> None:
-    """Also recorded as an event."""
+    """Count a download and record an event."""
     await connection.execute(QUERIES.count_download, {"document": document})
 
 
 async def find_locked(connection: Connection, owner: UUID, document: UUID) -> str:
-    """The key of the uploaded PDF; only PDFs support passwords."""
+    """The storage key of the uploaded PDF. Other types do not support passwords."""
     rows = await fetch_rows(connection, UNLOCKED.source, {"owner": owner, "document": document})
     if not rows:
         raise NotFound(f"Document {document}.")
@@ -81,7 +81,7 @@ async def find_locked(connection: Connection, owner: UUID, document: UUID) -> st
 
 
 async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
-    """Process the document from this copy from now on. Returns the keys of objects to remove after the commit."""
+    """Use this unlocked copy to process the document from now on. Returns keys to delete after the commit."""
     await lock_documents(connection, owner, [document])
     before = await fetch_rows(connection, UNLOCKED.delete_unlocked, {"document": document})
     await connection.execute(

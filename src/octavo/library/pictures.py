@@ -28,7 +28,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class PageSource:
-    """`key` is the file with the page; `page_width` is in points, and unknown until the file was extracted."""
+    """`key` is the file that contains the page. `page_width` is in points, and None until the file is extracted."""
 
     source_type: str
     key: str
@@ -38,7 +38,7 @@ class PageSource:
 
 
 def is_pictured(document: Document) -> bool:
-    """Whether its page images are shown: only after extraction, when the number of pages is known."""
+    """Whether page images of a document are shown: only after extraction, when the number of pages is known."""
     return document.source_type in PICTURED and bool(document.page_count) and not document.deleted_at
 
 
@@ -47,7 +47,7 @@ def picture_name(number: int, width: int) -> str:
 
 
 async def find_page(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> PageSource:
-    """A page of an owner's document. Before the extraction, a missing page is noticed only when it is rendered."""
+    """Find a page of an owner's document. Before extraction, a missing page is noticed only when it is rendered."""
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, QUERIES.page, values)
     if not rows:
@@ -62,7 +62,7 @@ async def find_page(connection: Connection, owner: UUID, document: UUID, number:
 
 
 async def keep_picture(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
-    """Returns the key if the image is not needed after all; remove it from the bucket after the commit."""
+    """Store a page image. If it is not needed after all, its key is returned, to be deleted after the commit."""
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)
     place = {"id": new_id(), "document": document, "revision": revision, "name": name, "key": stored.key}

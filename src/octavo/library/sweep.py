@@ -1,4 +1,4 @@
-"""Daily clean-up: old trash, and objects without a row."""
+"""Daily clean-up of old documents in the trash, and of objects without a row."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ async def _purge(database: Database, bucket: Bucket, owner: UUID, documents: lis
     try:
         async with database.transaction() as connection:
             keys = await purge_documents(connection, owner, documents)
-    except NotFound:  # one of them was restored or purged in the meantime; the rest is deleted next time
+    except NotFound:  # one of them was restored or deleted in the meantime; the others are deleted next time
         return 0
     await bucket.delete(keys)
     return len(documents)
 
 
 async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
-    """Remove objects without a row. Young ones are kept, because their row is perhaps not committed yet."""
+    """Delete objects without a row. Recent objects are kept, because their row is perhaps not yet committed."""
     removed = 0
     batch: list[str] = []
     before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)

@@ -1,6 +1,6 @@
 """Versions of a document, and the changes between two of them in text, fields and connections.
 
-A version has new bytes, a revision is the same bytes processed again, a correction is a field edited by a person.
+A version has new bytes. A revision is the same bytes processed again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from octavo.storage import Bucket
 
 QUERIES = load_queries("versions")
 Value: TypeAlias = str | int | list[str] | None
-# More than ten thousand pages.
+# Text of more than ten thousand pages.
 MOST_BYTES = 32 << 20
 MOST_CHANGES = 500
 MOST_CHARACTERS = 1_000_000
@@ -45,7 +45,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class DocumentRevision:
-    """One side of a comparison; by default the current revision."""
+    """One side of a comparison. A `revision` of None means the current one."""
 
     document: UUID
     revision: int | None = None
@@ -53,7 +53,7 @@ class DocumentRevision:
 
 @dataclass(frozen=True, slots=True)
 class _LoadedSide:
-    """`sheets` has the start and number of each page."""
+    """`sheets` contains the start and the number of each page."""
 
     document: Document
     revision: int
@@ -70,7 +70,7 @@ class _LoadedSide:
 
 
 async def list_versions(connection: Connection, owner: UUID, document: UUID) -> list[Version]:
-    """Newest first, without those in the trash."""
+    """List the versions of a document, newest first, without those in the trash."""
     rows = await fetch_rows(connection, QUERIES.versions, {"owner": owner, "document": document})
     if not rows:
         raise NotFound
@@ -82,7 +82,7 @@ async def compare_documents(
 ) -> Comparison:
     """The changes from `old` to `new`; any two documents of an owner can be compared.
 
-    Without `old`, compares with the previous version, or the previous revision of the first version.
+    If `old` is None, compares with the previous version or, for a first version, with the previous revision.
     """
     async with database.connection() as connection:
         old = old or await _find_before(connection, owner, new)
@@ -150,7 +150,7 @@ async def _open(connection: Connection, owner: UUID, pick: DocumentRevision) -> 
 
 
 def _first(changes: Sequence[Change]) -> list[Change]:
-    """The first changes, shortened: a completely new text would be too long to show."""
+    """The first changes up to a limit, because a completely new text would be too long to show."""
     chosen, room = list[Change](), MOST_CHARACTERS
     for change in changes[:MOST_CHANGES]:
         size = sum(len(part.text) for part in change.parts)

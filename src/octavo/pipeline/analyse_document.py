@@ -1,8 +1,8 @@
-"""Job kind that prepares an analysis: plans the segments, extracts their files, and enqueues the questions.
+"""Job kind that prepares an analysis: plans the segments, extracts their files, and enqueues the items.
 
-- `planned`: the pages that each segment covers and shows
-- `cutting`: the file of each segment, one part each; only if files are sent to a model
-- `lined_up`: a job for each prompt and segment is enqueued
+- `planned`: the pages of each segment, and the pages shown before them as context
+- `cutting`: the file of each segment, one part per segment; only if files are sent to a model
+- `lined_up`: a job for each item (one prompt for one segment) is enqueued
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ async def analyse_document(run: Run[Tools]) -> JSON:
     work = AnalysisPreparation(run, analysed)
     await run.stage("planned", work.plan, save=work.save_plan)
     await work.cut_all()
-    return await run.stage("lined_up", work.count, save=work.line_up)
+    return await run.stage("lined_up", work.count, save=work.enqueue_items)
 
 
 def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
-    """Whether pages are sent as files: only those of PDFs, to models that read PDFs."""
+    """Whether pages are sent as files: only if the document is a PDF and the models read PDFs."""
     sight = tools.gateway.vision_limits(ANSWER_SEGMENT.name)
     return analysed.source_type == SourceType.PDF and sight is not None and sight.pdfs
 
 
 def name_of(pages: Segment) -> str:
-    """The same as `segment_file` in the database."""
+    """The artifact kind of a segment's file. Must equal `segment_file` in the database."""
     return f"segment:{pages.context_first}-{pages.last}"
 
 
 class SegmentFiles(RevisionFiles):
-    """Files of segments belong to the document, not to a revision, and are shared by all of its analyses."""
+    """The files of segments. They belong to the document, not to a revision, and all of its analyses share them."""
 
     def __init__(self, run: Run[Tools], document: UUID) -> None:
         super().__init__(run, document, NO_REVISION)
@@ -129,7 +129,7 @@ class AnalysisPreparation:
     async def count(self) -> JSON:
         return None
 
-    async def line_up(self, connection: Connection, _made: JSON) -> None:
+    async def enqueue_items(self, connection: Connection, _made: JSON) -> None:
         values = {"analysis": self._analysed.id}
         await connection.execute(QUERIES.set_processing, values)
         await connection.execute(QUERIES.insert_items, values)
@@ -153,7 +153,7 @@ async def insert_segments(connection: Connection, analysis: UUID, parent: UUID |
 
 
 async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
-    """Extract the file of these pages, which are at `place` in the PDF. None if an earlier analysis stored it."""
+    """Extract the file of these pages, which are at `place` in the PDF. None if an earlier analysis has stored it."""
     if await files.has(pages):
         return None
     return {
@@ -162,14 +162,14 @@ async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, pl
 
 
 async def keep_segment(connection: Connection, files: SegmentFiles, segment: UUID, pages: Segment, made: JSON) -> None:
-    """Store its row, in the transaction that makes the segment ready."""
+    """Store the row of the segment's file and mark the segment as ready, in the caller's transaction."""
     if made is not None:
         await files.keep(connection, name_of(pages), made, PDF_TYPE)
     await connection.execute(QUERIES.set_ready, {"segment": segment})
 
 
 async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
-    """Start an analysis with all active prompts for a document longer than the settings say, unless it ever had one."""
+    """Start an analysis with all active prompts if the document is long enough and has never been analysed."""
     settings = run.tools.settings
     if not settings.analyse_pages:
         return

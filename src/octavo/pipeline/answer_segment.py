@@ -1,4 +1,4 @@
-"""Job kind that asks one prompt of one segment. A segment too long for the model is split into parts."""
+"""Job kind that answers one item: one prompt for one segment. A segment too long for the model is split into parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ANSWERED, SPLIT = "answered", "split"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`is_cut`: its segment was already split, because it was too long for another prompt."""
+    """`is_cut`: the segment is already split, because it was too long for another prompt."""
 
     id: UUID
     analysis_id: UUID
@@ -76,7 +76,7 @@ async def answer_segment(run: Run[Tools]) -> JSON:
 
 
 async def load_item(run: Run[Tools]) -> Item:
-    """Raises `Cancelled` if the item is no longer to be asked."""
+    """Load the item of the job. Raises `Cancelled` if it no longer belongs to this job."""
     async with run.database.connection() as connection, connection.cursor(row_factory=class_row(Item)) as cursor:
         await cursor.execute(QUERIES.item, {"job": run.job.id})
         item = await cursor.fetchone()
@@ -136,7 +136,7 @@ class SegmentQuestion:
         )
 
     async def _before(self) -> str:
-        """The summary of the segment before. Read once, so that every attempt asks the same question."""
+        """The summary of the previous segment. It is read once, so that every attempt sends the same request."""
 
         async def work() -> JSON:
             item = self._item
@@ -161,7 +161,7 @@ class SegmentQuestion:
     # split
 
     async def split(self) -> JSON:
-        """Replace the segment by parts for this prompt. They are created once for all prompts."""
+        """Replace the segment by parts for this prompt. The parts are created once and shared by all prompts."""
         cut: list[tuple[Segment, JSON, JSON]] = []
 
         async def work() -> JSON:
@@ -188,7 +188,7 @@ class SegmentQuestion:
         return made
 
     async def _cut(self) -> list[tuple[Segment, JSON, JSON]]:
-        """Each part with its row and, if there are files, its file, extracted from the one of the segment."""
+        """Divide the segment. Returns each part with its row and, if files are sent, with its file."""
         lengths = await measure(self._tools.database, self._analysed)
         tokens = lengths.tokens(as_files=self._item.file_key is not None)
         parts = [(one, as_row(one, tokens, ready=False)) for one in subdivide(self._item.segment)]
@@ -210,7 +210,7 @@ class SegmentQuestion:
     async def _must_change(self, connection: Connection, query: bytes, values: dict[str, Any]) -> None:
         await connection.execute(QUERIES.hold_analysis, {"analysis": self._item.analysis_id})
         if not (await connection.execute(query, values)).rowcount:
-            raise Cancelled  # asked again, or removed, in between
+            raise Cancelled  # the item was requested again or removed in the meantime
 
     async def _go_on(self, connection: Connection) -> None:
         if self._analysed.mode == "sequential":

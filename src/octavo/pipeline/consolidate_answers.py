@@ -1,4 +1,4 @@
-"""Job kind that consolidates the answers of all segments to one prompt."""
+"""Job kind that combines the answers of all segments for one prompt into one answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidatedAnswer:
-    """An answer as it is stored."""
+    """A consolidated answer in the form in which it is stored."""
 
     answer: str
     citations: list[Citation]
@@ -105,7 +105,7 @@ class Consolidation:
             (row,) = rows
             citations = [Citation(**one) for one in row["answer"]["citations"]]
             return ConsolidatedAnswer(row["answer"]["answer"], citations, row["made_by"], row["failed_models"])
-        whole = await self._join([as_said(row) for row in rows])
+        whole = await self._join([as_segment_result(row) for row in rows])
         texts = PageTexts(dict(await self._texts(whole)))
         cited = [(one.page, one.quote, one.relevance) for one in whole.citations]
         return ConsolidatedAnswer(whole.answer, verify(cited, texts), self._made_by, self._failed)
@@ -117,11 +117,11 @@ class Consolidation:
             rows = await fetch_rows(connection, QUERIES.answers, values)
         proof = check_coverage([(row["first"], row["last"]) for row in rows], self._analysed.units or 0)
         if not proof.is_complete:
-            raise Incomplete(f"Of the answers, {proof.explain(self._analysed.unit or 'pages')}.")
+            raise Incomplete(f"In the answers, {proof.explain(self._analysed.unit or 'pages')}.")
         return rows
 
     async def _join(self, parts: list[SegmentResult]) -> SegmentResult:
-        """One answer. Too many parts for one call are consolidated in halves first."""
+        """Combine parts into one answer. If they do not fit into one call, each half is combined first."""
         given = AnswersToConsolidate(self._result.question, self._result.system, parts, self._analysed.one_unit)
         gateway, half = self._run.tools.gateway, len(parts) // 2
         fits = CONSOLIDATE_ANSWERS.request(given).input_tokens <= gateway.call_limits(CONSOLIDATE_ANSWERS.name).tokens
@@ -137,15 +137,15 @@ class Consolidation:
         return SegmentResult(parts[0].first, parts[-1].last, answered.output.answer, answered.output.citations)
 
     async def _texts(self, said: SegmentResult) -> list[tuple[int, str]]:
-        """The text of all pages if any is cited, because a wrong page number may mean any of them."""
+        """The text of all pages, because a citation may have a wrong page number; nothing if there are no citations."""
         if not said.citations:
             return []
         tools = self._run.tools
         return await read_texts(tools.database, tools.bucket, self._analysed, 1, self._analysed.units or 0)
 
 
-def as_said(row: Row) -> SegmentResult:
-    """Verified quotes first."""
+def as_segment_result(row: Row) -> SegmentResult:
+    """The stored answer of a segment, with verified quotes first."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
     cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
     return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited)

@@ -1,4 +1,4 @@
-"""Converts a file by a mapping."""
+"""Job kind that converts a file with a mapping."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from octavo.pipeline.tools import Tools
 
 
 async def convert_document(run: Run[Tools]) -> JSON:
-    from octavo.convert.job import ConversionJob  # with the first job: a starting worker need not wait for the import
+    from octavo.convert.job import ConversionJob  # imported with the first job, so that workers start quickly
 
     tools = run.tools
     job = ConversionJob(run, tools.settings, tools.bucket, tools.sandbox, tools.recognition, tools.gateway)

@@ -1,6 +1,6 @@
-"""Job kind that sends one event to one subscriber.
+"""Job kind that sends one event to one recipient.
 
-The job is complete once the attempt is recorded. A worker that dies in between sends it again, with the same id.
+If a worker dies after sending and before recording it, the event is sent again with the same id.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Job kind for self-tests: runs stages that sleep, and fails or crashes on request.
 
-Each stage that really runs appends a line to a file when it starts, so that executions can be counted.
+Each stage appends a line to a file when it runs, so that executions can be counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAILURES: dict[ErrorClass, type[OctavoError]] = {
 
 
 class DemoInput(BaseModel):
-    """`fail`: the error class raised in the first `fail_times` attempts; `crash_at`: a stage that ends the worker."""
+    """`fail`: the error class to raise in the first `fail_times` attempts. `crash_at`: the stage to crash in."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,7 +67,7 @@ async def run_demo(run: Run[Tools]) -> JSON:
 
 
 def note_execution(run: Run[Tools], stage: str) -> None:
-    """Append one line in a single write, which the system does not mix with others."""
+    """Append one line with a single write, so that lines of several processes do not mix."""
     file = executions_file(run.tools.settings.data_dir)
     file.parent.mkdir(mode=0o755, exist_ok=True)
     with file.open("a") as stream:
@@ -78,7 +78,7 @@ def misbehave(wanted: DemoInput, number: int, attempt: int) -> None:
     if wanted.crash_at == number:
         os.kill(os.getpid(), signal.SIGKILL)
     if wanted.fail and (wanted.fail_times is None or attempt <= wanted.fail_times):
-        raise FAILURES[wanted.fail]("The demo was asked to fail.")
+        raise FAILURES[wanted.fail]("The demo job fails as requested.")
 
 
 def executions_file(data_dir: Path) -> Path:

@@ -1,6 +1,7 @@
-"""Job kind that compares a document with all others of its owner: the three engines, then a model, then one save.
+"""Job kind that compares a document with all others of its owner.
 
-The new connections replace the earlier ones of the document in one transaction.
+Three engines find candidates, and a model judges them. The result replaces the document's earlier connections in one
+transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MOST_ATTEMPTS = 3
 
 
 class ConnectInput(BaseModel):
-    """The revision to compare."""
+    """`revision` is the revision to compare."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +45,7 @@ async def detect_connections(run: Run[Tools]) -> JSON:
 
 
 async def _document(run: Run[Tools]) -> UUID:
-    """The document, if the requested revision is still its current one."""
+    """The id of the document. Raises `Cancelled` if the requested revision is no longer the current one."""
     wanted, document = read_input(run.input), run.job.document_id
     async with run.tools.database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.subject, {"document": document})

@@ -23,7 +23,7 @@ from octavo.pipeline.tools import Tools
 
 
 class DocumentComparison:
-    """One attempt. The result stays in memory until the transaction that saves it."""
+    """One attempt of a comparison. The result is kept in memory until it is saved."""
 
     def __init__(self, run: Run[Tools], document: UUID, *, is_last: bool) -> None:
         self._run = run
@@ -59,7 +59,10 @@ class DocumentComparison:
         return {"passages": len(chunks), "model": model, "engines": by_engine, **asked}
 
     async def _judge(self, outcome: detection.DetectionResult) -> dict[str, JSON]:
-        """Judge the candidates with a model. Without one they are kept as found; temporary errors are retried first."""
+        """Let a model judge the candidates. Temporary errors are raised, so that the job is retried.
+
+        If the error is permanent, or this is the last attempt, the candidates are kept without a judgement.
+        """
         job, budget = self._run.job, JudgeBudget()
         judge = ModelJudge(
             self._tools.gateway,

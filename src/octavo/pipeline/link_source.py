@@ -30,7 +30,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedSource:
-    """`kind` is the artifact kind under which it is stored."""
+    """The downloaded target of a link. `kind` is the artifact kind under which it is stored."""
 
     kind: str
     body: bytes
@@ -40,7 +40,7 @@ class DownloadedSource:
     filename: str = ""
 
     def about(self) -> dict[str, JSON]:
-        """What later stages need, besides the bytes."""
+        """The properties that later stages need, without the bytes."""
         names = ("kind", "content_type", "source_type", "url", "filename")
         return {name: str(getattr(self, name)) for name in names}
 
@@ -62,6 +62,6 @@ async def fetch_source(tools: Tools, url: str) -> DownloadedSource:
 
 
 def as_source_file(fetched: dict[str, JSON]) -> SourceFile:
-    """The output of the stage as the input of the next one."""
+    """Convert the output of the stage `fetched` to the file that the next stage extracts."""
     fields = {name: str(fetched[name]) for name in ("key", "filename", "content_type", "url")}
     return SourceFile(**fields, source_type=SourceType(str(fetched["source_type"])))

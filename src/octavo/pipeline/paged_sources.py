@@ -22,7 +22,7 @@ from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 from octavo.storage import ObjectMissing
 
-# The artifact kind of batches. They are deleted by it when the text is assembled.
+# The artifact kind of batches. All artifacts of this kind are deleted when the text is assembled.
 BATCH_KIND, BATCH_TYPE, BATCH_BYTES = "pages", "application/json", 256 << 20
 READING, RECOGNISING = "reading", "recognising"
 UNREADABLE = "unreadable"
@@ -63,7 +63,7 @@ async def read_pdf(run: Run[Tools], files: RevisionFiles, path: Path) -> Extract
 
 
 async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, facts: PdfFacts) -> list[bytes]:
-    """A single batch is not stored: reading it again costs as much as storing it."""
+    """Read the pages in batches. A single batch is not stored, because reading it again is as fast as storing it."""
     ranges = list(batch_ranges(facts.page_count))
     if len(ranges) == 1:
         return [await pdf.read(*ranges[0])]
@@ -78,7 +78,7 @@ async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, fa
 
 
 async def fit_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> dict[str, JSON]:
-    """Store a copy that fits on screens. Returns where it is, or why the picture cannot be decoded."""
+    """Store a copy in screen size. Returns its storage key, or the reason why the picture cannot be decoded."""
     try:
         body = await _picture(run, path).fit()
     except BadInput as error:
@@ -112,7 +112,7 @@ def _picture(run: Run[Tools], path: Path) -> PictureInSandbox:
 async def _recognise_pages(
     run: Run[Tools], parts: PageParts, source: PagesInSandbox, facts: PdfFacts, batches: Sequence[bytes]
 ) -> Extracted:
-    """Assemble the batches, with OCR of the pages that have no text. Each page is recognised once."""
+    """Assemble the batches into a document. Pages without text are recognised with OCR, each only once."""
     extracted, unread = await source.assemble(facts, batches)
     if not unread:
         return extracted
@@ -130,7 +130,7 @@ async def _recognise_pages(
 
 
 async def _in_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Wait for all. If one fails, the others are cancelled."""
+    """Run coroutines in parallel and wait for all. If one fails, the others are cancelled."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         for task in tasks:

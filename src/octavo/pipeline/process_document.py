@@ -1,13 +1,14 @@
-"""Job kind that processes a document: from its bytes to a text that can be read, cited and found.
+"""Job kind that turns the source of a document into text that can be read, cited and found.
 
-- `fetched`: the target of a link, as downloaded; only for links
-- `pictured`: a copy of a picture that fits on screens; only for pictures
+- `fetched`: the downloaded target of a link; only for links
+- `pictured`: a copy of a picture in screen size; only for pictures
 - `extracted`: the text with its pages, blocks and outline, extracted in the sandbox
-- `markdown_saved`: the text as Markdown; a first revision can be read from here on
+- `markdown_saved`: the text as Markdown; from here on a new document can be read
 - `rewritten`: the text rewritten by a model, on request; if that fails, the extracted text is used
-- `chunked`: the chunks; a new revision replaces the one before in one transaction
-- `analysis_asked`: an analysis of a long document is started, if the settings say so
-- `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; a failure fails no document
+- `chunked`: the chunks; a new revision replaces the previous one in one transaction
+- `analysis_asked`: an analysis is started if the document is long and the settings request it
+- `classified`, `enriched`, `embedded`: descriptions and vectors, see octavo.describe; if they fail, the document can
+  still be read
 """
 
 from __future__ import annotations
@@ -62,11 +63,11 @@ from octavo.pipeline.vector_jobs import enqueue_embed_tags
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
-# Longer than the longest stage: a hundred pages that two models read, one after the other.
+# Longer than the longest stage, in which two models read a hundred pages one after the other.
 STAGE_SECONDS = 1800
 MOST_DETAILS = 20
 REWRITTEN, PLAIN_KIND = "rewritten", {"kind": "plain_markdown"}
-# Metadata about a rewritten text; never taken from a file.
+# Metadata of a rewritten text. These names are never taken from a file.
 WRITTEN_BY = ("text_by", "kept_plain")
 JSON_TYPE, MARKDOWN_TYPE, JPEG_TYPE = "application/json", "text/markdown; charset=utf-8", "image/jpeg"
 
@@ -83,7 +84,7 @@ class ProcessInput(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a document."""
+    """The source of a document, with the columns needed for processing."""
 
     id: UUID
     filename: str
@@ -148,7 +149,7 @@ def read_input(given: dict[str, JSON]) -> ProcessInput:
 
 
 async def load_source(run: Run[Tools]) -> Source:
-    """The source, if the document is still to be processed."""
+    """The source of the job's document. Raises an error if the document must not be processed."""
     async with (
         run.tools.database.connection() as connection,
         connection.cursor(row_factory=class_row(Source)) as cursor,
@@ -193,7 +194,7 @@ class Processing:
         await connection.execute(QUERIES.set_source_type, values)
 
     def use_fetched(self, made: JSON) -> None:
-        """Later stages treat the download as the source."""
+        """Use the download as the source of later stages."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         self._file = as_source_file(made)
@@ -214,7 +215,7 @@ class Processing:
             await self.files.keep(connection, "image_jpeg", made, JPEG_TYPE)
 
     def use_fitted(self, made: JSON) -> None:
-        """A picture that cannot be decoded is not tried again in the same revision."""
+        """Use the copy in later stages. A picture that cannot be decoded is not tried again in this revision."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         if UNREADABLE in made:
@@ -225,7 +226,7 @@ class Processing:
     # extracted
 
     async def extract(self) -> JSON:
-        """None for a type without text."""
+        """Extract the text. None if files of this type have no text."""
         if self._source_type not in READABLE:
             return None
         if self._extracted is None:
@@ -290,7 +291,7 @@ class Processing:
     # rewritten
 
     async def rewrite(self, wanted: ProcessInput) -> JSON:
-        """None if there is no text to rewrite."""
+        """Rewrite the text with a model. None if there is no text."""
         rewriting = Rewriting(self._run, self.files, await self._read_extracted(), wanted.generation)
         if wanted.extraction is Extraction.PAGES and self._source_type in PICTURED:
             async with self.files.local_copy(self._file.key) as path:
@@ -306,7 +307,7 @@ class Processing:
         }
 
     async def save_rewritten(self, connection: Connection, made: JSON) -> None:
-        """Keep the extracted text beside it. Chunks and descriptions that were made of that are made again."""
+        """Save the rewritten text and keep the extracted one as well. Chunks and descriptions will be made again."""
         if not isinstance(made, dict):
             return
         place = {"document": self._source.id, "revision": self._revision}
@@ -330,7 +331,7 @@ class Processing:
     async def save_chunks(self, connection: Connection, made: JSON) -> None:
         del made
         place: dict[str, Any] = {"document": self._source.id, "revision": self._revision}
-        await self._save_pages(connection)  # again, because a revision that begins here inherits only files
+        await self._save_pages(connection)  # again, because a revision that starts with this stage inherits only files
         await connection.execute(QUERIES.delete_chunks, place)
         rows = [{"id": str(new_id()), **{name: getattr(one, name) for name in one.__slots__}} for one in self._chunks]
         await connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(rows)})
@@ -351,7 +352,7 @@ class Processing:
         await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(pages)})
 
     async def _read_extracted(self) -> Extracted:
-        """From memory, or as an earlier attempt left it."""
+        """The extracted text, from memory or as stored by an earlier attempt."""
         if self._extracted is None:
             body = await self.files.read("extracted", EXTRACTED_BYTES)
             self._extracted = await asyncio.to_thread(from_json, body)
@@ -359,7 +360,7 @@ class Processing:
 
 
 def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Drops metadata that only a rewritten text may have, even if the file contains it."""
+    """Remove metadata names that are reserved for rewritten texts, in case the file contains them."""
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):
         return extracted
@@ -368,7 +369,7 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """Further metadata to show, limited because files can contain a lot."""
+    """Additional metadata to show, limited because files can contain a lot."""
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

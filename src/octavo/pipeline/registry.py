@@ -1,4 +1,4 @@
-"""All job kinds, schedules and chores of this version. Add the kinds of a new module here."""
+"""All job kinds, schedules and chores of this version. Register the kinds of new modules here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of one revision: a stage writes them to the bucket, and its commit stores their rows."""
+"""The files of one revision. A stage writes them to the bucket; its transaction stores their rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUERIES = load_queries("processing")
 
 
 class RevisionFiles:
-    """Large outputs go to the bucket; the output of a stage only names their key."""
+    """Stores large outputs in the bucket. The output of a stage contains only the storage key."""
 
     def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:
         self._run = run
@@ -33,13 +33,13 @@ class RevisionFiles:
         self._unused: list[str] = []
 
     async def put(self, name: str, body: bytes) -> dict[str, JSON]:
-        """Under a key of this attempt, so that an attempt that lost its lease never overwrites another one's file."""
+        """Write a file. Its key contains the lease token, so each attempt of a job writes its own files."""
         job = self._run.job
         stored = await self._tools.bucket.put(f"derived/{job.id}/{job.lease_token}/{name}", body)
         return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Store the row, in the transaction of the stage that wrote the file."""
+        """Store the row of a file in the transaction of the stage. It replaces an earlier file of this kind."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         place = {"document": self._document, "revision": self._revision, "kind": kind}
@@ -49,17 +49,17 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the rows of objects that have no references left."""
+        """Delete the rows of the objects in `cursor` that are no longer referenced. Their files are deleted later."""
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
         self._unused += [row[0] for row in unused]
 
     def begin_saving(self) -> None:
-        """Forget the unused files of an earlier try: its transaction was rolled back, so they may be in use."""
+        """Forget unused files of an earlier try. Its transaction was rolled back, so these files are still in use."""
         self._unused = []
 
     async def remove_unused(self) -> None:
-        """Delete the replaced files after the commit. After a kill the daily sweep deletes them."""
+        """Delete unused files after the commit. If the process is killed before, the daily clean-up deletes them."""
         unused, self._unused = self._unused, []
         await self._tools.bucket.delete(unused)
 

@@ -1,7 +1,7 @@
-"""Rewrites the text of a document with a model, on request. Each call is a part of a stage, so it is paid once.
+"""Rewrites the text of a document with a model, on request. Each call is a part of a stage, so it is paid for once.
 
-Either a model cleans the extracted text, some pages at a time, or it reads the pages themselves. Pages that it refuses
-or cannot answer keep the extracted text.
+The model either cleans the extracted text, some pages at a time, or reads the pages themselves. If it refuses some
+pages or gives no usable answer, these pages keep the extracted text.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from octavo.pipeline.revision_files import RevisionFiles
 from octavo.pipeline.tools import Tools
 
 STAGE = "rewriting"
-# The most that can be sent in one request to providers that do not store files.
+# The maximum size of a file in one request, for providers that do not store files.
 MOST_FILE_BYTES = 20 << 20
 PDF_TYPE, JPEG_TYPE = "application/pdf", "image/jpeg"
-# A retry would not help: the extracted text is kept.
+# After these errors a retry would not help, so the extracted text is kept.
 REFUSED = (ContentBlocked, AnswerUnusable)
 Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 
 
 @dataclass(slots=True)
 class Rewriting:
-    """One revision of one document. `_made_by` is the model of the last answer, which is nearly always the same."""
+    """Rewrites one revision. `_made_by` is the model of the last answer, nearly always the same for all answers."""
 
     run: Run[Tools]
     files: RevisionFiles
@@ -58,17 +58,17 @@ class Rewriting:
         self.caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token, self.generation)
 
     async def clean(self) -> Extracted | None:
-        """Clean the extracted text. None if there is none."""
+        """Clean the extracted text. None if there is no text."""
         sections = sections_of(self.plain)
         runs = group_into_calls(sections)
-        # One after the other, so that a killed job repeats at most one call.
+        # In sequence, so that a killed job repeats at most one call.
         for done, places in enumerate(runs):
             await self.run.progress(done, len(runs), "parts", STAGE)
             await self._clean(sections, places)
         return await self._finish()
 
     async def _clean(self, sections: Sequence[Section], places: Sequence[int]) -> None:
-        """Halve the batch if it is too long for the model."""
+        """Clean a batch of sections. If it is too long for the model, each half is cleaned separately."""
         shown = write_sections(self.plain.markdown, (sections[place] for place in places))
         ask = partial(self.run.tools.gateway.ask, CLEAN_MARKDOWN, shown, self.caller)
         answer = await self._ask(f"{places[0]}-{places[-1]}", ask)
@@ -90,14 +90,14 @@ class Rewriting:
         pages = [self.plain.markdown[page.start : page.end] for page in self.plain.pages]
         tokens = [estimate_tokens(text) if text else PAGE_TOKENS for text in pages]
         await self.run.progress(0, len(pages), "pages", STAGE)
-        usual = CallLimits()
-        limits = CallLimits(min(usual.single_pages, sight.pages), min(usual.batch_pages, sight.pages))
+        default = CallLimits()
+        limits = CallLimits(min(default.single_pages, sight.pages), min(default.batch_pages, sight.pages))
         reading = await read_pages(_Reader(self, path, sight, await _digest(path)), tokens, limits)
         self._texts = split_answer(reading.markdown, dict(enumerate(sections_of(self.plain))))
         return await self._finish()
 
     async def answer(self, pages: PageRange, ask: Ask) -> Answer:
-        """The answer for some pages; empty if it was refused, or if a single page is too long."""
+        """The answer for some pages; empty if the model refused, or if a single page is too long."""
         answer = await self._ask(f"{pages.first}-{pages.last}", ask)
         if answer and not answer.whole and pages.first == pages.last:
             answer, self._refusal = None, TokenLimit(f"Affected: page {pages.first}.")
@@ -149,13 +149,13 @@ class _Reader:
         return await self.work.answer(pages, ask)
 
     async def _show(self, pages: PageRange) -> FileReference | tuple[Picture, ...]:
-        """As an extracted PDF, or as pictures. Raises `TokenLimit` if it is too large for one request."""
+        """The pages as a PDF or as pictures. Raises `TokenLimit` if a PDF of several pages is too large to send."""
         source_type, count = self.work.plain.source_type, pages.last - pages.first + 1
         if source_type is SourceType.PDF and self.sight.pdfs:
             sandbox = self.work.run.tools.sandbox
             body = await PdfInSandbox(sandbox, self.path, limits=sandbox.limits).copy(*pages)
             if len(body) <= MOST_FILE_BYTES:
-                # Named by file and pages, because extracting the same pages again may give other bytes.
+                # Hash the file and the page numbers, because extracting the pages again may give different bytes.
                 named = f"{self.digest}:{pages.first}-{pages.last}"
                 return FileReference(hashlib.sha256(named.encode()).hexdigest(), PDF_TYPE, count, _reader_of(body))
             if count > 1:

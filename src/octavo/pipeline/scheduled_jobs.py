@@ -1,4 +1,4 @@
-"""Job kinds that run by the clock: daily housekeeping, and recovery of analyses every five minutes."""
+"""Scheduled job kinds: daily housekeeping, and recovery of analyses every five minutes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("housekeeping")
 EVENTS = load_queries("events")
-# A write that did not end within a day was abandoned.
+# A write that has not finished after a day counts as abandoned.
 UNFINISHED_SECONDS = 24 * 3600
 
 
-async def keep_house(run: Run[Tools]) -> JSON:
-    """Once a day: create partitions for next month, and remove what expired or was left behind by killed processes."""
+async def do_housekeeping(run: Run[Tools]) -> JSON:
+    """Create event partitions for next month, and remove expired data and data left behind by killed processes."""
 
     async def create_partitions() -> JSON:
         async with run.tools.database.connection() as connection:
@@ -56,7 +56,7 @@ async def keep_house(run: Run[Tools]) -> JSON:
     async def forget_deliveries() -> JSON:
         return await forget_attempts(tools.database)
 
-    async def forget_old_news() -> JSON:
+    async def forget_old_notifications() -> JSON:
         return await forget_notifications(tools.database)
 
     async def forget_old_pictures() -> JSON:
@@ -73,19 +73,19 @@ async def keep_house(run: Run[Tools]) -> JSON:
         "unfinished_writes_removed": await run.stage("storage", sweep_storage),
         "orphans_removed": await run.stage("orphans", remove_orphans),
         "deliveries_forgotten": await run.stage("deliveries", forget_deliveries),
-        "notifications_forgotten": await run.stage("notifications", forget_old_news),
+        "notifications_forgotten": await run.stage("notifications", forget_old_notifications),
         "pictures_forgotten": await run.stage("pictures", forget_old_pictures),
     }
 
 
 async def recover_analyses(run: Run[Tools]) -> JSON:
-    """Continue analyses whose jobs got lost, and abandon those that did not move for two days."""
+    """Continue analyses whose jobs were lost, and abandon analyses without progress for two days."""
     enqueued, abandoned = await recover_all(run.database)
     return {"lined_up": enqueued, "abandoned": abandoned}
 
 
 KINDS = (
-    JobKind("housekeeping", keep_house, time_limit_seconds=600),
+    JobKind("housekeeping", do_housekeeping, time_limit_seconds=600),
     JobKind("recover_analyses", recover_analyses, time_limit_seconds=300),
 )
 SCHEDULES = (

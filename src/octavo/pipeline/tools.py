@@ -26,5 +26,5 @@ class Tools:
 
     @property
     def recognition(self) -> Recognition:
-        """OCR, in a separate sandbox if there is one: only its preloaded parent has to load the models."""
+        """Text recognition, in a separate sandbox if there is one: then only that sandbox loads the models."""
         return self.own_recognition or Recognition(self.sandbox, self.settings.ocr_language, self.settings.ocr_seconds)

@@ -1,4 +1,4 @@
-"""Job kinds that make vectors: missing ones of a document, those of new tags, and the index of many vectors."""
+"""Job kinds for vectors: embed the missing chunks of a document, embed new tags, and build an index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from octavo.pipeline.tools import Tools
 
 
 class EmbedInput(BaseModel):
-    """`model` is written as in OCTAVO_EMBEDDING_MODEL, which is also the default."""
+    """`model` has the form of OCTAVO_EMBEDDING_MODEL, which is also the default."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +44,7 @@ async def embed_document(run: Run[Tools]) -> JSON:
 
 
 async def embed_tags(run: Run[Tools]) -> JSON:
-    """Embed the tags of a document, so that similar tags can be found. No document waits for it."""
+    """Embed the tags of a document, so that similar tags can be found. The document is complete without this job."""
     return await embed_new_tags(run, run.tools)
 
 

@@ -1,4 +1,4 @@
-"""The bucket: stores the bytes of documents, on this machine or in S3."""
+"""The bucket: stores files on this machine or in S3."""
 
 from octavo.storage.bodies import Body
 from octavo.storage.bucket import Bucket, ObjectInfo, ObjectStream, Stored, copy_to_file

@@ -1,4 +1,4 @@
-"""Splits bodies into blocks of a useful size and enforces the size limit."""
+"""Splits the content of an object into blocks for writing, and enforces the size limit."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Body = bytes | Path | AsyncIterable[bytes]
 
 
 class Digest:
-    """Size and SHA-256 of the bytes so far."""
+    """Size and SHA-256 of the bytes added so far."""
 
     def __init__(self) -> None:
         self.bytes = 0
         self._hash = sha256()
 
     def update(self, block: bytes) -> None:
-        """Blocks the thread while hashing."""
+        """Add a block. Hashing blocks the thread."""
         self._hash.update(block)
         self.bytes += len(block)
 
     @property
     def sha256(self) -> str:
-        """In hexadecimal."""
+        """The hash in hexadecimal."""
         return self._hash.hexdigest()
 
 
 async def in_blocks(body: Body, size: int, limit: int | None, threads: Threads) -> AsyncGenerator[bytes]:
-    """Blocks of at most `size`. Small chunks are joined, because each block costs a thread call."""
+    """Split a body into blocks of at most `size` bytes. Small parts are joined to save thread calls."""
     pending: list[bytes] = []
     held = total = 0
     async with aclosing(_chunks(body, size, threads)) as chunks:
@@ -69,7 +69,7 @@ async def _chunks(body: Body, size: int, threads: Threads) -> AsyncGenerator[byt
 
 
 def _read_at(path: Path, position: int, size: int) -> bytes:
-    """Opened each time, so that a cancellation cannot leave a file open; this is cheap compared to a block."""
+    """Open the file for each block, so that a cancellation cannot leave it open. Opening is fast."""
     with path.open("rb", buffering=0) as file:
         file.seek(position)
         return file.read(size)

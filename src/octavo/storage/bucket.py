@@ -1,4 +1,4 @@
-"""The interface of every bucket, its health check, and copies to local files."""
+"""The interface of a bucket, its health check, and copying objects to local files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READ_LIMIT = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as written; size and hash are measured while writing."""
+    """An object that was written. Size and hash are computed while writing."""
 
     key: str
     bytes: int
@@ -50,53 +50,53 @@ class ObjectStream:
 
 
 def cut_to_size(start: int, end: int | None, size: int) -> tuple[int, int]:
-    """A range can extend beyond the object; a backward range is a bug of the caller."""
+    """Limit a range to the size of the object. A backward or negative range is a bug in the caller."""
     if start < 0 or (end is not None and end < start):
         raise Defect(f"Invalid range from {start} to {end}.")
     return min(start, size), size if end is None else min(end, size)
 
 
 class Bucket(Protocol):
-    """Objects are written once, under keys created by the server. Memory use does not depend on the size."""
+    """Stores objects under keys created by the server. Each is written once. Memory use does not depend on its size."""
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Store a body durably. `AlreadyStored`, `TooLarge`, a failure or a cancellation leave nothing behind."""
+        """Store a body durably. Raises `AlreadyStored` or `TooLarge`. After a failure nothing is left behind."""
         ...
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
-        """A small object as bytes; raises `TooLarge` above the limit."""
+        """Read a small object; raises `TooLarge` above the limit."""
         ...
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """An object of any size in chunks; `end` is exclusive, and both are limited to the size."""
+        """Read an object of any size in parts. `end` is exclusive; both are limited to the size of the object."""
         ...
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Size and time of an object, or None."""
+        """Size and modification time of an object; None if it does not exist."""
         ...
 
     async def copy(self, source: str, target: str) -> None:
-        """Copy an object to another key without reading it; raises `AlreadyStored` if that exists."""
+        """Copy an object to another key without reading it; raises `AlreadyStored` if that key exists."""
         ...
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects; missing ones are ignored."""
+        """Delete objects; missing ones are ignored."""
         ...
 
     def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """All objects under `prefix` (whole segments), in no particular order, read page by page."""
+        """List all objects under `prefix` (whole segments) in no particular order, page by page."""
         ...
 
     async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
-        """A temporary download link: a full URL, or a path on our web server."""
+        """Create a temporary download link: a full URL, or a path on our web server."""
         ...
 
     async def sign_put(self, key: str, *, seconds: int) -> str | None:
-        """A temporary upload URL that can be used repeatedly; None if uploads must go through our web server."""
+        """Create a temporary upload URL that can be used repeatedly; None if uploads must go through our web server."""
         ...
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
-        """What a link to our web server allows; raises `LinkRefused` if it has expired or was changed."""
+        """Verify a link to our web server; raises `LinkRefused` if it has expired or was changed."""
         ...
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
@@ -104,7 +104,7 @@ class Bucket(Protocol):
         ...
 
     async def check(self) -> None:
-        """Write, read back and delete a small object; raises `StorageFailed` with advice."""
+        """Write, read back and delete a small object; raises `StorageFailed` with advice if that fails."""
         ...
 
     async def aclose(self) -> None:
@@ -113,7 +113,7 @@ class Bucket(Protocol):
 
 
 async def copy_to_file(bucket: Bucket, key: str, path: Path) -> int:
-    """Returns the size. A failed copy leaves no file."""
+    """Copy an object to a local file and return its size. A failed copy leaves no file."""
     stream = await bucket.stream(key)
     try:
         with await asyncio.to_thread(path.open, "wb") as file:
@@ -125,19 +125,19 @@ async def copy_to_file(bucket: Bucket, key: str, path: Path) -> int:
     return stream.info.bytes
 
 
-# Ordinary objects, so that the daily clean-up finds those that a killed process left behind.
+# The health check writes ordinary objects, so the daily clean-up removes those that a killed process left behind.
 _FOLDER = "probes"
 
 
 async def probe(bucket: Bucket) -> None:
-    """Write, copy, read back, and check that a second write is refused; some S3 servers wrongly accept it."""
+    """Write, copy and read back an object. Check that overwriting is refused: some S3 servers wrongly allow it."""
     content = uuid4().bytes
     written, copied = (f"{_FOLDER}/{uuid4().hex}" for _ in range(2))
     await bucket.put(written, content)
     try:
         await bucket.copy(written, copied)
         if await bucket.read(copied) != content:
-            raise StorageFailed("The bucket returns other bytes than were written.")
+            raise StorageFailed("The bucket returned different bytes from those written.")
         await _expect_refusal(bucket, written, copied)
     finally:
         await bucket.delete([written, copied])
@@ -150,4 +150,4 @@ async def _expect_refusal(bucket: Bucket, written: str, copied: str) -> None:
             await attempt()
         except AlreadyStored:
             continue
-        raise StorageFailed("The bucket overwrites existing objects: its server must support `If-None-Match: *`.")
+        raise StorageFailed("The bucket overwrites existing objects. Its server must support `If-None-Match: *`.")

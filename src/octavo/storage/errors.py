@@ -1,4 +1,4 @@
-"""Errors of single objects, in addition to failures of the disk or the S3 server."""
+"""Errors about individual objects. A failure of the disk or the S3 server is a `StorageFailed`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The files of the local bucket: durable before they are acknowledged, and never opened through symbolic links.
+"""The files of the local bucket. They are durable before a write returns, and never opened through symbolic links.
 
-Everything here blocks, raises plain OSErrors, and runs in threads.
+All functions block, so they run in threads. They raise OSError.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make_root(root: Path) -> None:
 
 @contextmanager
 def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
-    """Open the folders from the root down one by one; a symbolic link on the way is an error."""
+    """Open a folder level by level, starting at the root. A symbolic link in the path is an error."""
     folder = os.open(root, _FOLDER)
     try:
         for name in names:
@@ -52,12 +52,12 @@ def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[
 def _make_folder(name: str, parent: int) -> None:
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent)
-    # Also if it existed: another process may have created it just now and not synced it yet.
+    # Sync even if it existed: another process may have just created it and not synced it yet.
     os.fsync(parent)
 
 
 class UnfinishedFile:
-    """A file being written, hashed and measured; invisible until it is published."""
+    """A file that is being written and hashed. It is not visible as an object until it is published."""
 
     def __init__(self, root: Path) -> None:
         self.digest = Digest()
@@ -66,7 +66,7 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write in one call, because each thread call costs as much as hashing 100 KB."""
+        """Hash and write a block in one call, because a thread call takes as long as hashing 100 KB."""
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)
@@ -74,13 +74,13 @@ class UnfinishedFile:
             rest = rest[os.write(file, rest) :]
 
     def publish(self, names: Names) -> None:
-        """Give it its final name; raises FileExistsError if that is taken."""
+        """Give the file its final name; raises FileExistsError if the name is taken."""
         os.fsync(self._open())
         with opened_folder(self._root, [UNFINISHED]) as folder:
             _link(self._root, folder, self._name, names)
 
     def discard(self) -> None:
-        """Remove the temporary name; a published file stays."""
+        """Remove the temporary file. If it was published, the object remains."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -96,7 +96,7 @@ class UnfinishedFile:
 
 
 def _link(root: Path, source_folder: int, source_name: str, names: Names) -> None:
-    """A hard link is atomic and never replaces a file, which makes objects write-once."""
+    """Publish with a hard link, which is atomic and never replaces a file: so each object is written only once."""
     *folders, name = names
     for attempt in range(_PUBLISH_ATTEMPTS):
         try:
@@ -119,10 +119,10 @@ def _keep_name(folder: int, name: str) -> None:
 
 
 def copy_file(root: Path, source: Names, target: Names) -> None:
-    """A copy is a hard link, because objects never change."""
+    """Copy an object with a hard link, which is enough because objects never change."""
     *folders, name = source
     with opened_folder(root, folders) as folder:
-        # The clean-up spares young objects, and this one is young under its new key.
+        # The clean-up keeps recent objects, and the new key must count as recent.
         os.utime(name, dir_fd=folder, follow_symlinks=False)
         _link(root, folder, name, target)
 
@@ -139,7 +139,7 @@ def open_file(root: Path, names: Names) -> FileIO:
 
 
 def describe(key: str, status: os.stat_result) -> ObjectInfo:
-    """A file as an object of the bucket."""
+    """Describe a file as an object of the bucket."""
     return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
@@ -186,7 +186,7 @@ def _walk_below(folder: int, name: str, prefix: str) -> Generator[ObjectInfo]:
 
 
 def remove_unfinished(root: Path, before: float) -> int:
-    """Remove files not written to since `before`."""
+    """Remove unfinished files that were last written before `before`. Returns the number removed."""
     removed = 0
     with (
         suppress(FileNotFoundError),

@@ -8,21 +8,21 @@ from octavo.storage.errors import BadKey
 
 MOST_CHARACTERS = 512
 
-# Unfinished writes and claims on keys; old entries were left by processes that died.
+# The folder for unfinished writes and for claims (locks on keys). Old entries were left by processes that died.
 UNFINISHED = ".unfinished"
 
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 
 def check_key(key: str) -> str:
-    """Keys are created by the server, so an invalid one is a bug."""
+    """Raise `BadKey` if a key is invalid. Keys are created by the server, so an invalid one is a bug."""
     if len(key) > MOST_CHARACTERS or not _KEY.fullmatch(key):
         raise BadKey(repr(key[:MOST_CHARACTERS]))
     return key
 
 
 def check_prefix(prefix: str) -> str:
-    """Empty, or whole leading segments of keys."""
+    """Check a prefix: either empty, or one or more complete segments."""
     return check_key(prefix) if prefix else prefix
 
 

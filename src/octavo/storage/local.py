@@ -1,4 +1,4 @@
-"""The bucket on one machine: a folder, which several processes can share."""
+"""The bucket on one machine: a folder that several processes can share."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class LocalBucket:
-    """See `Bucket`. Files are 0600 and folders 0700; names that begin with a dot are reserved."""
+    """See `Bucket`. Files have mode 0600 and folders 0700. Names that begin with a dot are reserved."""
 
     def __init__(self, root: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._root = root
@@ -58,7 +58,7 @@ class LocalBucket:
 
     @classmethod
     def open(cls, root: Path) -> Self:
-        """Create the folder only now: later, a missing folder means an unmounted disk."""
+        """Open the bucket and create its folder. Later, a missing folder is an error, such as an unmounted disk."""
         bucket = cls(root)
         with bucket._named_failures():
             folder.make_root(root)
@@ -78,7 +78,7 @@ class LocalBucket:
         return Stored(key, file.digest.bytes, file.digest.sha256)
 
     async def _write(self, file: folder.UnfinishedFile, blocks: AsyncIterator[bytes]) -> None:
-        """Hash and write a block while the next one arrives."""
+        """Write the blocks. Each is hashed and written while the next one arrives."""
         writing: asyncio.Task[None] | None = None
         try:
             async for block in blocks:
@@ -92,7 +92,7 @@ class LocalBucket:
                 await ended(writing)
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
-        """The whole object in one call."""
+        """Read the whole object in one call."""
         return await self._run(self._read, key, limit)
 
     def _read(self, key: str, limit: int) -> bytes:
@@ -103,7 +103,7 @@ class LocalBucket:
         return content
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Opened for each chunk, so that an abandoned reader leaves nothing open."""
+        """Open the file for each part, so that an abandoned reader leaves nothing open."""
         info = await self._run(self._stat, key)
         start, end = cut_to_size(start, end, info.bytes)
         return ObjectStream(info, start, end, self._chunks(key, start, end))
@@ -122,7 +122,7 @@ class LocalBucket:
         return chunk
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Not cached."""
+        """Read size and time from the disk; nothing is cached."""
         try:
             return await self._run(self._stat, key)
         except ObjectMissing:
@@ -138,7 +138,7 @@ class LocalBucket:
             return folder.open_file(self._root, names)
 
     async def copy(self, source: str, target: str) -> None:
-        """A hard link: takes no time and no space."""
+        """Create a hard link, which takes no time and no space."""
         copy = self._run(self._copy, source, target)
         await complete_or_undo(copy, lambda: self.delete([target]))
 
@@ -148,7 +148,7 @@ class LocalBucket:
             _once(target, folder.copy_file, self._root, *names)
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """One page of keys per thread call."""
+        """Delete one page of keys per thread call."""
         remaining = iter(keys)
         while page := [segments(key) for key in islice(remaining, PAGE_KEYS)]:
             await self._run(self._delete, page)
@@ -158,7 +158,7 @@ class LocalBucket:
             folder.remove_file(self._root, names)
 
     async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """One page of objects per thread call."""
+        """List one page of objects per thread call."""
         names = segments(check_prefix(prefix)) if prefix else ()
         files = folder.walk_files(self._root, names)
         try:
@@ -169,19 +169,19 @@ class LocalBucket:
             await self._run(files.close)
 
     async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
-        """A path on our web server."""
+        """Create a path on our web server."""
         secret = await self._secret()
         return sign_link(secret, Link("GET", check_key(key), int(self._clock()) + seconds, filename, content_type))
 
     async def sign_put(self, key: str, *, seconds: int) -> None:
-        """Uploads go through our web server."""
+        """Return None: uploads go through our web server."""
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
-        """All processes of this folder share the key, so each can verify the links of the others."""
+        """Verify a link. The signing key is in the folder, so all processes can verify each other's links."""
         return verify_link(await self._secret(), method, key, query, now=self._clock())
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
-        """Age is the time since the last write."""
+        """Remove unfinished files by the time of their last write."""
         return await self._run(folder.remove_unfinished, self._root, self._clock() - older_than_seconds)
 
     async def check(self) -> None:
@@ -227,7 +227,7 @@ def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) 
 
 
 def _signing_key(root: Path) -> bytes:
-    """Created by the first process and stored in the bucket: the same for every process and in backups."""
+    """Read the signing key from the bucket. The first process creates it; all processes and backups share it."""
     with suppress(FileNotFoundError), folder.open_file(root, _SIGNING_KEY) as file:
         return file.read(_SIGNING_KEY_BYTES)
     file = folder.UnfinishedFile(root)

@@ -1,4 +1,4 @@
-"""Opens the bucket from the settings; other code only sees a `Bucket`."""
+"""Opens the configured bucket. Other code only uses the `Bucket` interface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open_bucket(
     access_key: str | None = None,
     secret_key: str | None = None,
 ) -> Bucket:
-    """`file:///folder` or `s3://bucket/prefix`; the other arguments are for S3. Does not connect yet."""
+    """Open `file:///folder` or `s3://bucket/prefix` without connecting. The other arguments are only for S3."""
     parts = urlsplit(url)
     if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
         return LocalBucket.open(Path(unquote(parts.path)))

@@ -34,7 +34,7 @@ PART_BYTES = 8 << 20
 PARTS_IN_FLIGHT = 3
 PAGE_KEYS = 1_000
 THREADS = 4
-# The largest copy in one call of Amazon S3, the only one that can be refused because the key exists.
+# The largest object that Amazon S3 copies in one call. Only such a copy can be refused if the key exists.
 MOST_BYTES = 5 << 30
 
 _CLAIM_SECONDS = 15
@@ -45,7 +45,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class S3Bucket:
-    """See `Bucket`. Without keys, it uses the AWS default credential chain."""
+    """See `Bucket`. If `keys` is None, the AWS default credential chain is used."""
 
     def __init__(self, address: S3Address, keys: AccessKeys | None, *, clock: Callable[[], float] = time.time) -> None:
         self._address = address
@@ -56,7 +56,7 @@ class S3Bucket:
         self._copying_store = open_store(address, keys, timeout=timedelta(minutes=15))
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """A body of one part is one conditional request; a larger one goes to a temporary key first."""
+        """Store a body of one part with one conditional request; write a larger one to a temporary key first."""
         check_key(key)
         digest = Digest()
         most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)
@@ -99,14 +99,14 @@ class S3Bucket:
             yield block
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
-        """The response has the size before the content is fetched."""
+        """Read an object. The size is checked before the content is fetched."""
         result = await self._ask(key, obstore.get_async(self._store, check_key(key)), reads=key)
         if result.meta["size"] > limit:
             raise TooLarge(f"{key} is larger than {limit:,} bytes, the limit for reading into memory.")
         return bytes(await self._ask(key, result.bytes_async(), reads=key))
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Part by part: one long response breaks if the reader is slow, and cannot be retried."""
+        """Fetch one part per request. One long response would break if the reader is slow, and cannot be retried."""
         info = await self._head(check_key(key))
         start, end = cut_to_size(start, end, info.bytes)
         return ObjectStream(info, start, end, self._chunks(key, start, end))
@@ -120,7 +120,7 @@ class S3Bucket:
             yield bytes(chunk)
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """A missing bucket looks like a missing object here, because the response has no body."""
+        """Size and time of an object. None if the object or the bucket is missing: the response does not say which."""
         try:
             return await self._head(check_key(key))
         except ObjectMissing:
@@ -130,14 +130,14 @@ class S3Bucket:
         return _describe(await self._ask(key, obstore.head_async(self._store, key), reads=key))
 
     async def copy(self, source: str, target: str) -> None:
-        """Copied by the server."""
+        """Let the server copy the object."""
         await self._place(check_key(source), check_key(target))
 
     async def _place(self, source: str, target: str) -> None:
         await complete_or_undo(self._copy(source, target), lambda: self.delete([target]))
 
     async def _copy(self, source: str, target: str) -> None:
-        """Takes a claim first, because not every server checks the target and copies atomically."""
+        """Claim the target key, then copy: not every server checks the target and copies in one atomic step."""
         claim = f"{UNFINISHED}/claims/{target}"
         await self._take_claim(claim, target)
         try:
@@ -155,7 +155,7 @@ class S3Bucket:
                 if await self.stat(key):
                     raise AlreadyStored(key) from None
             await asyncio.sleep(_CLAIM_POLL_SECONDS)
-        raise StorageFailed(f"Another write of {key} is in progress, or was interrupted and waits for the clean-up.")
+        raise StorageFailed(f"Another write of {key} is in progress, or was interrupted and will be cleaned up later.")
 
     async def delete(self, keys: Iterable[str]) -> None:
         """As many per request as S3 allows."""
@@ -189,7 +189,7 @@ class S3Bucket:
                 yield _describe(meta)
 
     async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
-        """With keys from the default credential chain, the browser names the file after the end of its key."""
+        """Create a download link. With the default credential chain, the link cannot set the file name and type."""
         check_key(key)
         if self._keys is None:
             return await self._sign("GET", key, seconds)
@@ -202,19 +202,19 @@ class S3Bucket:
         return presign("GET", url, query, self._keys, region=region, seconds=seconds, now=now)
 
     async def sign_put(self, key: str, *, seconds: int) -> str:
-        """The URL can be used repeatedly: copy the object to another key before trusting it."""
+        """Create an upload URL. It can be used repeatedly: copy the object to another key before trusting it."""
         return await self._sign("PUT", check_key(key), seconds)
 
     async def _sign(self, method: Literal["GET", "PUT"], key: str, seconds: int) -> str:
         return await self._ask(key, obstore.sign_async(self._store, method, key, timedelta(seconds=seconds)))
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
-        """S3 verifies its own links, so none of them leads to our web server."""
+        """Refuse every link: S3 verifies its own links, so no valid link leads to our web server."""
         del method, key, query
         raise LinkRefused
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
-        """Parts of interrupted uploads are not listed; a lifecycle rule of the bucket removes them."""
+        """Remove old temporary keys. Parts of interrupted uploads are not listed; a lifecycle rule must remove them."""
         before = datetime.fromtimestamp(self._clock() - older_than_seconds, UTC)
         old = [info.key async for info in self._objects(UNFINISHED) if info.last_modified < before]
         for start in range(0, len(old), PAGE_KEYS):
@@ -230,7 +230,10 @@ class S3Bucket:
         await self._threads.aclose()
 
     async def _ask(self, key: str, answer: Awaitable[T], *, reads: str | None = None) -> T:
-        """`reads` is the key that must exist; without it, "not found" refers to the bucket or the server."""
+        """Await a request and translate its errors. `reads` is the key that must exist.
+
+        If `reads` is None, "not found" means that the bucket or the server is missing.
+        """
         try:
             return await answer
         except AlreadyExistsError:

@@ -1,4 +1,4 @@
-"""Address and client of an S3 bucket, and advice for its errors."""
+"""Address and client of an S3 bucket, and advice about its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFUSED = {"401", "403"}
 
 @dataclass(frozen=True, slots=True)
 class S3Address:
-    """A bucket, our prefix in it, and the server; without an endpoint, Amazon."""
+    """A bucket, the prefix used in it, and the server. `endpoint` is None for Amazon S3."""
 
     bucket: str
     prefix: str
@@ -30,7 +30,10 @@ class S3Address:
 
     @property
     def virtual_hosted(self) -> bool:
-        """Amazon expects the bucket in the host name, where a dot breaks the certificate; others in the path."""
+        """Whether the bucket is part of the host name instead of the path.
+
+        Amazon expects that, except for names with a dot, which do not match its certificate. Other servers do not.
+        """
         return self.endpoint is None and "." not in self.bucket
 
     @property
@@ -51,12 +54,12 @@ class S3Address:
 
 
 def is_missing_bucket(error: Exception) -> bool:
-    """A missing bucket and a missing object have the same status."""
+    """Tell a missing bucket from a missing object by the error code: both have the same status."""
     return _code(error) == "NoSuchBucket"
 
 
 def explain(error: Exception, address: S3Address) -> StorageFailed:
-    """Leaves out the server's message, because it repeats access keys; the code is enough."""
+    """Turn an error into advice. The server's message is omitted, because it can contain access keys."""
     status = _found(r"status code: (\d{3})", error)
     answer = f"{status} {_code(error)}".strip()
     if is_missing_bucket(error):
@@ -93,10 +96,10 @@ _RETRIES: RetryConfig = {
 
 
 def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelta) -> S3Store:
-    """`timeout` applies to one request with its body, so a body is at most one part."""
+    """Open the S3 client. `timeout` applies to one request with its body, so no request sends more than one part."""
     url = address.bucket_url if address.virtual_hosted else address.server_url
     config: S3Config = {
-        # Set both, because environment variables would override the one that is not set.
+        # Set both, because an environment variable would override the one that is not set.
         "endpoint": url,
         "aws_endpoint_url_s3": url,
         "region": address.region,
@@ -120,7 +123,7 @@ def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelt
 
 @dataclass(frozen=True, slots=True)
 class _FixedKeys:
-    """A provider, because obstore adds a session token from the environment to plain keys."""
+    """A credential provider. If obstore got the keys directly, it would add a session token from the environment."""
 
     keys: AccessKeys
 

@@ -21,7 +21,7 @@ _SECONDS = re.compile(r"[0-9]{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a signed link allows until the time `expires`, in seconds."""
+    """The contents of a signed link. `expires` is a Unix time in seconds."""
 
     method: str
     key: str
@@ -31,7 +31,7 @@ class Link:
 
 
 def sign_link(secret: bytes, link: Link) -> str:
-    """Path and query; the signature covers every field."""
+    """Create the path and query of a signed link. The signature covers every field."""
     query = {
         "expires": str(link.expires),
         "filename": link.filename,
@@ -42,7 +42,7 @@ def sign_link(secret: bytes, link: Link) -> str:
 
 
 def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], *, now: float) -> Link:
-    """Expired and changed links get the same error, so that attempts reveal nothing."""
+    """Check the signature and expiry time of a link. Both failures raise the same error, which reveals nothing."""
     expires = query.get("expires", "")
     if not _SECONDS.fullmatch(expires):  # int() would also accept signs, underscores and other digits
         raise LinkRefused
@@ -54,13 +54,13 @@ def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], 
 
 
 def attachment_header(filename: str) -> str:
-    """`Content-Disposition` that makes browsers save the file (RFC 6266): an ASCII name, then the full name."""
+    """A `Content-Disposition` that makes browsers save the file (RFC 6266), with an ASCII name and the full name."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()") else "_" for c in filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
 
 def _signature(secret: bytes, link: Link) -> str:
-    # JSON separates the fields unambiguously.
+    # JSON keeps the fields apart unambiguously.
     text = json.dumps([link.method, link.key, link.expires, link.filename, link.content_type])
     return urlsafe_b64encode(hmac.digest(secret, text.encode(), "sha256")).rstrip(b"=").decode()
 
@@ -86,9 +86,9 @@ def presign(
     seconds: int,
     now: datetime,
 ) -> str:
-    """The URL with a signature over method, host, path and query, valid for some seconds from `now` (UTC).
+    """Sign a URL: the signature covers method, host, path and query, and is valid for `seconds` from `now` (UTC).
 
-    obstore signs URLs too, but cannot set the file name for the browser.
+    obstore can also sign URLs, but cannot set the file name for the browser.
     """
     parts = urlsplit(url)
     path = quote(parts.path)

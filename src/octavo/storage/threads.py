@@ -1,4 +1,4 @@
-"""Calls that a cancellation must not interrupt: blocking calls in threads, and calls with lasting effects."""
+"""Runs calls that must not be interrupted by a cancellation: blocking calls in threads, and calls with side effects."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 class Threads:
-    """Runs blocking calls in threads. A cancelled caller waits for its call, so that no file is closed under it."""
+    """Runs blocking calls in threads. A cancelled caller waits until its call ends, so no file in use is closed."""
 
     def __init__(self, count: int) -> None:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="octavo-storage")
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call in a thread and return the result."""
+        """Run a call in a thread and return its result."""
         future = asyncio.get_running_loop().run_in_executor(self._executor, lambda: call(*args, **kwargs))
         try:
             return await asyncio.shield(future)
@@ -33,7 +33,7 @@ class Threads:
 
 
 async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], Awaitable[None]]) -> None:
-    """Finish `work` even after a cancellation, because otherwise it is unknown whether it took effect; then undo it."""
+    """Run `work`. If cancelled, let it finish, then undo it: stopping it would leave unknown whether it took effect."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
@@ -45,7 +45,7 @@ async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], A
 
 
 async def ended(future: asyncio.Future[Any]) -> None:
-    """Wait until it is done, however often the caller is cancelled. Ignores the result."""
+    """Wait until a future is done, even if the caller is cancelled several times. The result is ignored."""
     while not future.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([future])

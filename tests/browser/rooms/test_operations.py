@@ -106,7 +106,7 @@ def test_what_is_chosen_and_focused_stays_while_things_change(
 def test_a_job_is_looked_at_and_tried_again(place: Place, admin: Visitor, letters: list[UUID]) -> None:
     page = admin.open("/operations")
     page.locator(f"#l-{letters[0]}").get_by_role("link", name="Timeline").click()
-    expect(page.get_by_text("The demo was asked to fail.")).to_be_visible()
+    expect(page.get_by_text("The demo job fails as requested.")).to_be_visible()
     expect(page.get_by_text("Dead letter", exact=True)).to_be_visible()
     before = len(place.database.events(letters[0]))
     with page.expect_navigation():

@@ -58,7 +58,7 @@ async def test_a_document_cannot_leave_its_marks_and_meets_no_tools(bench: Bench
     answered = await bench.gateway(provider).ask(ENRICH_CHUNKS, passages, bench.working())
     assert [one.passage for one in answered.output.chunks] == [0, 1]
     (asked,) = asked_of(bench, provider)
-    assert "never followed" in asked.instructions
+    assert "never follow" in asked.instructions
     assert INJECTION not in asked.instructions
     # The marks are made of the text's own hash, so it cannot contain them.
     shown = f"Chapter\n\n{INJECTION}"

@@ -108,7 +108,7 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["add", "nothing"], "nothing is none of analyse_document"),
+        (["add", "nothing"], "nothing is not one of analyse_document"),
         (["add", "demo", "--input", "{"], "not JSON"),
         (["add", "demo", "--input", "[1]"], "not an object"),
         (["add", "demo", "--input", '{"stages": NaN}'], "NaN is not valid"),
@@ -118,7 +118,7 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
         (["add", "demo", "--key", "\udcff"], "database rejected it"),
         (["add", "demo", "--count", "2", "--key", "k"], "--count"),
         (["add", "demo", "--cap-key", "k"], "used together"),
-        (["ls", "--kind", "nothing"], "nothing is none of analyse_document"),
+        (["ls", "--kind", "nothing"], "nothing is not one of analyse_document"),
         (["ls", "--cursor", "nonsense"], "cursor"),
         (["show", "nonsense"], "looks like"),
         (["retry", str(uuid4())], "Not found"),
@@ -181,4 +181,4 @@ def test_a_worker_takes_what_a_command_of_its_own_process_added(database_info: s
     failed, complete = (row.split()[1:4] for row in rows[1:])
     assert complete == ["demo", "complete", "stage-2"]
     assert failed[:2] == ["demo", "failed"]
-    assert rows[1].endswith("The demo was asked to fail. (AI_TOKEN_LIMIT)")
+    assert rows[1].endswith("The demo job fails as requested. (AI_TOKEN_LIMIT)")

@@ -84,7 +84,7 @@ async def test_a_user_who_may_not_make_tables_is_told_so(newest_server: Server) 
         async with await connect(info) as connection:
             await connection.execute(b"CREATE ROLE weak LOGIN PASSWORD 'weak'")
         try:
-            with pytest.raises(WrongDatabase, match="may not create the schema"):
+            with pytest.raises(WrongDatabase, match="cannot create the schema"):
                 await migrate(make_conninfo(info, user="weak", password="weak"))
         finally:
             async with await connect(info) as connection:

@@ -63,7 +63,7 @@ async def test_without_a_worker_nothing_else_matters(engine: Engine, owner: UUID
 async def test_a_worker_of_other_kinds_does_not_count(engine: Engine, owner: UUID, connection: Connection) -> None:
     add_worker(engine, "other")
     (job,) = engine.put(owner)
-    assert (await waiting(connection, job)).detail == "no running worker runs this kind"
+    assert (await waiting(connection, job)).detail == "no running worker supports this job kind"
 
 
 async def test_a_worker_that_is_silent_does_not_count(

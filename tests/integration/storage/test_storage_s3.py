@@ -131,7 +131,7 @@ async def test_a_claim_left_by_the_dead_is_swept(bucket: Bucket, monkeypatch: py
     assert isinstance(bucket, S3Bucket)
     await bucket.put("a", b"x")
     await bucket._create(".unfinished/claims/b", b"")  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(StorageFailed, match="waits for the clean-up"):
+    with pytest.raises(StorageFailed, match="will be cleaned up later"):
         await bucket.copy("a", "b")
     assert [info.key async for info in bucket.list()] == ["a"]
     assert await bucket.sweep_unfinished(3_600) == 0

@@ -29,7 +29,7 @@ THINKING: dict[str, dict[str, Any]] = {
 
 
 class ApiModel(BaseModel):
-    """Google omits empty fields."""
+    """Base of all response types. Fields that Google omits when they are empty have defaults."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
@@ -84,7 +84,7 @@ class Gemini:
     vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=3072, pages=1000)
 
     async def generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
-        """Upload a file once more if Google no longer has it."""
+        """Call the model. If Google no longer has a file, upload it again and repeat the call."""
         try:
             return await self._generate(model, request, owner, seconds)
         except ProviderFault as fault:

@@ -1,4 +1,4 @@
-"""Uploads to Gemini, which keeps files for two days: each file is sent once, and again after it expired."""
+"""Uploads files to Gemini, which keeps them for two days. A file is uploaded again only after it has expired."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from octavo.database import Database, load_queries
 
 QUERIES = load_queries("ai")
 FAMILY = "gemini"
-KEPT_HOURS = 47  # Google promises 48
+KEPT_HOURS = 47  # Google keeps files for 48 hours
 FILE_SECONDS = 60.0
 ACTIVE_SECONDS = 600.0
 FIRST_POLL_SECONDS = 0.5
@@ -43,7 +43,7 @@ class UploadedFile:
 
 @dataclass(frozen=True, slots=True)
 class GeminiFiles:
-    """Files of one API key at one URL. An owner never uses a file of another owner."""
+    """The files uploaded with one API key to one URL. An owner never uses a file of another owner."""
 
     database: Database
     http: HttpClient
@@ -54,7 +54,7 @@ class GeminiFiles:
     )
 
     async def upload(self, owner: UUID, file: FileReference) -> UploadedFile:
-        """Return the file at Google, after uploading it if needed. Concurrent callers upload it once."""
+        """Upload a file unless Google still has it. Concurrent callers upload it only once."""
         async with self._locks.setdefault((owner, file.sha256), asyncio.Lock()):
             return await self._find_or_send(owner, file)
 
@@ -91,7 +91,7 @@ class GeminiFiles:
         return await self._wait_until_active(sent.read_as(UploadReply).file)
 
     async def _wait_until_active(self, file: File) -> UploadedFile:
-        """Google processes long documents first; a file that needs more than ten minutes never becomes active."""
+        """Wait until Google has processed the file. If it takes more than ten minutes, it never becomes active."""
         pause = FIRST_POLL_SECONDS
         try:
             async with asyncio.timeout(ACTIVE_SECONDS):

@@ -1,4 +1,4 @@
-"""HTTP requests to providers: one attempt with a time limit; every failure becomes a `ProviderFault`."""
+"""HTTP requests to providers. Each is one attempt with a time limit; every failure becomes a `ProviderFault`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONNECTIONS = 100
 MAX_BYTES = 64 << 20
 MAX_ERROR_BYTES = 20_000
 MAX_RETRY_AFTER = 3600.0
-# Gemini puts the delay into the body.
+# Gemini reports the delay in the body.
 _RETRY_DELAY = re.compile(r'"retryDelay":\s*"([\d.]+)s"')
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -34,7 +34,7 @@ class HttpReply:
     body: bytes
 
     def read_as(self, form: type[Form]) -> Form:
-        """Parse the body. An unexpected form was billed, but the amount is unknown."""
+        """Parse the body. If it does not match `form`, the call was billed, but the amount is unknown."""
         try:
             return form.model_validate_json(self.body)
         except ValidationError:
@@ -57,7 +57,7 @@ class HttpClient:
     async def post(
         self, provider: str, url: str, body: object, headers: Mapping[str, str], seconds: float
     ) -> HttpReply:
-        """Send JSON. `provider` selects the table of faults."""
+        """Send JSON. `provider` selects the patterns that classify an error response."""
         all_headers = {"content-type": "application/json", **headers}
         return await self.send(provider, "POST", url, json.dumps(body).encode(), all_headers, seconds)
 
@@ -95,7 +95,10 @@ async def _read(response: httpx.Response) -> bytes:
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
-    """Seconds until the provider accepts requests again, from its header or the body; a date is by its own clock."""
+    """Seconds until the provider accepts requests again, from the header or the body.
+
+    A date is compared with the clock of the provider.
+    """
     in_body = _RETRY_DELAY.search(body)
     header = headers.get("retry-after") or (in_body[1] if in_body else None)
     clock = read_http_date(headers.get("date", "")) or datetime.now(UTC)

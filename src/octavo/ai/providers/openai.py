@@ -16,7 +16,7 @@ from octavo.ai.providers.http_client import HttpClient
 from octavo.ai.providers.provider import EmbeddingReply, ModelReply, VisionLimits, unit_vector
 
 FAMILY = "openai"
-# Reasoning models: their reasoning is billed as output and kept short.
+# Models that reason. Their reasoning is billed as output, so it is kept short.
 REASONING_MODELS = ("gpt-5", "o1", "o3", "o4")
 REASONING_TOKENS = 4000
 
@@ -64,7 +64,7 @@ class Compatible:
     url: str
     key: str | None
 
-    # Self-hosted models accept pictures at most, and only a few per call.
+    # Self-hosted models accept only a few pictures per call, and no PDFs.
     vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=2048, pages=5, pdfs=False)
     dialect: ClassVar[dict[str, Any]] = {}
     limit_name: ClassVar[str] = "max_tokens"

@@ -14,7 +14,7 @@ from octavo.ai.faults import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete answer; anything else is a `ProviderFault`."""
+    """A complete answer. An incomplete one raises `ProviderFault`."""
 
     text: str
     usage: TokenUsage
@@ -30,14 +30,14 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """What a model accepts in one call: pictures with sides up to `pixels`, a number of pages, and whether PDFs."""
+    """Limits of one call: the longest side of a picture, the number of pages, and whether PDFs are accepted."""
 
     pixels: int
     pages: int
     pdfs: bool = True
 
     def intersect(self, other: VisionLimits) -> VisionLimits:
-        """What both accept."""
+        """The limits that satisfy both models."""
         return VisionLimits(min(self.pixels, other.pixels), min(self.pages, other.pages), self.pdfs and other.pdfs)
 
 
@@ -57,6 +57,6 @@ class Embedder(Protocol):
 
 
 def unit_vector(vector: Sequence[float]) -> list[float]:
-    """Normalise a vector, so that its cosine similarity is a dot product. Some providers return truncated vectors."""
+    """Scale a vector to length 1, so that cosine similarity is a dot product. Not all providers do that."""
     length = math.sqrt(math.fsum(one * one for one in vector))
     return [one / length for one in vector] if length else list(vector)

@@ -1,4 +1,4 @@
-"""Task: answer a question from chunks, each statement with verbatim citations."""
+"""Task: answer a question from chunks, with verbatim citations for each statement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Text1000 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1,
 
 
 class ChunkCitation(Output):
-    """`passage` is the number of the chunk, from 0. The caller checks that the quote is in it."""
+    """`passage` is the index of the chunk, from 0. The caller checks that the chunk contains the quote."""
 
     passage: Annotated[int, Field(ge=0)]
     quote: Text500
@@ -34,7 +34,7 @@ class Statement(Output):
 
 
 class CitedAnswer(Output):
-    """Without statements the chunks do not answer the question."""
+    """No `statements` means that the chunks do not answer the question."""
 
     statements: Annotated[list[Statement], Field(max_length=MAX_STATEMENTS)]
 
@@ -62,7 +62,7 @@ def check_citations(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnswer
 
 
 def answer_offline(given: QuestionToAnswer) -> CitedAnswer:
-    """The best sentences of the chunks; each is its own citation."""
+    """Answer with the best sentences of the chunks; each cites itself."""
     from octavo.language import answer, offline_embedder
 
     quotes = answer(given.question, given.chunks, offline_embedder().embed, most=_MAX_OFFLINE).quotes

@@ -21,7 +21,7 @@ QuoteText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1
 
 
 class PageCitation(Output):
-    """`page` is numbered as in the request; `quote` is verbatim; `relevance` rates it for the answer."""
+    """`page` is the number used in the request; `quote` is verbatim; `relevance` is its weight for the answer."""
 
     page: Annotated[int, Field(ge=1)]
     quote: QuoteText
@@ -39,10 +39,10 @@ class SegmentAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentToAnswer:
-    """`texts` are the segment's numbered pages; `context` are pages before them, included only as context.
+    """`texts` contains the numbered pages of the segment; `context` contains the pages before them, only as context.
 
-    If there is a `file`, it has all of these pages in order, and only the offline provider uses the texts. `before` is
-    the summary of the previous segment. `unit` is the unit of the numbers: `page` or `passage`.
+    If `file` is set, it contains all of these pages in order, and only the offline provider uses the texts. `before` is
+    the summary of the previous segment. `unit` says what the numbers count: `page` or `passage`.
     """
 
     question: str
@@ -67,9 +67,7 @@ def build_parts(segment: SegmentToAnswer) -> list[Part]:
     parts: list[Part] = [InstructionText(f"Answer for {unit} {segment.first} to {segment.last} of the document.")]
     if segment.context:
         parts.append(
-            InstructionText(
-                f"{unit.capitalize()} {segment.context[0][0]} to {segment.first - 1} only show what came before."
-            )
+            InstructionText(f"{unit.capitalize()} {segment.context[0][0]} to {segment.first - 1} are context only.")
         )
     if segment.system:
         parts.append(InstructionText(f"How to answer:\n{segment.system}"))
@@ -83,7 +81,7 @@ def build_parts(segment: SegmentToAnswer) -> list[Part]:
 
 
 def answer_offline(segment: SegmentToAnswer) -> SegmentAnswer:
-    """The best sentences of the pages. For a summary they are in page order."""
+    """Answer with the best sentences of the pages, in page order if the question asks for a summary."""
     from octavo.language import answer, asks_summary, offline_embedder, summarise_in_quotes
 
     numbers = [number for number, _ in segment.texts]

@@ -6,18 +6,18 @@ from octavo.ai.calls import InstructionText, Part, QuotedText
 from octavo.ai.tasks.task import Task
 from octavo.language.insights import DocumentInsight, DocumentSource
 
-# The beginning shows what a document is; the headings cover the rest.
+# The beginning shows the subject and type of a document; the headings cover the rest.
 MAX_CHARACTERS = 24_000
 MAX_HEADINGS = 100
 ANSWER_TOKENS = 400
 
 
 def build_parts(source: DocumentSource) -> list[Part]:
-    parts: list[Part] = [InstructionText(f"Catalogue this document. It came in as: {source.kind}.")]
+    parts: list[Part] = [InstructionText(f"Catalogue this document. Source type: {source.kind}.")]
     known = {"file name": source.filename, "title": source.title, "author": source.author, "date": source.date}
     metadata = "\n".join(f"{name}: {value}" for name, value in known.items() if value)
     if metadata:
-        parts.append(QuotedText("what-the-file-says", metadata))
+        parts.append(QuotedText("file-metadata", metadata))
     headings = list(dict.fromkeys(heading for chunk in source.chunks for heading in chunk.headings))
     if headings:
         parts.append(QuotedText("headings", "\n".join(headings[:MAX_HEADINGS])))

@@ -14,7 +14,7 @@ MAX_CHARACTERS = 8000
 
 @dataclass(frozen=True, slots=True)
 class ImageToClassify:
-    """`text` is the recognised text."""
+    """`text` is the text that was recognised in the picture."""
 
     picture: Picture
     filename: str
@@ -22,7 +22,7 @@ class ImageToClassify:
 
     @property
     def as_source(self) -> DocumentSource:
-        """The text alone, for the offline provider, which cannot see."""
+        """The text without the picture, for the offline provider, which cannot read pictures."""
         return DocumentSource([ChunkText(self.text)] if self.text else [], kind="image", filename=self.filename)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from octavo.ai.calls import CHARACTERS_PER_TOKEN, InstructionText, Part, QuotedText
 from octavo.ai.tasks.task import MarkdownText, Task, UnusableAnswer
 
-# Running headers and menus may go, but an answer with less than half of the words lost content.
+# Running headers and menus may be removed, but an answer with fewer than half of the words has lost content.
 MIN_KEPT = 0.5
 
 

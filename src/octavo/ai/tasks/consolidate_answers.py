@@ -15,7 +15,7 @@ from octavo.language.insights import Output
 
 MAX_CITATIONS = 24
 ANSWER_TOKENS = 2000
-# Offline: quotes that score below this share of the best one are left out.
+# Offline: quotes that score less than this share of the best one are omitted.
 _MIN_SHARE_OF_BEST = 0.75
 _MAX_OFFLINE = 10
 _NOTHING = "Nothing about this was found in the document."
@@ -28,7 +28,7 @@ class ConsolidatedAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentResult:
-    """The answer of the pages from `first` to `last`."""
+    """The answer for the pages from `first` to `last`."""
 
     first: int
     last: int
@@ -46,7 +46,7 @@ class AnswersToConsolidate:
 
 def build_parts(given: AnswersToConsolidate) -> list[Part]:
     parts: list[Part] = [
-        InstructionText(f"{len(given.parts)} parts of the document were asked. Give one answer for all of it.")
+        InstructionText(f"There are answers for {len(given.parts)} parts. Give one answer for the whole document.")
     ]
     if given.system:
         parts.append(InstructionText(f"How to answer:\n{given.system}"))
@@ -59,7 +59,7 @@ def build_parts(given: AnswersToConsolidate) -> list[Part]:
 
 
 def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
-    """The best quotes in page order."""
+    """Answer with the best quotes, in page order."""
     cited = [one for part in given.parts for one in part.citations]
     best = max((one.relevance for one in cited), default=0.0)
     ranked = sorted(

@@ -1,4 +1,4 @@
-"""Task: decide whether chunks on two subjects illuminate each other, and how. One call takes several pairs."""
+"""Task: decide whether two chunks on different subjects share an idea, and explain it. One call takes several pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from octavo.ai.tasks.task import Task, UnusableAnswer
 from octavo.language.insights import Output, Share, Text, TextPair
 
 MAX_PAIRS = 10
-# The subject of a chunk is clear well before its end.
+# The beginning of a chunk is enough to recognise its subject.
 MAX_CHARACTERS = 1200
 TOKENS_PER_PAIR = 80
 
@@ -27,7 +27,7 @@ class Bridge(Output):
 
 
 class Bridges(Output):
-    """One for each pair, in order."""
+    """One entry for each pair, in order."""
 
     pairs: list[Bridge]
 

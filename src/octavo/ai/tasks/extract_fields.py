@@ -1,4 +1,4 @@
-"""Task: find field values of a form or an invoice that rules did not find, each with a verbatim quote."""
+"""Task: find the values of a form or an invoice that the rules did not find, each with a verbatim quote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from octavo.ai.calls import InstructionText, Part, QuotedText
 from octavo.ai.tasks.task import Task, UnusableAnswer
 from octavo.language.insights import Output
 
-# Forms have their values on the first pages.
+# The values of a form are on its first pages.
 MAX_CHARACTERS = 24_000
 TOKENS_PER_FIELD = 80
 
@@ -21,7 +21,7 @@ Text = Annotated[str, StringConstraints(max_length=500)]
 
 @dataclass(frozen=True, slots=True)
 class FieldToFind:
-    """`labels` are labels that the value may appear next to."""
+    """`labels` contains the labels that the value may appear next to."""
 
     name: str
     type: str
@@ -55,7 +55,7 @@ def build_parts(given: FieldsToFind) -> list[Part]:
 def check_only_requested(given: FieldsToFind, answer: FieldValues) -> FieldValues:
     known = {one.name for one in given.fields}
     if unknown := next((one.name for one in answer.fields if one.name not in known), None):
-        raise UnusableAnswer(f"nobody asked for {unknown[:60]}")
+        raise UnusableAnswer(f"{unknown[:60]} was not requested")
     return answer
 
 

@@ -1,4 +1,4 @@
-"""Task: transcribe pages that are too hard for a parser, with a model that sees them."""
+"""Task: transcribe pages that are too difficult for a parser, with a model that can see them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOKENS_PER_PAGE = 600
 
 @dataclass(frozen=True, slots=True)
 class PagesToRead:
-    """A file with only these pages, or a picture of each. `first` is the document's number of the first page."""
+    """`shown` is a file with only these pages, or one picture per page. `first` is the page number of the first one."""
 
     shown: FileReference | tuple[Picture, ...]
     first: int

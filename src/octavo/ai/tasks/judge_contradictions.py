@@ -32,7 +32,7 @@ class Judgement(Output):
 
 
 class Judgements(Output):
-    """One for each pair, in order."""
+    """One entry for each pair, in order."""
 
     pairs: list[Judgement]
 

@@ -36,9 +36,9 @@ class Prompt:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """`prompts/<name>.md`, followed by the common instructions about documents.
+    """Read `prompts/<name>.md` and append the common instructions about documents.
 
-    A new version invalidates stored answers.
+    Changing the version of a prompt invalidates stored answers.
     """
     own, about_documents = _read(name), _read("about_documents")
     return Prompt(f"{own.version}.{about_documents.version}", f"{own.text}\n\n{about_documents.text}")
@@ -56,7 +56,7 @@ class UnusableAnswer(Exception):
 
 
 class MarkdownText(Output):
-    """The answer of a task that requests text instead of JSON."""
+    """The output of a task whose answer is text instead of JSON."""
 
     markdown: str
 
@@ -65,7 +65,7 @@ class MarkdownText(Output):
 class Task(Generic[In, Out]):
     """`build_parts` builds the request; `estimate_tokens` estimates the length of the answer, up to `output_tokens`.
 
-    `check` raises `UnusableAnswer` for a valid answer that is still wrong. `offline` does the task without a model.
+    `check` raises `UnusableAnswer` if a well-formed answer is wrong. `offline` does the task without a model.
     """
 
     name: str
@@ -80,7 +80,8 @@ class Task(Generic[In, Out]):
     def request(self, given: In) -> ModelRequest:
         prompt, expected = load_prompt(self.name), self.estimate_tokens(given)
         is_text = self.output is MarkdownText
-        # Servers with a small context count the possible answer too. Text must be complete, so it gets the full limit.
+        # Servers with a small context window also count the longest possible answer, so JSON gets a small limit. A text
+        # must not be cut off, so it gets the full limit.
         limit = self.output_tokens if is_text else min(self.output_tokens, 2 * expected + SPARE_TOKENS)
         return ModelRequest(
             purpose=self.name,
@@ -111,7 +112,7 @@ def _parse(text: str, schema: Schema) -> JSON:
 
 
 def _explain(error: ValidationError) -> str:
-    """Locations and messages, without the values, which belong to the document."""
+    """List where and why validation failed, without the values, which are text of the document."""
     wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)]
     return "; ".join(wrong[:_MAX_MISTAKES])
 

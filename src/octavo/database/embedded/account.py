@@ -1,4 +1,4 @@
-"""The account that PostgreSQL runs as: the current one, or an unprivileged one if we are root."""
+"""The system account for PostgreSQL: the current one or, if that is root, an unprivileged one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Account:
     gid: int
 
     def process_options(self) -> ProcessAccount:
-        """The options of subprocess that start a program as this account; none if it is the current one."""
+        """Options for `subprocess` that start a program as this account; all None if it is the current one."""
         if self.is_ours:
             return ProcessAccount(user=None, group=None, extra_groups=None)
         return ProcessAccount(user=self.uid, group=self.gid, extra_groups=[])
@@ -38,7 +38,7 @@ class Account:
 
 
 def database_account(wanted: str | None) -> Account:
-    """PostgreSQL refuses to run as root, so root uses another existing account."""
+    """Find the account. PostgreSQL refuses to run as root, so root uses another existing account."""
     if os.geteuid() != 0:
         return _named(pwd.getpwuid(os.geteuid()).pw_name)
     if wanted:
@@ -57,7 +57,7 @@ def _wanted(name: str) -> Account:
     except KeyError:
         raise BadSetting(f"OCTAVO_POSTGRES_ACCOUNT: account {name} not found on this machine.") from None
     if account.uid == 0:
-        raise BadSetting("OCTAVO_POSTGRES_ACCOUNT: PostgreSQL does not run as root; name another account.")
+        raise BadSetting("OCTAVO_POSTGRES_ACCOUNT: PostgreSQL does not run as root. Use another account.")
     return account
 
 

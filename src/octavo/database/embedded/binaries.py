@@ -1,4 +1,4 @@
-"""Finds the PostgreSQL programs of the installed wheel, and copies them to where another account can read them."""
+"""Finds the PostgreSQL programs of the installed wheel, and copies them if another account cannot read them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Binaries:
 
 
 def find_binaries(major: int) -> Binaries:
-    """The programs in the installation."""
+    """Find the installed programs."""
     if major not in TREES:
         brought = " and ".join(str(known) for known in sorted(TREES))
         raise WrongDatabase(

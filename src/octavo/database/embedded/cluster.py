@@ -37,12 +37,12 @@ def recorded_major(folder: DataFolder) -> int | None:
 
 
 def read_password(folder: DataFolder) -> str:
-    """The password of the superuser, created once and readable only by us."""
+    """The password of the superuser. It is created once, and only our account can read it."""
     return _password_file(folder).read_text()
 
 
 def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> None:
-    """Create it under another name and rename it, so that a kill leaves nothing incomplete."""
+    """Create the data directory under another name, then rename it, so that it is never incomplete."""
     fresh = folder.cluster.with_name("postgres.new")
     password_copy = fresh.with_suffix(".password")
     _remove_attempt(fresh)
@@ -64,7 +64,10 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
 
 
 def _remove_attempt(fresh: Path) -> None:
-    """Remove a killed attempt and end its programs, which may still write. We hold the start lock, so all are of it."""
+    """Remove a killed attempt and end its programs, which may still be writing.
+
+    The caller holds the start lock, so no other process is using the folder.
+    """
     deadline = time.monotonic() + LEFTOVER_SECONDS
     while fresh.exists() and time.monotonic() < deadline:
         for process in psutil.process_iter():
@@ -134,5 +137,5 @@ def _sync_folder(path: Path) -> None:
 
 
 def choose_major(folder: DataFolder, wanted: int | None) -> int:
-    """The version of the data directory; for a new one the requested version, or the newest."""
+    """The version of the data directory. A new one uses the requested version or, by default, the newest."""
     return recorded_major(folder) or wanted or NEWEST

@@ -10,13 +10,13 @@ from pathlib import Path
 from octavo.core.errors import NotPossibleHere
 
 PRIVATE = 0o700
-# The database of root runs as another account, which has to enter the folder but not to list it.
+# If Octavo runs as root, the database runs as another account, which must enter the folder but not list it.
 PASSABLE = 0o711
 
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """The paths in the folder. `prepare` creates those that every process needs."""
+    """The paths in the data folder. `prepare` creates the folders that every process needs."""
 
     root: Path
 
@@ -49,14 +49,14 @@ class DataFolder:
         return self.root / "objects"
 
     def prepare(self) -> None:
-        """Create the folder and its private parts. The error says in one line why that is not possible."""
+        """Create the data folder and its private subfolders."""
         make_folder(self.root, PASSABLE if os.geteuid() == 0 else PRIVATE)
         for folder in (self.run, self.secrets, self.logs):
             make_folder(folder, PRIVATE)
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """Create a folder with this mode. An existing one keeps its mode, and parents are never changed."""
+    """Create a folder with this mode. An existing folder keeps its mode."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode, exist_ok=True)
@@ -67,7 +67,7 @@ def make_folder(path: Path, mode: int) -> None:
 
 
 def explain(error: OSError, path: Path) -> str:
-    """One line with the problem and what to do about it."""
+    """Describe the problem and what to do about it, in one line."""
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return f"The disk is full: {path} cannot be written. Free some space, or set OCTAVO_DATA_DIR."
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:

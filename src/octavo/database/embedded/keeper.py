@@ -1,7 +1,8 @@
-"""The process that runs the bundled PostgreSQL and stops it when no process uses it any more.
+"""The keeper: a process that runs the bundled PostgreSQL and stops it when no other process uses it.
 
-Users hold a shared lock, which the kernel releases however they end. So waiting for the exclusive lock means waiting
-for the last user. It runs as a script with only the standard library, so that it starts quickly and stays small.
+Each process that uses the server holds a shared lock, which the kernel releases when the process ends for any reason.
+The keeper waits for the exclusive lock, which it gets when the last of them has ended. It runs as a script and uses
+only the standard library, so that it starts quickly and needs little memory.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from types import FrameType
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
-# A fast shutdown writes a checkpoint. One that is requested while PostgreSQL restarts its killed children never ends
-# (seen with 16.14 and 18.4), so after this time it becomes an immediate one, which loses nothing either.
+# A fast shutdown writes a checkpoint. If it is requested while PostgreSQL restarts killed child processes, it never
+# ends (seen with 16.14 and 18.4). After this time an immediate shutdown is requested, which loses no data either.
 PATIENCE_SECONDS = 10
 RUNNING, STOPPING = "running", "stopping"
-# Others briefly test whether the lock is free, so a single try can fail by chance.
+# Other processes briefly take the lock to test it, so a single try can fail by chance.
 LOCK_TRIES, LOCK_PAUSE_SECONDS = 200, 0.01
 
 
 def main(order: dict[str, Any]) -> int:
-    """Take the lock, continue in the background with it, and return once other processes can find us."""
+    """Take the lock and continue in a child process. Returns when other processes can find the keeper."""
     held = os.open(order["keeper_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     if not take(held):
         return 1
@@ -52,12 +53,12 @@ def take(descriptor: int) -> bool:
 
 
 def write_state(descriptor: int, pid: int, state: str) -> None:
-    """The pid and state of the keeper, for processes that find the lock taken."""
+    """Write the pid and state of the keeper to the lock file, for other processes."""
     os.pwrite(descriptor, f"{pid:>10} {state:<8}\n".encode(), 0)
 
 
 def keep(order: dict[str, Any], held: int) -> int:
-    """Run the server until its last user is gone, somebody stops it, or it ends."""
+    """Run the server until its last user has ended, a stop is requested, or it ends."""
     users = os.open(order["users_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     server = start_server(order)
 
@@ -94,7 +95,7 @@ def start_server(order: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def end_with_keeper() -> None:
-    """Shut PostgreSQL down cleanly if the keeper is killed."""
+    """Let PostgreSQL shut down cleanly if the keeper is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
 
@@ -105,4 +106,4 @@ def end_after_last_user(users: int) -> None:
 
 
 if __name__ == "__main__":
-    os._exit(main(json.loads(sys.argv[1])) and 1)  # the waiting thread must not hold the process
+    os._exit(main(json.loads(sys.argv[1])) and 1)  # exit without waiting for the thread

@@ -1,7 +1,7 @@
 """Starts the bundled PostgreSQL once for all processes of a data folder.
 
 Any number of processes can call `start` at the same time: the first creates and starts the server, the others wait and
-use it. Each holds a shared lock while it lives; the keeper stops the server after the last one.
+use it. Each holds a shared lock until it ends. When the last one has ended, the keeper stops the server.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from octavo.database.embedded.postmaster import end_orphan, read_postmaster, rem
 START_SECONDS = 300
 STOP_SECONDS = 30
 START_TRIES, RETRY_SECONDS = 10, 0.2
-# The limit of PostgreSQL for the path of a socket, minus the name of the file.
+# The length limit of a socket's path in PostgreSQL, minus the file name.
 LONGEST_SOCKET_FOLDER = 107 - len("/.s.PGSQL.5432.lock")
 LARGEST_LOG_BYTES = 16 << 20
 
@@ -49,27 +49,27 @@ SERVER_SETTINGS = {
     "unix_socket_permissions": "0700",
     "max_connections": "200",
     "max_wal_size": "2GB",
-    "jit": "off",  # compiling costs more than it saves on short queries
+    "jit": "off",  # compiling takes longer than it saves for short queries
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
-    "log_error_verbosity": "terse",  # without the row that was refused
+    "log_error_verbosity": "terse",  # without the data of the rejected row
 }
 
 
-# A vector index is read at random: pages outside of the buffers are copied each time, which made searches in one of
-# 200,000 vectors nearly three times as slow (decision 18). The memory is taken only when used.
+# A vector index is read at random positions, and each page outside the buffers is copied. That made searches among
+# 200,000 vectors nearly three times as slow (decision 18). Memory is only taken when it is used.
 LEAST_BUFFERS_MB, MOST_BUFFERS_MB, SHARE_OF_MEMORY = 128, 1024, 8
 
 
 def buffers() -> str:
-    """The size of shared_buffers."""
+    """The value of PostgreSQL's setting `shared_buffers`."""
     share = psutil.virtual_memory().total // SHARE_OF_MEMORY >> 20
     return f"{min(max(share, LEAST_BUFFERS_MB), MOST_BUFFERS_MB)}MB"
 
 
 class EmbeddedPostgres:
-    """The server of one data folder. `start` makes this process one of its users."""
+    """The PostgreSQL server of one data folder. `start` registers this process as a user of it."""
 
     def __init__(self, folder: DataFolder, *, account: str | None = None, major: int | None = None) -> None:
         self._folder = folder
@@ -78,7 +78,7 @@ class EmbeddedPostgres:
         self._users: FileLock | None = None
 
     def start(self) -> str:
-        """Start the server unless it runs. Returns how to connect to it."""
+        """Start the server unless it is running. Returns the connection string."""
         self._folder.prepare()
         if self._users is None:
             users = FileLock(self._folder.run / "postgres.users.lock")
@@ -93,7 +93,7 @@ class EmbeddedPostgres:
         return self.connection_info()
 
     def connection_info(self) -> str:
-        """How a local process connects. The password is in the data folder, readable only by us."""
+        """The connection string for local processes, with the password from the data folder."""
         return make_conninfo(
             host=str(self.socket_folder()),
             user=SUPERUSER,
@@ -103,23 +103,23 @@ class EmbeddedPostgres:
         )
 
     def is_running(self) -> bool:
-        """Whether the server accepts connections and has a keeper. Cheap: reads two files."""
+        """Whether the server accepts connections and has a keeper. This only reads two files."""
         postmaster = read_postmaster(self._folder.cluster)
         return postmaster is not None and postmaster.is_ready and self._has_keeper()
 
     def pid(self) -> int | None:
-        """The process id of the server, if it runs."""
+        """The process id of the server; None if it is not running."""
         postmaster = read_postmaster(self._folder.cluster)
         return postmaster.pid if postmaster else None
 
     def release(self) -> None:
-        """Stop using the server. It stops when no other user is left."""
+        """Stop using the server. It stops when no other process uses it."""
         if self._users:
             self._users.close()
             self._users = None
 
     def stop(self) -> None:
-        """Stop the server for all users and wait until it is gone."""
+        """Stop the server for all processes and wait until it has ended."""
         self.release()
         if is_locked(self._keeper_lock):
             with contextlib.suppress(ProcessLookupError):
@@ -128,7 +128,7 @@ class EmbeddedPostgres:
         end_orphan(self._folder.cluster, keeper.PATIENCE_SECONDS)
 
     def socket_folder(self) -> Path:
-        """In the data folder if that path is short enough for a socket, else a private temporary folder."""
+        """The folder of the socket: in the data folder if the path is short enough, else a private temporary folder."""
         if len(os.fsencode(self._folder.socket)) <= LONGEST_SOCKET_FOLDER:
             return self._folder.socket
         name = hashlib.sha256(os.fsencode(self._folder.root)).hexdigest()[:16]
@@ -157,7 +157,7 @@ class EmbeddedPostgres:
         self._start_server(binaries, account)
 
     def _start_server(self, binaries: Binaries, account: Account) -> None:
-        """Retry for a moment: the processes of a killed server hold its shared memory, which blocks a new one."""
+        """Start the server, with several tries: processes of a killed server may briefly hold its shared memory."""
         for _ in range(START_TRIES):
             self._spawn_keeper(binaries, account)
             if self._wait_until_ready():
@@ -208,7 +208,7 @@ class EmbeddedPostgres:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            start_new_session=True,  # Ctrl-C in a terminal must not reach the server before its users
+            start_new_session=True,  # Ctrl-C in a terminal must not stop the server before its users
         )
 
     def _keeper_state(self) -> tuple[int, str]:
@@ -226,7 +226,7 @@ class EmbeddedPostgres:
             time.sleep(POLL_SECONDS)
 
     def _wait_until_ready(self) -> bool:
-        """False if the server ended instead."""
+        """Wait until the server accepts connections. False if it ended instead."""
         deadline = time.monotonic() + START_SECONDS
         while not self.is_running():
             if not self._has_keeper():

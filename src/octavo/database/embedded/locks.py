@@ -1,4 +1,4 @@
-"""File locks between processes. The kernel releases them however a process ends."""
+"""File locks between processes. The kernel releases a lock when its process ends for any reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POLL_SECONDS = 0.01
 
 
 class FileLock:
-    """One open lock file, locked shared or exclusive until closed."""
+    """An open lock file. It can be locked shared or exclusive until it is closed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -27,7 +27,7 @@ class FileLock:
         return True
 
     def lock(self, *, shared: bool = False, seconds: float) -> None:
-        """Wait for the lock, and raise after `seconds`."""
+        """Wait for the lock; raises `DatabaseUnavailable` after `seconds`."""
         deadline = time.monotonic() + seconds
         while not self.try_lock(shared=shared):
             if time.monotonic() > deadline:

@@ -43,14 +43,14 @@ def _serves(process: psutil.Process, cluster: Path) -> bool:
 
 
 def remove_stale_files(cluster: Path, socket_folder: Path) -> None:
-    """Needed because PostgreSQL refuses to start if another program or a zombie has the old pid."""
+    """Remove files of a dead server. PostgreSQL does not start if another program or a zombie has the pid in them."""
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     for file in socket_folder.glob(".s.PGSQL.*"):
         file.unlink(missing_ok=True)
 
 
 def end_orphan(cluster: Path, patience_seconds: float) -> None:
-    """Stop a server whose keeper is gone. It recovers at its next start; committed rows are kept."""
+    """Stop a server whose keeper has died. It recovers at the next start; no committed data is lost."""
     started = time.monotonic()
     signalled: dict[int, signal.Signals] = {}
     while postmaster := read_postmaster(cluster):

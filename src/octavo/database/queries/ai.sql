@@ -1,5 +1,5 @@
 -- name: reuse(hash, owner, document, job)
--- A stored answer to an equal request; records the reuse.
+-- The stored answer to an identical request. Records the reuse.
 SELECT provider, model, response FROM reuse_answer(:hash, :owner, :document, :job);
 
 -- name: reserve(call, hash, owner, document, job, token, purpose, provider, model, estimate, tokens, time_limit, request_rate, token_rate, max_wait, limits, allow_anonymous, failed)
@@ -21,7 +21,7 @@ SELECT fail_call(:call, :fault, :tokens_in::integer, :tokens_out::integer, :cost
 SELECT tend_calls(make_interval(days => :kept_days));
 
 -- name: provider_file(provider, account, owner, sha256)
--- A file that the provider still keeps for long enough to use it.
+-- A file that the provider will keep long enough for another call.
 SELECT name, uri FROM provider_files
 WHERE provider = :provider AND account = :account AND owner_id = :owner AND sha256 = :sha256
   AND expires_at > engine_now() + interval '10 minutes';

@@ -17,7 +17,7 @@ VALUES (:id, :owner, :document, :revision, :mode, :at_once, 'created');
 UPDATE analyses SET status = 'queued' WHERE id = :analysis;
 
 -- name: choose_prompts(owner, prompts)
--- The named prompts or, without names, all active ones.
+-- The given prompts or, if none are given, all active prompts.
 SELECT id FROM prompts
 WHERE (owner_id = :owner OR owner_id IS NULL)
   AND CASE WHEN :prompts::uuid[] IS NULL THEN active ELSE id = ANY (:prompts::uuid[]) END
@@ -63,7 +63,7 @@ WHERE s.analysis_id = :analysis AND r.analysis_id = :analysis AND s.parent_id IS
 ON CONFLICT (segment_id, prompt_id) DO NOTHING;
 
 -- name: take_due_items(analysis)
--- Gives a job to each item that can be asked now and has none, in the order in which they are asked. The caller holds the
+-- Assigns a job to each item that can run now and has none, in the order in which they run. The caller holds the lock of the
 -- analysis and enqueues the jobs.
 WITH due AS (
     SELECT i.id FROM analysis_items i JOIN analyses a ON a.id = i.analysis_id
@@ -81,8 +81,8 @@ JOIN analysis_results r ON r.analysis_id = :analysis AND r.prompt_id = t.prompt_
 ORDER BY r.execution_order, r.prompt_id, s.first;
 
 -- name: take_answered_prompts(analysis)
--- Gives a job to each prompt whose segments are all answered and that is not consolidated. The caller holds the analysis and
--- enqueues the jobs.
+-- Assigns a job to each prompt whose segments are all answered and that is not consolidated. The caller holds the lock of the
+-- analysis and enqueues the jobs.
 WITH taken AS (
     UPDATE analysis_results r SET status = 'running', job_id = gen_random_uuid() FROM analyses a
     WHERE a.id = :analysis AND a.status = 'analyzing' AND a.phase IN ('processing', 'consolidating')
@@ -107,7 +107,7 @@ WHERE id = :analysis AND status IN ('queued', 'analyzing');
 SELECT status IN ('queued', 'processing', 'paused') FROM jobs WHERE id = :analysis;
 
 -- name: cancel_open_jobs(analysis)
--- In the order in which their caps can be locked.
+-- In the lock order of their caps.
 SELECT cancel_job(open.id, NULL) FROM (
     SELECT id FROM jobs WHERE parent_id = :analysis AND status IN ('queued', 'processing', 'paused')
     ORDER BY cap_key NULLS FIRST, id) AS open;
@@ -126,7 +126,7 @@ WHERE analysis_id = :analysis AND status = 'failed' AND NOT EXISTS (
     SELECT FROM jobs j WHERE j.id = i.job_id AND j.status IN ('failed', 'dead_letter', 'cancelled'));
 
 -- name: requeue_failed_jobs(analysis)
--- In the order in which their questions are asked.
+-- In the order in which the prompts run.
 SELECT requeue_job(failed.id, NULL) FROM (
     SELECT j.id FROM jobs j LEFT JOIN analysis_items i ON i.job_id = j.id
     LEFT JOIN analysis_results r ON r.job_id = j.id
@@ -147,7 +147,7 @@ WHERE analysis_id = :analysis AND status <> 'split' AND (:item::uuid IS NULL OR 
   AND (:prompt::uuid IS NULL OR prompt_id = :prompt);
 
 -- name: discard_dead_items(analysis, items)
--- Jobs of these items that failed for good are discarded, so that nobody retries them beside their successors.
+-- Dead letters of these items. They are discarded, so that they are not retried in addition to the new jobs.
 SELECT cancel_job(dead.id, 'discarded') FROM (
     SELECT j.id FROM analysis_items i JOIN jobs j ON j.id = i.job_id
     WHERE i.id = ANY (:items) AND i.analysis_id = :analysis AND j.status = 'dead_letter' ORDER BY j.cap_key, j.id) AS dead;
@@ -158,7 +158,7 @@ UPDATE analysis_items SET status = 'planned', generation = generation + 1, job_i
 WHERE id = ANY (:items) AND analysis_id = :analysis AND status IN ('done', 'failed');
 
 -- name: consolidations_of_items(analysis, items)
--- Unfinished jobs that consolidate prompts of which some of these items are asked again.
+-- Unfinished consolidation jobs of the prompts of these items, which will run again.
 SELECT j.id FROM analysis_results r JOIN jobs j ON j.id = r.job_id
 WHERE r.analysis_id = :analysis AND j.status IN ('queued', 'processing', 'paused', 'dead_letter') AND EXISTS (
     SELECT FROM analysis_items i WHERE i.id = ANY (:items) AND i.prompt_id = r.prompt_id AND i.status = 'planned')
@@ -168,7 +168,7 @@ ORDER BY j.cap_key, j.id;
 UPDATE analysis_results SET job_id = NULL, status = 'pending', error_code = NULL, error_message = NULL WHERE job_id = :job;
 
 -- name: forget_results(analysis, items)!
--- The consolidated answers of prompts of which some of these items are asked again.
+-- The consolidated answers of the prompts of these items, which will run again.
 UPDATE analysis_results r SET status = 'pending', generation = generation + 1, job_id = NULL, answer = NULL,
                               citations = '[]', made_by = NULL, failed_models = '[]', completed_at = NULL,
                               error_code = NULL, error_message = NULL
@@ -182,7 +182,7 @@ SELECT id FROM analyses WHERE status IN ('created', 'queued', 'analyzing') ORDER
 SELECT hold_jobs_of(:analysis);
 
 -- name: hold_open(analysis)
--- Holds an analysis that is not over; `asks` once its questions are planned.
+-- Locks an analysis that has not ended. `asks`: whether its items are planned.
 SELECT phase IN ('processing', 'consolidating') AS asks FROM analyses
 WHERE id = :analysis AND status IN ('created', 'queued', 'analyzing') FOR UPDATE;
 
@@ -197,8 +197,8 @@ WHERE analysis_id = :analysis AND status = 'running' AND NOT EXISTS (
     SELECT FROM jobs j WHERE j.id = r.job_id AND j.status IN ('queued', 'processing', 'paused'));
 
 -- name: open_jobs(analysis)
--- Whether jobs that follow from an analysis are unfinished, whether any of its jobs runs or waits for its turn, and whether
--- it could be abandoned.
+-- Whether jobs started by an analysis are unfinished, whether any of its jobs is running or queued, and whether it can be
+-- abandoned.
 SELECT EXISTS (SELECT FROM jobs WHERE parent_id = :analysis AND status IN ('queued', 'processing', 'paused')) AS open,
        EXISTS (SELECT FROM jobs WHERE (id = :analysis OR parent_id = :analysis) AND status IN ('queued', 'processing')) AS active,
        EXISTS (SELECT FROM analyses WHERE id = :analysis AND status IN ('queued', 'analyzing')
@@ -382,7 +382,7 @@ LEFT JOIN objects o ON o.key = f.key
 WHERE i.job_id = :job AND i.status = 'planned';
 
 -- name: summary_before(analysis, prompt, first)
--- The answer for the previous segment, if it exists already.
+-- The answer for the previous segment, if it already exists.
 SELECT i.answer ->> 'summary' AS summary FROM analysis_items i JOIN segments s ON s.id = i.segment_id
 WHERE i.analysis_id = :analysis AND i.prompt_id = :prompt AND i.status = 'done' AND s.last = :first - 1 LIMIT 1;
 
@@ -396,7 +396,7 @@ UPDATE analysis_items SET status = 'done', answer = :answer, made_by = :made_by,
 WHERE id = :item AND job_id = :job AND status = 'planned';
 
 -- name: hold_segment(segment)
--- Only one transaction at a time splits a segment; returns whether it is split already.
+-- Locks a segment, because only one transaction at a time can split it. Returns whether it is already split.
 SELECT EXISTS (SELECT FROM segments part WHERE part.parent_id = s.id) FROM segments s WHERE s.id = :segment FOR UPDATE;
 
 -- name: set_split(item, job)!

@@ -1,6 +1,6 @@
 -- name: connections(owner, document, connection, chunk, other, engine, status, default_weights, after_rank, after_id, most)
 -- Connections of a document, whose side is always the source, ordered by strength times the owner's weight. Connections
--- to superseded versions of other documents are left out.
+-- to superseded versions of other documents are omitted.
 WITH sides AS (
     SELECT id, engine, strength, status, explanation, made_by, digest, detail, found_at,
            source_chunk AS my_chunk, source_start AS my_start, source_end AS my_end,

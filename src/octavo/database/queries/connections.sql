@@ -1,5 +1,5 @@
 -- name: subject(document)
--- The state of the document to compare: whether it is out of reach (in the trash or without vectors) and its current revision.
+-- The document to compare: whether it cannot be compared (in the trash or without vectors), and its current revision.
 SELECT owner_id, revision, deleted_at IS NOT NULL OR NOT embeddings_ready AS is_out, language FROM documents WHERE id = :document;
 
 -- name: model_of(document, preferred)
@@ -22,7 +22,7 @@ SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revisio
 WHERE d.id = :document ORDER BY c.index;
 
 -- name: excluded_documents(owner, document)
--- Documents it is not compared with: itself, its other versions, copies of the same file, and those in the trash.
+-- Documents that a document is not compared with: itself, its other versions, duplicates, and documents in the trash.
 SELECT d.id FROM documents d JOIN documents mine ON mine.id = :document
 WHERE d.owner_id = :owner AND (d.family_id = mine.family_id OR d.sha256 = mine.sha256 OR d.deleted_at IS NOT NULL);
 
@@ -37,7 +37,7 @@ SELECT count(*)::integer, string_agg(uuid_send(chunk_id), ''::bytea), string_agg
 FROM chunk_embeddings WHERE chunk_id = ANY (:chunks) AND model_id = :model;
 
 -- name: vectors_to_compare(owner, model, excluded, blocks, block)
--- The same for one block of all vectors of an owner. Ids end in random bits, so blocks are about equally large.
+-- The same for one block of all vectors of an owner. Ids end in random bits, so all blocks have about the same size.
 SELECT count(*)::integer, string_agg(uuid_send(chunk_id), ''::bytea), string_agg(vector_send(vector), ''::bytea)
 FROM chunk_embeddings
 WHERE owner_id = :owner AND model_id = :model AND document_id <> ALL (:excluded)
@@ -45,12 +45,12 @@ WHERE owner_id = :owner AND model_id = :model AND document_id <> ALL (:excluded)
        OR mod(get_byte(uuid_send(chunk_id), 14) * 256 + get_byte(uuid_send(chunk_id), 15), :blocks::integer) = :block::integer);
 
 -- name: set_index_search_width(ef)
--- The index holds the chunks of all owners, so the scan continues until enough of this owner's were found.
+-- The index contains the chunks of all owners, so the scan continues until enough chunks of this owner are found.
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', :ef, true);
 
 -- name: nearest(chunks, owner, excluded, most)
 -- The nearest chunks of many chunks, by the index of a model. The model's id and dimensions are part of the query text,
--- because the index is partial. Each chunk finds itself too, unless the index search ended in the wrong place.
+-- because the index is partial. Each chunk also finds itself, unless the index search missed it.
 SELECT q.chunk_id AS source, n.chunk_id AS target, 1 - n.distance AS similarity
 FROM chunk_embeddings q CROSS JOIN LATERAL (
     SELECT e.chunk_id, e.vector::{type} <=> q.vector::{type} AS distance FROM chunk_embeddings e
@@ -62,7 +62,7 @@ WHERE q.chunk_id = ANY (:chunks) AND q.model_id = {model};
 SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(:name) AND indisvalid);
 
 -- name: by_concepts(chunks, owner, excluded, model, most)
--- Chunks that share concepts with the given ones, those that share most first.
+-- Chunks that share concepts with the given ones, in order of the number of shared concepts.
 WITH shared AS (
     SELECT mine.chunk_id AS source, theirs.chunk_id AS target, sum(least(mine.importance, theirs.importance)) AS weight
     FROM chunk_concepts mine JOIN chunk_concepts theirs ON lower(theirs.concept) = lower(mine.concept)
@@ -91,7 +91,7 @@ WHERE c.id = ANY (:chunks) AND d.owner_id = :owner;
 SELECT pg_advisory_xact_lock(hashtextextended('connections:' || :owner::text, 0));
 
 -- name: lock_documents(documents)
--- These documents keep their revision until the transaction ends.
+-- Locks documents, so that their revision does not change until the transaction ends.
 SELECT id FROM documents WHERE id = ANY (:documents) ORDER BY id FOR SHARE;
 
 -- name: delete_earlier(document, started)!

@@ -56,7 +56,7 @@ FROM conversions c JOIN conversion_files f ON f.conversion_id = c.id AND f.kind 
 WHERE c.id = :id AND c.owner_id = :owner;
 
 -- name: count_download(id, expire_now)!
--- Counts it and adds the event; with expire_now the result expires immediately.
+-- Counts a download and adds the event. If expire_now is set, the result expires immediately.
 WITH counted AS (
     UPDATE conversions SET download_count = download_count + 1,
            first_downloaded_at = coalesce(first_downloaded_at, engine_now()),
@@ -91,7 +91,7 @@ INSERT INTO revisions (conversion_id, number, record, made_by, user_id)
 SELECT id, revision, :record, :made_by, :user FROM next RETURNING number;
 
 -- name: lock(owner, id)
--- For a correction: no other transaction can add a revision until this one ends.
+-- Locks a conversion for a correction: no other transaction can add a revision until this one ends.
 SELECT revision FROM conversions WHERE id = :id AND owner_id = :owner FOR UPDATE;
 
 -- name: revisions(owner, id)

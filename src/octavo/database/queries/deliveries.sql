@@ -14,7 +14,7 @@ WHERE (SELECT count(*) FROM subscribers WHERE owner_id = held.id AND NOT everybo
 RETURNING id;
 
 -- name: subscribers(owner, id)
--- All subscribers of an owner, oldest first, or one of them.
+-- All recipients of an owner, oldest first, or one of them.
 SELECT s.id, s.channel, s.address, s.events, s.active, s.stopped_because, s.created_at,
        (SELECT count(*) FROM outgoing o WHERE o.subscriber_id = s.id AND NOT o.ended) AS waiting
 FROM subscribers s
@@ -40,7 +40,7 @@ DELETE FROM outgoing WHERE subscriber_id = :id AND job_id IS NULL;
 DELETE FROM subscribers WHERE owner_id = :owner AND NOT everybodys AND id = :id;
 
 -- name: keep_administrators(owner, channels, addresses, events)!
--- Subscribes the addresses of the settings to the failures of all owners, and removes all others.
+-- Creates recipients for the failures of all owners from the addresses in the settings, and removes all others.
 WITH given AS (
     SELECT * FROM unnest(:channels::text[], :addresses::text[]) AS g (channel, address)
 ), gone AS (
@@ -63,7 +63,7 @@ LEFT JOIN documents d ON d.id = e.document_id
 WHERE s.id = :subscriber;
 
 -- name: insert_try(id, subscriber, job, attempt, event, process, type, status, answer, seconds, error_code)!
--- Inserts nothing if the subscriber was deleted in between.
+-- Inserts nothing if the recipient was deleted in the meantime.
 INSERT INTO deliveries (id, subscriber_id, job_id, attempt, event_id, process_id, type, status, answer, seconds, error_code)
 SELECT :id, s.id, :job, :attempt, :event, :process, :type, :status, :answer, :seconds, :error_code
 FROM subscribers s WHERE s.id = :subscriber FOR KEY SHARE;
@@ -94,7 +94,7 @@ UPDATE notifications SET read_at = clock_timestamp()
 WHERE owner_id = :owner AND (:id::uuid IS NULL OR id = :id) AND read_at IS NULL;
 
 -- name: resolve(owner, id, user)!
--- Keeps who resolved it first.
+-- Keeps the person who resolved it first.
 UPDATE notifications SET resolved_at = clock_timestamp(), resolved_by = :user,
                          read_at = coalesce(read_at, clock_timestamp())
 WHERE owner_id = :owner AND id = :id AND level = 'error' AND resolved_at IS NULL;
@@ -103,7 +103,7 @@ WHERE owner_id = :owner AND id = :id AND level = 'error' AND resolved_at IS NULL
 DELETE FROM deliveries WHERE at < engine_now() - make_interval(days => :days);
 
 -- name: forget_notifications(days)!
--- News, read or not. Unresolved errors are kept.
+-- Deletes old notifications, read or not. Unresolved errors are kept.
 DELETE FROM notifications
 WHERE (level = 'news' AND created_at < clock_timestamp() - make_interval(days => :days))
    OR (resolved_at IS NOT NULL AND read_at < clock_timestamp() - make_interval(days => :days));

@@ -80,7 +80,7 @@ WHERE d.deleted_at IS NULL AND d.duplicate_of IS NULL
 ORDER BY d.id LIMIT 10;
 
 -- name: wrong_versions()
--- Documents wrongly marked or not marked as superseded, and version families with two owners.
+-- Documents with a wrong superseded mark, and version families with two owners.
 SELECT d.id, d.version FROM documents d
 WHERE d.superseded <> EXISTS (SELECT FROM documents newer WHERE newer.family_id = d.family_id AND newer.version > d.version
                                   AND newer.deleted_at IS NULL)
@@ -88,7 +88,7 @@ WHERE d.superseded <> EXISTS (SELECT FROM documents newer WHERE newer.family_id 
 ORDER BY d.id LIMIT 10;
 
 -- name: orphan_chunks()
--- Chunks of an old revision although nothing is being processed.
+-- Chunks of an old revision, although the document is not being processed.
 SELECT c.document_id, c.revision FROM chunks c JOIN documents d ON d.id = c.document_id
 WHERE c.revision <> d.revision AND d.status <> 'pending' GROUP BY 1, 2 LIMIT 10;
 

@@ -1,5 +1,5 @@
 -- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, trashed, versions, sort, after_at, after_text, after_id, most)
--- The only query that lists documents: of one owner, newest first, oldest first or by title. The planner removes unused
+-- The only query that lists documents of an owner: newest first, oldest first or by title. The planner removes unused
 -- conditions, so that each order can use its index.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
@@ -56,8 +56,8 @@ WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
 ORDER BY a.revision DESC LIMIT 1;
 
 -- name: source_file(owner, document)
--- The source of a document: the fetched page of a link, otherwise the upload. Before the first revision is complete, the
--- page fetched for it.
+-- The source of a document: the fetched page if it is a link, otherwise the upload. Before the first revision is complete, it
+-- is the page fetched for that revision.
 SELECT a.key, a.content_type, o.bytes, encode(o.sha256, 'hex') AS sha256, d.filename, d.process_id
 FROM documents d
 JOIN artifacts a ON a.document_id = d.id AND a.kind IN ('source', 'page_raw', 'transcript_raw')
@@ -96,7 +96,7 @@ WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document
 ORDER BY e.id LIMIT :most;
 
 -- name: hold_owner(owner)!
--- Prevents a merge of this owner until the transaction ends. Always the first lock, because a merge takes all others.
+-- Prevents a merge of this owner until the transaction ends. Always take this lock first, because a merge takes all others.
 SELECT FROM owners WHERE id = :owner FOR SHARE;
 
 -- name: lock_jobs_of(documents)!
@@ -229,7 +229,7 @@ WITH mine AS (
 UPDATE documents SET duplicate_of = mine.other FROM mine WHERE documents.id = :document;
 
 -- name: unfinished_jobs_of(documents)
--- Also jobs that follow from a finished one, such as the items of an analysis.
+-- Includes jobs that were started by a finished one, such as the items of an analysis.
 SELECT id FROM jobs
 WHERE (document_id = ANY (:documents) OR parent_id IN (SELECT id FROM jobs WHERE document_id = ANY (:documents)))
   AND status IN ('queued', 'processing', 'paused')
@@ -257,7 +257,7 @@ UPDATE documents SET last_revision = last_revision + 1, process_id = :process, s
 WHERE id = :document RETURNING last_revision;
 
 -- name: inherit_stages(document, revision, job, before, before_revision, stage)
--- A new revision continues from the stages that an earlier one finished before a stage, with their files.
+-- Copies the stages before the given one, with their files, from an earlier revision to a new one, which continues there.
 WITH first AS (
     SELECT min(finished_at) AS at FROM job_stages WHERE job_id = :before AND stage = :stage
 ), stages AS (

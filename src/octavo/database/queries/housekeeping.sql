@@ -5,7 +5,7 @@ DELETE FROM sign_in_links WHERE expires_at < clock_timestamp();
 DELETE FROM sessions WHERE expires_at < clock_timestamp();
 
 -- name: forget_visitors()!
--- Visitors without a session who left nothing behind.
+-- Visitors without a session and without any data.
 DELETE FROM owners o WHERE kind = 'anonymous'
   AND NOT EXISTS (SELECT FROM sessions WHERE owner_id = o.id)
   AND NOT EXISTS (SELECT FROM documents WHERE owner_id = o.id)

@@ -1,5 +1,5 @@
 -- name: jobs(owner, job, jobs, status, kind, document, before_at, before_id, most)
--- Newest first, of one owner; without an owner of all, for administrators.
+-- Jobs of one owner, newest first; if the owner is NULL, jobs of all owners, for administrators.
 SELECT id, kind, document_id, status, stage, attempt, failures, max_attempts, done, total, unit, error_code, error_message,
        created_at, queued_at, started_at, progressed_at, completed_at, failed_at
 FROM jobs
@@ -14,15 +14,15 @@ ORDER BY created_at DESC, id DESC
 LIMIT :most;
 
 -- name: waiting(jobs)
--- Why jobs wait. Jobs that do not wait have no row.
+-- Why jobs are waiting. Jobs that are not waiting have no row.
 SELECT job_id, reason, detail FROM job_waiting WHERE job_id = ANY (:jobs);
 
 -- name: etas(jobs)
--- How long jobs will still take. Jobs without an estimate have no row.
+-- The remaining time of jobs. Jobs without an estimate have no row.
 SELECT job_id, low_seconds, high_seconds FROM job_eta(:jobs);
 
 -- name: stages(jobs, with_parts)
--- The finished stages of jobs. Lists leave the parts out, because a long document has many.
+-- The finished stages of jobs. Lists omit the parts, because a long document has many.
 SELECT job_id, stage, nullif(part, '') AS part, attempt, started_at, finished_at
 FROM job_stages WHERE job_id = ANY (:jobs) AND (:with_parts OR part = '')
 ORDER BY job_id, finished_at, part;

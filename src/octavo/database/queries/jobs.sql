@@ -37,11 +37,11 @@ FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :id
                    :mark_priority::smallint, :mark_time::bigint);
 
 -- name: pass_time(taking_over)
--- Takes over jobs of dead workers and makes due jobs claimable. Returns how many.
+-- Requeues jobs of dead workers and makes due jobs claimable. Returns the number of jobs.
 SELECT pass_time(:taking_over);
 
 -- name: claimed_by(worker, running)
--- Jobs that were claimed for this worker although the response was lost.
+-- Jobs that this worker claimed in an exchange whose response was lost.
 SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input
 FROM jobs WHERE leased_by = :worker AND status = 'processing' AND NOT id = ANY (:running);
 
@@ -97,5 +97,5 @@ FROM engine_now() AS at WHERE id = :id;
 DELETE FROM workers WHERE id = :id;
 
 -- name: forget_dead_workers()!
--- Killed workers. Their rows are kept for an hour, so that people see what happened.
+-- Deletes rows of killed workers after an hour, during which they are still shown.
 DELETE FROM workers WHERE expires_at < engine_now() - interval '1 hour';

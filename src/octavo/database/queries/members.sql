@@ -3,7 +3,7 @@ SELECT u.id AS user_id, u.email, m.role, m.created_at FROM memberships m JOIN us
 WHERE m.owner_id = :owner ORDER BY u.email;
 
 -- name: list_owners(user)
--- The owners that a person can act for; `email` is that of the owner's first person.
+-- The owners that a person can act for. `email` is the address of the owner's first person.
 SELECT m.owner_id, o.kind, m.role, (SELECT min(email) FROM users WHERE users.owner_id = m.owner_id) AS email
 FROM memberships m JOIN owners o ON o.id = m.owner_id
 WHERE m.user_id = :user ORDER BY m.created_at, m.owner_id;

@@ -1,5 +1,5 @@
 -- name: counts()
--- How many jobs are in each state that the operations page can filter by, and since when the oldest one waits.
+-- The number of jobs in each state that the operations page can filter by, and how long the oldest has been waiting.
 SELECT line.queued, line.backing_off, line.oldest_at, held.working, resting.paused, resting.failed, resting.dead_letter,
        engine_now() AS now
 FROM (SELECT count(*) FILTER (WHERE run_after IS NULL) AS queued, count(*) FILTER (WHERE run_after IS NOT NULL) AS backing_off,
@@ -49,11 +49,11 @@ SELECT id, at FROM found ORDER BY at DESC, id DESC LIMIT :most;
 SELECT name FROM job_kinds ORDER BY name;
 
 -- name: titles(owner, documents)
--- The titles of those of these documents that belong to the owner.
+-- The titles of the given documents that belong to the owner.
 SELECT id, coalesce(nullif(title, ''), filename) AS title FROM documents WHERE owner_id = :owner AND id = ANY (:documents);
 
 -- name: depth(hours)
--- By how many the waiting and running jobs changed in each minute of the last hours. Reads only the indexes of unfinished,
+-- How the numbers of waiting and running jobs changed in each minute of the last hours. Reads only the indexes of unfinished,
 -- recently completed and recently failed jobs, so the cost depends on these hours and not on the whole history.
 WITH since AS MATERIALIZED (SELECT engine_now() - make_interval(hours => :hours) AS at), spans AS (
     SELECT complete.queued_at AS came, complete.completed_at AS went

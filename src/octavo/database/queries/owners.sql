@@ -48,7 +48,7 @@ WHERE s.token_hash = :session_hash AND s.expires_at > clock_timestamp()
   AND (s.user_id IS NULL OR m.user_id IS NOT NULL);
 
 -- name: end_session(session_hash)
--- Returns its owner; no row if it had already ended.
+-- Ends a session and returns its owner; no row if it had already ended.
 DELETE FROM sessions s USING owners o
 WHERE s.token_hash = :session_hash AND s.expires_at > clock_timestamp() AND o.id = s.owner_id
 RETURNING o.id, o.kind;
@@ -57,7 +57,7 @@ RETURNING o.id, o.kind;
 DELETE FROM sessions WHERE user_id = :user AND token_hash <> :session_hash;
 
 -- name: merge_visitor(visitor, person)
--- Locked and checked again first: the visitor may have signed up in the meantime, and people are never merged.
+-- Locks a visitor and checks it again: it may have signed up in the meantime, and people are never merged.
 SELECT merge_owner(visitor.id, :person)
 FROM (SELECT id FROM owners WHERE id = :visitor AND kind = 'anonymous' FOR UPDATE) AS visitor;
 

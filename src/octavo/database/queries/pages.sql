@@ -14,7 +14,7 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
 SELECT count(*) FROM jobs WHERE status = 'dead_letter';
 
 -- name: dock(owner, most)
--- Running jobs first, then waiting ones, oldest first. Jobs for tags and connections are left out, because nobody waits for them.
+-- Running jobs first, then waiting ones, oldest first. Jobs for tags and connections are omitted.
 SELECT j.id, coalesce(c.filename, nullif(d.title, ''), d.filename) AS name
 FROM jobs j LEFT JOIN documents d ON d.id = j.document_id LEFT JOIN conversions c ON c.id = j.id
 WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused') AND j.kind NOT IN ('embed_tags', 'detect_connections')
@@ -22,7 +22,7 @@ WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused') AND
 ORDER BY j.status <> 'processing', j.created_at, j.id LIMIT :most;
 
 -- name: tabs(owner)
--- How many documents each tab of the library has. Every count reads an index that contains little else.
+-- The number of documents in each tab of the library. Every count reads an index that contains few other rows.
 SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS everything,

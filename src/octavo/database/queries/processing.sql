@@ -1,6 +1,6 @@
 -- name: document(document)
--- The source of a document; no row if it was deleted for good. For a file that was unlocked with a password, the unlocked
--- copy.
+-- The source of a document; no row if it was deleted permanently. If the file was unlocked with a password, the source is the
+-- unlocked copy.
 SELECT d.id, d.filename, d.content_type, d.source_type, d.source_url, d.deleted_at IS NOT NULL AS deleted,
        coalesce(u.key, a.key) AS source_key,
        d.duplicate_of IS NOT NULL OR EXISTS (
@@ -18,7 +18,7 @@ INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, '
 DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND kind = :kind RETURNING key;
 
 -- name: delete_batches(document, revision)
--- The batches of pages, after the text was assembled.
+-- Deletes the batches of pages when the text is assembled.
 DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND starts_with(kind, 'pages:') RETURNING key;
 
 -- name: insert_artifact(id, document, job, kind, revision, key, content_type)!
@@ -26,7 +26,7 @@ INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_typ
 VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
 
 -- name: keep_plain(document, revision)!
--- Keeps the extracted text beside the one that a model wrote.
+-- Keeps the extracted text in addition to the one that a model wrote.
 UPDATE artifacts SET kind = 'plain_markdown' WHERE document_id = :document AND revision = :revision AND kind = 'markdown';
 
 -- name: set_source_type(document, source_type)!
@@ -85,7 +85,7 @@ FROM jsonb_to_recordset(:chunks) AS c (id uuid, index integer, content text, sta
                                        seconds real, boxes jsonb);
 
 -- name: switch_revision(document, revision, written)
--- Makes the new revision the current one. Of the old one only the text is kept, to show what changed; returns the keys of
+-- Makes the new revision the current one. Only the text of the old revision is kept, to show the changes; returns the keys of
 -- its other files.
 WITH switched AS (
     UPDATE documents SET revision = :revision, text_ready = true, embeddings_ready = false,

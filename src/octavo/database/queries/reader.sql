@@ -1,5 +1,5 @@
 -- name: text(owner, document)
--- The text that is read: of which revision it is, and where.
+-- The current text of a document: its revision and storage key.
 SELECT d.revision, a.key, o.bytes
 FROM documents d
 JOIN artifacts a ON a.document_id = d.id AND a.revision = d.revision AND a.kind = 'markdown' AND a.name = ''
@@ -13,7 +13,7 @@ WHERE d.id = :document AND d.owner_id = :owner AND p.revision = :revision
 ORDER BY p.number;
 
 -- name: places(owner, document, revision, first, last)
--- The passages that a part of the text touches.
+-- The chunks that overlap a part of the text.
 SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds, c.boxes
 FROM chunks c JOIN documents d ON d.id = c.document_id
 WHERE d.id = :document AND d.owner_id = :owner AND c.revision = :revision
@@ -21,13 +21,13 @@ WHERE d.id = :document AND d.owner_id = :owner AND c.revision = :revision
 ORDER BY c.index;
 
 -- name: place_of(owner, document, passage)
--- A passage of the text that is read.
+-- A chunk of the current text.
 SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds, c.boxes
 FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
 WHERE d.id = :document AND d.owner_id = :owner AND c.id = :passage;
 
 -- name: happened(owner, document, before, most)
--- What happened to a document, newest first, without every step forward in between, its tags and its connections.
+-- The events of a document, newest first, without progress, parts of stages, and the jobs for tags and connections.
 SELECT e.id, e.at, e.kind, e.process_id, e.document_id, e.detail
 FROM events e
 WHERE e.process_id IN (SELECT id FROM jobs WHERE document_id = :document AND owner_id = :owner

@@ -27,7 +27,7 @@ SELECT s.name, s.kind, s.cron, s.input, s.next_run_at, engine_now() AS at, false
 FROM schedules s WHERE s.name = :name FOR UPDATE OF s;
 
 -- name: advance(name, next_run_at, job)!
--- However many runs were missed, the next one is in the future.
+-- Sets the next run, which is always in the future, even if several runs were missed.
 UPDATE schedules SET next_run_at = :next_run_at, last_job_id = coalesce(:job::uuid, last_job_id),
     last_run_at = CASE WHEN :job::uuid IS NULL THEN last_run_at ELSE engine_now() END
 WHERE name = :name;

@@ -23,7 +23,7 @@ WHERE NOT (length(w.word) > 1 AND t.lexeme ~ '^[\u0E00-\u9FFF]$')
 ORDER BY w.place;
 
 -- name: counts_of_few(owner, queries)
--- Number of chunks per language that match each query, for an owner with few chunks: all are read, once.
+-- The number of chunks per language that match each query. For an owner with few chunks, all chunks are read once.
 SELECT p.config::text, q.query::text, count(*)::integer AS found_in, 0 AS often_in
 FROM (SELECT search_config(d.language) AS config, (ARRAY[c.words])[1] AS words
       FROM documents d JOIN chunk_words c ON c.document_id = d.id AND c.revision = d.revision
@@ -32,7 +32,8 @@ JOIN (SELECT unnest(:queries::text[])::tsquery AS query) AS q ON p.words @@ q.qu
 GROUP BY 1, 2;
 
 -- name: counts(owner, queries, often, common)
--- The same by index: first the matches, then their owner. For common words also the number of chunks that use them often.
+-- The same with the index: finds the matches, then filters them by owner. For common words it also returns the number of chunks
+-- that use them often.
 WITH live AS MATERIALIZED (
     SELECT id, revision, language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL
 ), asked AS MATERIALIZED (

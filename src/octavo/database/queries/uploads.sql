@@ -39,7 +39,7 @@ SELECT id, owner_id, document_id, process_id, state, is_canonical, duplicates, f
 FROM uploads WHERE id = :id AND owner_id = :owner;
 
 -- name: content_key(owner, id)
--- Key of an upload's bytes; null if no document is created from it (any more).
+-- The key of an upload's bytes; NULL if no document is (or is no longer) created from it.
 SELECT a.key FROM uploads u
 LEFT JOIN artifacts a ON u.state = 'uploaded' AND a.document_id = u.document_id AND a.kind = 'source' AND a.revision = 0
 WHERE u.id = :id AND u.owner_id = :owner;

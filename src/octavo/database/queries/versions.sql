@@ -18,13 +18,13 @@ JOIN objects o ON o.key = a.key
 WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL;
 
 -- name: page_starts(owner, document, revision)
--- Known only for the current revision.
+-- The start of each page. It is known only for the current revision.
 SELECT p.number, p.char_start FROM pages p JOIN documents d ON d.id = p.document_id
 WHERE d.id = :document AND d.owner_id = :owner AND p.revision = :revision ORDER BY p.number;
 
 -- name: other_connections(owner, old, new, most)
--- Connections that only one of two documents has, strongest first. Two connections are equal if engine and target chunk
--- are the same. Dismissed ones are left out.
+-- Connections that only one of two documents has, strongest first. Two connections count as the same if their engine and target
+-- chunk are the same. Dismissed ones are omitted.
 WITH sides AS (
     SELECT source_document AS mine, engine, strength, explanation, digest,
            target_document AS document_id, target_chunk AS chunk_id, target_start AS start, target_end AS stop

@@ -1,6 +1,6 @@
--- Calls to models: the ledger of costs, reuse of answers, rate limits and circuits of providers, and budgets.
+-- Model calls: the ledger of costs, reuse of answers, rate limits and circuit breakers of providers, and budgets.
 
--- One row for each call. It is reserved before anything is sent, so that a call with an unknown outcome is still counted.
+-- One row for each call. It is inserted before anything is sent, so that a call with an unknown outcome is counted too.
 CREATE TABLE ai_calls (
     id            uuid PRIMARY KEY,
     request_hash  bytea CHECK (length(request_hash) = 32),
@@ -43,7 +43,7 @@ CREATE INDEX ai_calls_owner ON ai_calls (owner_id, created_at);
 CREATE INDEX ai_calls_document ON ai_calls (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX ai_calls_job ON ai_calls (job_id, created_at) WHERE job_id IS NOT NULL;
 
--- Each reuse of an answer, and what another call would have cost.
+-- Each reuse of an answer, and the cost that it saved.
 CREATE TABLE ai_reuses (
     call_id     uuid NOT NULL REFERENCES ai_calls ON DELETE CASCADE,
     owner_id    uuid REFERENCES owners ON DELETE CASCADE,
@@ -56,14 +56,14 @@ CREATE TABLE ai_reuses (
 CREATE INDEX ai_reuses_call ON ai_reuses (call_id);
 CREATE INDEX ai_reuses_owner ON ai_reuses (owner_id, at);
 
--- Spent and reserved money, as sums of a month, an owner and a document. Kept up to date by a trigger.
+-- Spent and reserved money: the sums by month, by owner and by document. A trigger keeps them up to date.
 CREATE TABLE ai_spending (
     key          text PRIMARY KEY,
     reserved_usd numeric(16, 8) NOT NULL DEFAULT 0 CHECK (reserved_usd >= 0),
     spent_usd    numeric(16, 8) NOT NULL DEFAULT 0 CHECK (spent_usd >= 0)
 );
 
--- Rate limits and circuit of a provider (`gemini`), and holds of one of its models (`gemini:gemini-2.5-flash`).
+-- Rate limits and circuit breaker of a provider (`gemini`), and delays of one of its models (`gemini:gemini-2.5-flash`).
 CREATE TABLE ai_gates (
     name        text PRIMARY KEY,
     requests_at timestamptz NOT NULL DEFAULT '-infinity',
@@ -78,7 +78,7 @@ COMMENT ON COLUMN ai_gates.requests_at IS 'When the next request would be due if
 COMMENT ON COLUMN ai_gates.held_until IS 'The provider asked to send nothing before this time.';
 COMMENT ON COLUMN ai_gates.open_until IS 'Set while the circuit is open. After it one call may probe, until probe_until.';
 
--- Files that a provider stores for a while, so that a file is sent once for many calls.
+-- Files that a provider stores for some time, so that a file is sent once for many calls.
 CREATE TABLE provider_files (
     provider   text NOT NULL,
     account    text NOT NULL,
@@ -96,7 +96,7 @@ CREATE INDEX provider_files_owner ON provider_files (owner_id);
 CREATE INDEX provider_files_expiry ON provider_files (expires_at);
 
 -- Budgets in US dollars: for each document, for each owner and month, and for everybody and month, set by an administrator;
--- or for one document, set by its owner. Without a row the settings apply.
+-- or for one document, set by its owner. If there is no row, the settings apply.
 CREATE TABLE budgets (
     scope       text NOT NULL CHECK (scope IN ('document', 'owner', 'month')),
     document_id uuid REFERENCES documents ON DELETE CASCADE,
@@ -108,8 +108,8 @@ CREATE TABLE budgets (
 
 CREATE INDEX budgets_document ON budgets (document_id);
 
--- Transactions that change the ledger run one after the other. Each takes a millisecond and a model call takes seconds, so
--- nobody waits long; and no two can spend the same money, or deadlock.
+-- Transactions that change the ledger run one after the other, so no two can spend the same money or deadlock. Each takes
+-- a millisecond and a model call takes seconds, so the wait is short.
 CREATE FUNCTION take_ledger_turn() RETURNS void LANGUAGE sql AS $$
     SELECT pg_advisory_xact_lock(hashtextextended('ai_calls', 0))
 $$;
@@ -148,7 +148,7 @@ END $$;
 CREATE TRIGGER money_is_counted AFTER INSERT OR DELETE OR UPDATE OF state, cost_usd, owner_id, document_id ON ai_calls
     FOR EACH ROW EXECUTE FUNCTION count_money();
 
--- When an owner or document is deleted, the cost stays and the answer is deleted.
+-- When an owner or document is deleted, the cost is kept and the answer is deleted.
 CREATE FUNCTION forget_answer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.request_hash := NULL;
@@ -175,13 +175,13 @@ END $$;
 CREATE TRIGGER calls_follow AFTER DELETE OR UPDATE OF owner_id ON documents
     FOR EACH ROW EXECUTE FUNCTION calls_follow_document();
 
--- Whether somebody may still wait for the answer: the attempt runs, and the call has not expired.
+-- Whether a call can still be answered: its attempt is running, and the call has not expired.
 CREATE FUNCTION is_awaited(call ai_calls, at timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT call.expires_at > at AND (call.job_id IS NULL OR EXISTS (
         SELECT FROM jobs WHERE id = call.job_id AND lease_token = call.lease_token AND status = 'processing'))
 $$;
 
--- Ends calls with an unknown outcome. They are counted with their estimated cost.
+-- Closes calls with an unknown outcome. They are counted with their estimated cost.
 CREATE FUNCTION give_up_calls(calls uuid[], at timestamptz) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     number integer;
@@ -192,7 +192,7 @@ BEGIN
     RETURN number;
 END $$;
 
--- The budgets of a document, of its owner and of everybody. `usual` are those of the settings, in the same order.
+-- The budgets of a document, of its owner and of all owners. `usual` contains the defaults in the same order.
 CREATE FUNCTION budgets_in_force(document uuid, usual numeric[]) RETURNS numeric[] LANGUAGE sql STABLE AS $$
     SELECT ARRAY[
         coalesce(max(most_usd) FILTER (WHERE document_id = document),
@@ -202,7 +202,7 @@ CREATE FUNCTION budgets_in_force(document uuid, usual numeric[]) RETURNS numeric
     FROM budgets WHERE document_id IS NULL OR document_id = document
 $$;
 
--- The first sum that would exceed its limit (`document`, `owner` or `month`), and how much of it is used. NULL: no limit.
+-- The first budget that would be exceeded (`document`, `owner` or `month`), and the amount used. A limit of NULL means none.
 CREATE FUNCTION limit_passed(owner uuid, document uuid, at timestamptz, needed numeric, limits numeric[])
 RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql STABLE AS $$
     SELECT b.scope, coalesce(s.reserved_usd + s.spent_usd, 0), b.most
@@ -213,23 +213,23 @@ RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql ST
     ORDER BY b.place LIMIT 1
 $$;
 
--- The same with the budgets that apply. `limits` are those of the settings.
+-- The same with the budgets in force. `limits` contains the defaults from the settings.
 CREATE FUNCTION budget_passed(owner uuid, document uuid, at timestamptz, needed numeric, limits numeric[])
 RETURNS TABLE (scope text, taken_usd numeric, limit_usd numeric) LANGUAGE sql STABLE AS $$
     SELECT * FROM limit_passed(owner, document, at, needed, budgets_in_force(document, limits))
 $$;
 
--- Seconds for which the circuit of a provider stays open; 0 lets a call through. After that time one call probes, and the
--- others wait for its result.
+-- How many seconds the circuit breaker of a provider stays open; 0 lets a call through. After that time one call is sent as a
+-- test, and the others wait for its result.
 CREATE FUNCTION circuit_pause(of_provider text, at timestamptz) RETURNS double precision LANGUAGE sql STABLE AS $$
     SELECT coalesce(max(extract(epoch FROM greatest(open_until, probe_until) - at)) FILTER (
         WHERE greatest(open_until, probe_until) > at), 0)
     FROM ai_gates WHERE name = of_provider AND open_until IS NOT NULL
 $$;
 
--- Seconds that a call has to wait before it is sent, across all workers: because the provider asked for it, or because of
--- rate limits. If the pause is at most `patience`, the call is counted. Bursts of six seconds are allowed, and a tenth of
--- the rate is kept back for them.
+-- How many seconds a call must wait before it is sent, across all workers: because the provider requested it, or because of
+-- rate limits. If the wait is at most `patience`, the call is counted. Bursts of six seconds are allowed, and a tenth of
+-- the rate is reserved for them.
 CREATE FUNCTION gate_pause(of_provider text, of_model text, tokens integer, request_rate double precision,
                            token_rate double precision, patience double precision, at timestamptz)
 RETURNS double precision LANGUAGE plpgsql AS $$
@@ -253,7 +253,7 @@ BEGIN
     RETURN pause;
 END $$;
 
--- The stored answer to the same request, if there is one. The reuse is recorded.
+-- The stored answer to an identical request, if there is one. The reuse is recorded.
 CREATE FUNCTION reuse_answer(hash bytea, owner uuid, document uuid, job uuid) RETURNS SETOF ai_calls LANGUAGE sql AS $$
     WITH found AS (
         SELECT * FROM ai_calls WHERE request_hash = hash AND state = 'settled'
@@ -328,7 +328,7 @@ BEGIN
     WHERE name = of_provider AND open_until IS NOT NULL;
 END $$;
 
--- Settles a call with its answer. False if the call was given up before; then only its cost is recorded.
+-- Settles a call with its answer. False if the call was closed as abandoned before; then only its cost is recorded.
 CREATE FUNCTION settle_call(call uuid, read integer, written integer, cost numeric, took double precision, answer jsonb)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -349,8 +349,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- Ends a call without a usable answer. `cost` is NULL if unknown. `hurts`: whether the failure is one of the provider, NULL
--- if unknown; five in a row open its circuit, longer each time. `hold`: seconds for which the provider asked to wait.
+-- Closes a call without a usable answer. `cost` is NULL if unknown. `hurts`: true if the failure counts for the circuit breaker
+-- (five in a row open it, longer each time), false resets it, NULL does neither. `hold`: the delay that the provider requested.
 CREATE FUNCTION fail_call(call uuid, of_fault text, read integer, written integer, cost numeric, took double precision,
                           hurts boolean, hold double precision)
 RETURNS void LANGUAGE plpgsql AS $$
@@ -380,7 +380,7 @@ BEGIN
     END IF;
 END $$;
 
--- Ends calls whose attempt is gone, and deletes old answers and expired provider files.
+-- Closes calls whose attempt has ended, and deletes old answers and expired provider files.
 CREATE FUNCTION tend_calls(kept interval) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();

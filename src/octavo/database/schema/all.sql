@@ -1,5 +1,5 @@
--- The schema of Octavo, one file for each topic, in the order in which they can be created: `psql -f all.sql`.
--- This is the source. A change edits a file here and adds a numbered migration that does the same to an existing
+-- The schema of Octavo: one file for each topic, in the order of their dependencies. Run it with `psql -f all.sql`.
+-- This is the source. To change it, edit a file here and add a numbered migration that makes the same change to an existing
 -- database; a test builds one database from these files and one from the migrations, and compares them.
 \ir owners.sql
 \ir jobs.sql

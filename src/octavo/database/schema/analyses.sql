@@ -1,4 +1,4 @@
--- Analyses: prompts that are asked of a long document, segment by segment, and their consolidated answers.
+-- Analyses: prompts run over a long document, segment by segment, and their consolidated answers.
 
 CREATE TABLE prompts (
     id              uuid PRIMARY KEY,
@@ -92,7 +92,7 @@ CREATE INDEX analyses_owner ON analyses (owner_id, created_at, id);
 CREATE INDEX analyses_document ON analyses (document_id);
 CREATE INDEX analyses_open ON analyses (progressed_at) WHERE status IN ('created', 'queued', 'analyzing');
 
--- A segment covers the pages from first to last; those from context_first on are shown as context.
+-- A segment covers the pages from first to last. The pages from context_first to first - 1 are shown as context.
 CREATE TABLE segments (
     id            uuid PRIMARY KEY,
     analysis_id   uuid NOT NULL REFERENCES analyses ON DELETE CASCADE,
@@ -235,8 +235,8 @@ END $$;
 CREATE TRIGGER results_tell AFTER UPDATE ON analysis_results REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to
     FOR EACH STATEMENT EXECUTE FUNCTION tell_results();
 
--- Brings an analysis up to date with its prompts: a prompt with pages that cannot be answered failed, and the analysis is
--- complete, failed or open as its prompts are. The caller holds the row of the analysis.
+-- Updates the status of an analysis. A prompt fails if one of its items failed, and the analysis is complete, failed or open
+-- depending on its prompts. The caller holds the lock of the analysis.
 CREATE FUNCTION settle_analysis(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     held analyses;
@@ -270,7 +270,7 @@ BEGIN
     WHERE a.id = wanted;
 END $$;
 
--- Opens an analysis again, because some of its items are to be asked.
+-- Opens an analysis again, because some of its items will run.
 CREATE FUNCTION reopen_analysis(wanted uuid) RETURNS void LANGUAGE sql AS $$
     UPDATE analyses SET status = 'analyzing', phase = 'processing', completed_at = NULL, error_code = NULL,
                         error_message = NULL, progressed_at = engine_now()
@@ -278,7 +278,7 @@ CREATE FUNCTION reopen_analysis(wanted uuid) RETURNS void LANGUAGE sql AS $$
       AND EXISTS (SELECT FROM analysis_items WHERE analysis_id = wanted)
 $$;
 
--- The state of an analysis follows its jobs in the same transaction.
+-- Updates the state of an analysis in the transaction that changes one of its jobs.
 CREATE FUNCTION follow_analysis_job() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     ended boolean := NEW.status IN ('failed', 'dead_letter', 'cancelled');
@@ -321,8 +321,8 @@ CREATE TRIGGER analysis_follows AFTER UPDATE OF status ON jobs FOR EACH ROW
                OR NEW.status = 'queued' AND OLD.status IN ('failed', 'dead_letter', 'cancelled')))
     EXECUTE FUNCTION follow_analysis_job();
 
--- Locks all unfinished jobs of an analysis, or none and tries again: an exchange of a worker holds some jobs while it waits
--- for others, so waiting with some of them locked could deadlock.
+-- Locks all unfinished jobs of an analysis. If that fails, it releases them all and tries again: a worker holds some jobs
+-- while it waits for others, so waiting with some of them locked could deadlock.
 CREATE FUNCTION hold_jobs_of(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR attempt IN 1..1000 LOOP

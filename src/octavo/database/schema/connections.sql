@@ -34,7 +34,7 @@ CREATE INDEX connections_source_document ON connections (source_document);
 CREATE INDEX connections_target_document ON connections (target_document);
 CREATE INDEX connections_owner ON connections (owner_id);
 
--- What a person decided about a connection, stored under its quotes, so that it survives new revisions and documents.
+-- The verdict of a person on a connection. Its key is the hash of both quotes, so it also applies to new revisions.
 CREATE TABLE connection_verdicts (
     owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
     digest     bytea NOT NULL CHECK (length(digest) = 32),
@@ -52,7 +52,7 @@ CREATE FUNCTION page_of(chunk chunks, place integer) RETURNS integer LANGUAGE sq
           AND (p.char_start <= chunk.char_start + place OR p.number = chunk.page_from)) END
 $$;
 
--- The weight of each engine for an owner, from 0 to 100. Owners without a row have the default weights.
+-- The weight of each engine for an owner, from 0 to 100. Owners without a row use the default weights.
 CREATE TABLE connection_weights (
     owner_id                uuid PRIMARY KEY REFERENCES owners ON DELETE CASCADE,
     semantic_similarity     smallint NOT NULL CHECK (semantic_similarity BETWEEN 0 AND 100),

@@ -1,6 +1,6 @@
--- Conversions of business documents to XML by a mapping. A conversion has the id of its job.
+-- Conversions of business documents to XML with a mapping. A conversion has the same id as its job.
 
--- Mappings of an owner. A mapping never changes; a change is a mapping with another version in its name.
+-- Mappings of an owner. A mapping is never changed; a changed mapping is saved under a name with a new version.
 CREATE TABLE mappings (
     id         uuid PRIMARY KEY,
     owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
@@ -41,7 +41,7 @@ CREATE INDEX conversions_document ON conversions (document_id) WHERE document_id
 CREATE INDEX conversions_source_due ON conversions (source_expires_at) WHERE source_expires_at IS NOT NULL;
 CREATE INDEX conversions_result_due ON conversions (result_expires_at) WHERE result_expires_at IS NOT NULL;
 
--- The values that the engine found, and the corrections of people, in the format of the engine.
+-- The values that the engine found, and corrections by people, in the format of the engine.
 CREATE TABLE revisions (
     conversion_id uuid NOT NULL REFERENCES conversions ON DELETE CASCADE,
     number        integer NOT NULL CHECK (number > 0),
@@ -63,8 +63,8 @@ CREATE INDEX conversion_files_key ON conversion_files (key);
 CREATE TRIGGER conversion_files_refer AFTER INSERT OR DELETE ON conversion_files
     FOR EACH ROW EXECUTE FUNCTION count_references();
 
--- A failed conversion is not live, so the same file can be submitted again. A retried one is live again, unless another
--- conversion of the same content is.
+-- Keeps `live` up to date. A failed conversion is not live, so the same file can be submitted again. A retried one is live
+-- again, unless another conversion of the same content is live.
 CREATE FUNCTION conversion_follows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE conversions c SET live = NEW.status NOT IN ('failed', 'dead_letter', 'cancelled')
@@ -123,7 +123,7 @@ BEGIN
     INSERT INTO conversions (id, owner_id, filename, mapping, live) VALUES (new_id, owner, name, mapping_name, false);
 END $$;
 
--- The circuit of a remote conversion service, shared by all workers.
+-- The circuit breaker of a remote conversion service, shared by all workers.
 CREATE TABLE gateway_circuits (
     address     text PRIMARY KEY,
     failures    integer NOT NULL DEFAULT 0,
@@ -133,7 +133,7 @@ CREATE TABLE gateway_circuits (
 
 COMMENT ON COLUMN gateway_circuits.open_until IS 'Set while the circuit is open. After it one call may probe, until probe_until.';
 
--- Seconds for which the circuit stays open; 0 lets a call through. After that time one call probes.
+-- How many seconds the circuit breaker stays open; 0 lets a call through. After that time one call is sent as a test.
 CREATE FUNCTION gateway_pause(of_address text, probe interval) RETURNS double precision LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -150,7 +150,8 @@ BEGIN
     RETURN 0;
 END $$;
 
--- Records the outcome of a call. Five failures in a row open the circuit, longer with each further one, up to ten minutes.
+-- Records the outcome of a call. Five failures in a row open the circuit breaker, and each further failure keeps it open
+-- longer, up to ten minutes.
 CREATE FUNCTION gateway_answered(of_address text, well boolean) RETURNS void LANGUAGE sql AS $$
     INSERT INTO gateway_circuits AS c (address, failures) VALUES (of_address, CASE WHEN well THEN 0 ELSE 1 END)
     ON CONFLICT (address) DO UPDATE SET

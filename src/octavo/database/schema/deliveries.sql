@@ -1,4 +1,4 @@
--- Events for people and programs: subscribers, deliveries to them, and the notifications of owners.
+-- Notifications: recipients (table `subscribers`), deliveries to them, and the notifications inside the application.
 
 CREATE TABLE subscribers (
     id              uuid PRIMARY KEY,
@@ -21,8 +21,8 @@ COMMENT ON COLUMN subscribers.everybodys IS 'Of the administrator, from the sett
 CREATE INDEX subscribers_owner ON subscribers (owner_id, created_at, id);
 CREATE UNIQUE INDEX subscribers_everybodys ON subscribers (channel) WHERE everybodys;
 
--- Deliveries that are still to be made. Events of one process are delivered to a subscriber in order: only the first row of
--- each such queue has a job.
+-- Pending deliveries. Events of one process are delivered to a recipient in order: only the first row of each such queue has
+-- a job.
 CREATE TABLE outgoing (
     place         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     subscriber_id uuid NOT NULL REFERENCES subscribers ON DELETE CASCADE,
@@ -42,7 +42,7 @@ CREATE INDEX outgoing_lines ON outgoing (subscriber_id, process_id, place);
 CREATE UNIQUE INDEX outgoing_job ON outgoing (job_id) WHERE job_id IS NOT NULL;
 CREATE INDEX outgoing_ended ON outgoing (place) WHERE ended;
 
--- Every attempt to deliver, without the content.
+-- Every delivery attempt, without the content.
 CREATE TABLE deliveries (
     id            uuid PRIMARY KEY,
     subscriber_id uuid NOT NULL REFERENCES subscribers ON DELETE CASCADE,
@@ -98,7 +98,7 @@ CREATE INDEX notifications_document ON notifications (document_id) WHERE documen
 CREATE INDEX notifications_resolved_by ON notifications (resolved_by) WHERE resolved_by IS NOT NULL;
 CREATE INDEX notifications_read ON notifications (read_at) WHERE read_at IS NOT NULL;
 
--- How far the events were relayed.
+-- The position up to which events were relayed.
 CREATE TABLE relay (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     xid      xid8 NOT NULL,
@@ -107,9 +107,9 @@ CREATE TABLE relay (
 
 INSERT INTO relay (xid, id) SELECT pg_snapshot_xmin(pg_current_snapshot()), 0;
 
--- The public type of an event; NULL for events that are not delivered. Deliveries are never delivered themselves. Analyses
--- have their own events, so those of their many jobs are left out. An event without a job belongs to a document: it was
--- rejected before there was a job, or deleted for good. A duplicate that shares results is complete when it is created.
+-- The public type of an event; NULL for events that are not delivered. Events of delivery jobs are not delivered. Analyses have
+-- their own events, so the events of their many jobs are omitted. An event without a job belongs to a document that was
+-- rejected before its job was created, or deleted permanently. A duplicate that shares results is complete when it is created.
 CREATE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
@@ -121,7 +121,7 @@ CREATE FUNCTION event_type(job_kind text, event_kind text, state_after text) RET
     END
 $$;
 
--- Marks a delivery that ended, with success or not, so that the relay starts the next one of its queue.
+-- Marks a delivery that ended, successfully or not, so that the relay starts the next one in its queue.
 CREATE FUNCTION end_delivery() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE outgoing SET ended = true WHERE job_id = NEW.id AND NOT ended;
@@ -131,8 +131,8 @@ CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
     WHEN (NEW.kind = 'deliver' AND OLD.status <> NEW.status
           AND NEW.status IN ('complete', 'failed', 'dead_letter', 'cancelled')) EXECUTE FUNCTION end_delivery();
 
--- Whether there is an event to relay, or a delivery that ended. Reads two indexes and assigns no transaction id, because an
--- idle installation asks it all the time.
+-- Whether there is an event to relay, or a delivery that ended. It only reads two indexes and assigns no transaction id,
+-- because even an idle installation calls it all the time.
 CREATE FUNCTION relay_has_work() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
     position relay;
@@ -148,8 +148,8 @@ BEGIN
     RETURN FOUND;
 END $$;
 
--- Picks the deliveries to start: the first of each of these queues, unless it has a job. The caller enqueues the jobs in the
--- same transaction. Heads are looked up one by one, because a queue may be long.
+-- Selects the deliveries to start: the first of each of these queues, unless it has a job. The caller enqueues the jobs in the
+-- same transaction. The first row is read separately for each queue, because a queue may be long.
 CREATE FUNCTION take_due_deliveries(subscribers uuid[], processes uuid[]) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     heads bigint[];
@@ -172,7 +172,7 @@ BEGIN
 END $$;
 
 -- One step of the relay, in one transaction and by one relay at a time: reads the next events, writes the notifications of
--- owners, appends to the queues of subscribers, and picks the deliveries that can start.
+-- owners, adds deliveries to the queues of recipients, and selects the deliveries that can start.
 CREATE FUNCTION relay_events(most integer, news text[], errors text[], OUT events_read integer, OUT due jsonb)
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,4 +1,4 @@
--- Documents and what is stored of them: objects, artifacts, pages and chunks, with tags, collections and versions.
+-- Documents with their objects, artifacts, pages and chunks, and with tags, collections and versions.
 
 -- Objects in the bucket that rows refer to. An object in the bucket without a row is an orphan.
 CREATE TABLE objects (
@@ -106,7 +106,7 @@ COMMENT ON COLUMN document_tags.made_by IS 'NULL for a tag that a person assigne
 
 CREATE INDEX document_tags_tag ON document_tags (tag_id);
 
--- The files of a document: its source, its Markdown, and everything else that is made from it.
+-- The files of a document: its source, its Markdown, and all other files made from it.
 CREATE TABLE artifacts (
     id           uuid PRIMARY KEY,
     document_id  uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -125,7 +125,7 @@ COMMENT ON COLUMN artifacts.revision IS '0 for files of the document itself, suc
 CREATE INDEX artifacts_key ON artifacts (key);
 CREATE INDEX artifacts_page_pictures ON artifacts (created_at) WHERE kind = 'page_picture';
 
--- Objects count their references, so that duplicates can share one.
+-- Counts the references to each object, so that duplicates can share it.
 CREATE FUNCTION count_references() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
@@ -159,8 +159,8 @@ END $$;
 CREATE TRIGGER documents_count AFTER INSERT OR DELETE OR UPDATE OF owner_id ON documents
     FOR EACH ROW EXECUTE FUNCTION count_usage();
 
--- The status of a document follows its job in the same transaction. A document with chunks can be read, cited and found, so
--- it is complete even if its job fails after that: only its description is missing.
+-- Updates the status of a document in the transaction that changes its job. A document with chunks can be read, cited and
+-- found, so it is complete even if its job fails later: only its description is missing.
 CREATE FUNCTION follow_job() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     readable boolean := NEW.status IN ('failed', 'dead_letter') AND EXISTS (
@@ -238,8 +238,8 @@ BEGIN
 END $$;
 CREATE TRIGGER documents_begin_family BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION begin_family();
 
--- Keeps `superseded` up to date: the newest version that is not in the trash represents the family. Code that changes this
--- locks the whole family first.
+-- Keeps `superseded` up to date: it is false only for the newest version outside the trash. Callers must lock the whole family
+-- first.
 CREATE FUNCTION settle_versions() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE documents d SET superseded = NOT d.superseded

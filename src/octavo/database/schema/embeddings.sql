@@ -40,7 +40,7 @@ BEGIN
     RETURN CASE WHEN found.dimensions = of_dimensions THEN found.id END;
 END $$;
 
--- Vectors and connections of a document follow it to another owner.
+-- When a document moves to another owner, its vectors and connections move too.
 CREATE FUNCTION vectors_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE chunk_embeddings SET owner_id = NEW.owner_id WHERE document_id = NEW.id;

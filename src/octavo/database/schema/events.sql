@@ -1,6 +1,6 @@
 -- The append-only log of events, and the triggers that check every change of a job and write its event.
 
--- Rows are never changed.
+-- Rows are never updated.
 CREATE TABLE events (
     id          bigint GENERATED ALWAYS AS IDENTITY,
     xid         xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -29,7 +29,7 @@ CREATE TRIGGER events_are_append_only BEFORE UPDATE OR DELETE ON events
 CREATE TRIGGER events_are_not_truncated BEFORE TRUNCATE ON events
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- One partition for each month, created some months ahead. Events outside of them go to the default partition.
+-- One partition for each month, created some months ahead. Events of other months are stored in the default partition.
 CREATE TABLE events_default PARTITION OF events DEFAULT;
 CREATE TRIGGER not_truncated BEFORE TRUNCATE ON events_default
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

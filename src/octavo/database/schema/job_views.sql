@@ -1,7 +1,6 @@
--- What people see of jobs: why one waits, and how long one will still take.
+-- Views of jobs for people: why a job is waiting, and the remaining time of running jobs.
 
--- Why each unfinished job does not run. Of several reasons it shows the one that has to end first, so that a person who
--- solves it sees the next one.
+-- Why each unfinished job is not running. If there are several reasons, the one that must be resolved first is shown.
 CREATE VIEW job_waiting AS
 SELECT j.id AS job_id, because.reason,
     CASE
@@ -36,7 +35,7 @@ WHERE j.status IN ('queued', 'paused');
 
 COMMENT ON VIEW job_waiting IS 'Select by job ids: the position in the queue is computed for each row.';
 
--- How long a job has run: its current attempt, and the stages that earlier attempts finished.
+-- How long a job has been running: its current attempt, plus the stages that earlier attempts finished.
 CREATE FUNCTION running_seconds(job uuid, attempt_started timestamptz, until timestamptz) RETURNS double precision
 LANGUAGE sql STABLE AS $$
     SELECT extract(epoch FROM until - attempt_started) + coalesce((
@@ -44,8 +43,8 @@ LANGUAGE sql STABLE AS $$
         WHERE job_id = job AND finished_at <= attempt_started), 0)
 $$;
 
--- How long running jobs will still take, as an interval between measured quartiles. There is no row for a job with too few
--- samples, or one that already takes longer than others of its kind.
+-- The remaining time of running jobs, as a range between measured quartiles. A job has no row if there are too few samples, or
+-- if it already takes longer than others of its kind.
 CREATE FUNCTION job_eta(wanted uuid[]) RETURNS TABLE (job_id uuid, low_seconds double precision, high_seconds double precision)
 LANGUAGE sql VOLATILE AS $$
     WITH running AS MATERIALIZED (

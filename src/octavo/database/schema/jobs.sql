@@ -1,6 +1,6 @@
--- The job engine: tables for leased, fenced, checkpointed units of work. Its functions are in queue.sql.
+-- The tables of the job engine: jobs, their stages, caps, workers and schedules. Its functions are in queue.sql.
 
--- The clock of the engine, which tests can shift. All waiting is measured by it.
+-- The clock of the job engine, which tests can shift. All delays are measured with it.
 CREATE TABLE engine_clock (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     shift    interval NOT NULL DEFAULT '0'
@@ -21,7 +21,7 @@ CREATE TABLE job_kinds (
     starts_per_second      double precision CHECK (starts_per_second > 0)
 );
 
--- The kinds that are enqueued before the first worker has started; that worker brings the limits up to date.
+-- The kinds that can be enqueued before the first worker has started. That worker updates the limits.
 INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage) VALUES
     ('process_document',    3,  interval '10 minutes', true),
     ('deliver',             12, interval '1 minute',   false),
@@ -129,14 +129,14 @@ COMMENT ON COLUMN jobs.lease_token IS 'Fencing token: a worker with an older one
 COMMENT ON COLUMN jobs.event_xid IS 'The xid of its last event. Later events of the job get the same or a higher one, so they are read in order.';
 COMMENT ON COLUMN jobs.note IS 'Why the job is in its state. Becomes the detail of the event of the transition.';
 
--- The one index that claiming reads; a job leaves it when it is claimed.
+-- The only index that claiming reads. A job is removed from it when it is claimed.
 CREATE INDEX jobs_ready ON jobs (priority, virtual_time, id) WHERE status = 'queued' AND admitted;
 CREATE INDEX jobs_due ON jobs (run_after) WHERE status = 'queued' AND run_after IS NOT NULL;
 CREATE INDEX jobs_wait_for_cap ON jobs (cap_key, priority, virtual_time, id)
     WHERE status = 'queued' AND NOT admitted AND run_after IS NULL;
 CREATE INDEX jobs_lease ON jobs (lease_expires_at) WHERE status = 'processing';
 
--- Only resting states. Every job passes through the others, and an index on these would grow twice for each job.
+-- Only final and paused states. Every job passes through the others, so an index on them would grow twice for each job.
 CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled');
 CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
 CREATE INDEX jobs_owner_queued ON jobs (owner_id, priority, virtual_time) WHERE status = 'queued';
@@ -144,8 +144,8 @@ CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX jobs_parent ON jobs (parent_id) WHERE parent_id IS NOT NULL;
 CREATE UNIQUE INDEX jobs_key ON jobs (owner_id, kind, key) WHERE key IS NOT NULL;
 
--- The name of the first invariant that a job violates, or NULL. A trigger refuses such rows, and the doctor uses the same
--- function. CHECK constraints would do the same, but PostgreSQL prepares those again for every statement.
+-- The name of the first invariant that a job violates, or NULL. A trigger rejects such rows, and the doctor uses the same
+-- function. CHECK constraints would do the same, but PostgreSQL prepares them again for every statement.
 CREATE FUNCTION broken_invariant(job jobs) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN job.status NOT IN ('queued', 'processing', 'complete', 'failed', 'dead_letter', 'paused', 'cancelled')
@@ -167,7 +167,7 @@ CREATE FUNCTION broken_invariant(job jobs) RETURNS text LANGUAGE sql IMMUTABLE A
     END
 $$;
 
--- For the durations of the last jobs of a kind, which the ETA of every running job needs, also for rare kinds.
+-- Index for the durations of the last jobs of a kind, from which the ETA of running jobs is computed, even for rare kinds.
 CREATE INDEX jobs_kind_completed ON jobs (kind, completed_at) WHERE status = 'complete';
 
 CREATE TABLE job_stages (
@@ -188,7 +188,7 @@ CREATE TABLE start_rates (
     next_at timestamptz NOT NULL
 );
 
--- Jobs that start by the clock, once across all workers.
+-- Scheduled jobs. Each run starts once across all workers.
 CREATE TABLE schedules (
     name        text PRIMARY KEY,
     kind        text NOT NULL REFERENCES job_kinds,

@@ -1,4 +1,4 @@
--- Owners, the people who act for them, and how a browser or a program signs in.
+-- Owners, the people who act for them, and the sessions, links and keys with which they sign in.
 
 CREATE EXTENSION IF NOT EXISTS vector;
 
@@ -10,7 +10,7 @@ CREATE TABLE owners (
 
 COMMENT ON TABLE owners IS 'Every row that belongs to somebody refers to one of these.';
 
--- The person at the machine of this installation, who is its administrator.
+-- The local owner: the person who runs this installation, and its administrator.
 CREATE UNIQUE INDEX owners_one_local ON owners (kind) WHERE kind = 'local';
 
 CREATE TABLE users (
@@ -83,9 +83,9 @@ CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash);
 CREATE INDEX api_keys_owner ON api_keys (owner_id, created_at);
 CREATE INDEX api_keys_user ON api_keys (user_id) WHERE user_id IS NOT NULL;
 
--- Moves everything that a visitor has to the person who signed in, and deletes the visitor. A document whose content the
--- person already has stays a document and becomes a duplicate. Returns the documents that moved, so that the caller has them
--- compared with the others. Visitors have no subscribers.
+-- Moves everything of a visitor to the person who signed in, and deletes the visitor. If the person already has the content of a
+-- document, the document becomes a duplicate. Returns the moved documents, so that the caller can compare them with the
+-- others. Visitors have no recipients.
 CREATE FUNCTION merge_owner(visitor uuid, person uuid) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     moved uuid[];

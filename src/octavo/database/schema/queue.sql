@@ -1,6 +1,6 @@
--- The functions of the job engine. Each is one step and keeps all invariants.
+-- The functions of the job engine. Each is one atomic step that preserves all invariants.
 
--- How far the queue of each priority has advanced. Sequences, because they are neither locked nor rolled back.
+-- How far the queue of each priority has advanced. These are sequences, because they are neither locked nor rolled back.
 DO $$ BEGIN
     FOR priority IN 0..9 LOOP
         EXECUTE format('CREATE SEQUENCE virtual_clock_%s MINVALUE 0 START 0', priority);
@@ -17,7 +17,7 @@ CREATE FUNCTION next_virtual_time(owner uuid, wanted smallint) RETURNS bigint LA
                   WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
 $$;
 
--- Gives the free slots of these caps to the next jobs. The row lock of the cap makes this safe with any number of workers.
+-- Gives the free slots of these caps to the next jobs. The row lock of the cap makes this safe for any number of workers.
 CREATE FUNCTION admit_waiting(keys text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     cap caps;
@@ -51,7 +51,7 @@ BEGIN
     END IF;
 END $$;
 
--- Changes how many jobs of a key may run at the same time. A lower limit takes effect as running jobs end.
+-- Sets how many jobs of a key can run at the same time. A lower limit takes effect as running jobs end.
 CREATE FUNCTION set_cap(wanted_key text, wanted integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
@@ -124,7 +124,7 @@ BEGIN
     ORDER BY w.place;
 END $$;
 
--- Makes jobs claimable whose waiting time is over.
+-- Makes jobs claimable when their delay is over.
 CREATE FUNCTION promote_due(at timestamptz, most integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     promoted integer;
@@ -146,8 +146,8 @@ BEGIN
     RETURN promoted;
 END $$;
 
--- Requeues jobs whose lease expired, to run alone. Of several jobs nobody knows which one crashed the worker, so only a crash
--- of a job that ran alone counts as its failure; after too many of them the job becomes a dead letter.
+-- Requeues jobs whose lease expired; they then run alone. If a worker crashes with several jobs, it is unknown which one caused
+-- it, so a crash counts as a failure only of a job that ran alone. After too many of them the job becomes a dead letter.
 CREATE FUNCTION take_over_expired(at timestamptz, most integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     taken integer;
@@ -180,8 +180,8 @@ BEGIN
     RETURN taken;
 END $$;
 
--- All changes that are due by the clock, in one call. Workers call it a few times a second, so that claiming need not check.
--- `taking_over` is false for a moment after an outage, so that live workers can renew their leases first.
+-- Makes all changes that are due at this time. Workers call it a few times a second, so that claiming need not check the time.
+-- `taking_over` is false for a short time after an outage, so that live workers can renew their leases first.
 CREATE FUNCTION pass_time(taking_over boolean) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -193,7 +193,7 @@ BEGIN
     RETURN taken + promote_due(at, 1000);
 END $$;
 
--- Postpones jobs that would exceed the start rate of their kind. Returns the ids that may start now.
+-- Postpones jobs that would exceed the start rate of their kind. Returns the ids of jobs that can start now.
 CREATE FUNCTION hold_to_rate(candidates uuid[], at timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     rate record;
@@ -230,7 +230,7 @@ BEGIN
     RETURN kept;
 END $$;
 
--- Advances the virtual clocks; jobs that are enqueued later are placed behind these times.
+-- Advances the virtual clocks. Jobs that are enqueued later are placed after these times.
 CREATE FUNCTION advance_clocks(priorities smallint[], times bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR place IN 1..cardinality(times) LOOP
@@ -290,8 +290,8 @@ BEGIN
     RETURN chosen;
 END $$;
 
--- One exchange of a worker with the queue: its finished jobs are completed and the next ones are claimed. In one
--- transaction and one UPDATE, because a statement costs far more than a row.
+-- One exchange between a worker and the queue: completes its finished jobs and claims the next ones. It uses one transaction
+-- and one UPDATE, because a statement costs far more than a row.
 CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer,
                               is_idle boolean, lease interval, mark_priority smallint, mark_time bigint)
 RETURNS TABLE (id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint,
@@ -353,8 +353,8 @@ BEGIN
     FROM stepped s WHERE s.status = 'processing';
 END $$;
 
--- Renews the leases that a worker still holds. An expired lease that nobody took over is valid again, but the time limit of
--- the job is never extended.
+-- Renews the leases that a worker still holds. An expired lease that no worker took over becomes valid again, but the time
+-- limit of the job is never extended.
 CREATE FUNCTION renew_leases(worker uuid, held uuid[], tokens bigint[], lease interval) RETURNS SETOF uuid LANGUAGE sql AS $$
     UPDATE jobs SET lease_expires_at = t.at + lease
     FROM unnest(held, tokens) AS h (id, token), (SELECT engine_now() AS at) AS t
@@ -362,7 +362,7 @@ CREATE FUNCTION renew_leases(worker uuid, held uuid[], tokens bigint[], lease in
     RETURNING jobs.id
 $$;
 
--- Those of these leases that a worker no longer holds: the job was cancelled, taken over, or exceeded its time limit.
+-- The given leases that are no longer valid: the job was cancelled, taken over, or exceeded its time limit.
 CREATE FUNCTION lost_leases(held uuid[], tokens bigint[]) RETURNS SETOF uuid LANGUAGE sql AS $$
     SELECT h.id FROM unnest(held, tokens) AS h (id, token)
     WHERE NOT EXISTS (SELECT FROM jobs j WHERE j.id = h.id AND j.lease_token = h.token AND j.status = 'processing')
@@ -373,7 +373,7 @@ CREATE FUNCTION hold_lease(job uuid, token bigint) RETURNS boolean LANGUAGE sql 
     SELECT EXISTS (SELECT FROM jobs WHERE id = job AND lease_token = token AND status = 'processing' FOR UPDATE)
 $$;
 
--- Stores the output of a stage, which is then never run again, and resets the failure count.
+-- Stores the output of a stage, so that it never runs again, and resets the failure count.
 CREATE FUNCTION finish_stage(job uuid, token bigint, finished text, of_part text, made jsonb, took interval)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -399,8 +399,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- Stores the progress of a job; only finished things count. Writes an event when the unit, total or stage changes, at the
--- end, and otherwise at most every two seconds, because events are kept.
+-- Stores the progress of a job. Writes an event when the unit, total or stage changes, at the end, and otherwise at most every
+-- two seconds, because events are never deleted.
 CREATE FUNCTION report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text)
 RETURNS boolean LANGUAGE sql AS $$
     WITH before AS (
@@ -424,8 +424,8 @@ RETURNS boolean LANGUAGE sql AS $$
     SELECT EXISTS (SELECT FROM held)
 $$;
 
--- Ends an attempt with an error. `first_delay` is NULL for errors that a retry would not solve. `charged`: whether it counts
--- against max_attempts. Errors that are not charged wait for an outage of something else, for a day at most.
+-- Ends an attempt with an error. `first_delay` is NULL for errors that a retry would not solve. `charged`: whether the attempt
+-- counts towards max_attempts. If not, the job waits until another service works again, for a day at most.
 CREATE FUNCTION fail_job(job uuid, token bigint, code text, message text, first_delay double precision,
                          factor double precision, charged boolean, retry_after double precision)
 RETURNS text LANGUAGE plpgsql AS $$
@@ -468,7 +468,7 @@ BEGIN
     RETURN next_status;
 END $$;
 
--- Returns the jobs of a worker that stops to the queue. No failure is counted, and finished stages are kept.
+-- Returns the jobs of a stopping worker to the queue. No failure is counted, and finished stages are kept.
 CREATE FUNCTION hand_back_jobs(held uuid[], tokens bigint[], because text) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     number integer;
@@ -507,7 +507,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- Requeues a resting job; its old error stays in the events. With `from_stage`, that stage and all later ones run again.
+-- Requeues a job that is not running. Its old error remains in the events. With `from_stage`, that stage and all later ones run
+-- again.
 CREATE FUNCTION requeue_job(job uuid, from_stage text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
@@ -546,7 +547,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Cancels a job and all jobs that follow from it. The fencing token changes, so its worker can no longer write.
+-- Cancels a job and all jobs that were started by it. The fencing token changes, so its worker can no longer write.
 CREATE FUNCTION cancel_job(job uuid, event text) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     number integer;

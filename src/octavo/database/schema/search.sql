@@ -1,7 +1,7 @@
--- Full-text search: the words of chunks by language, and the sums that ranking needs.
+-- Full-text search: the words of chunks by language, and the totals that ranking needs.
 
--- The text search configuration of a language. An unknown language is indexed as English, because most texts are, and again
--- once it is known. A language without a configuration is indexed without stemming.
+-- The text search configuration of a language. A text in an unknown language is indexed as English, which is most common, and
+-- again when its language is known. A language without a configuration is indexed without stemming.
 CREATE FUNCTION search_config(of_language text) RETURNS regconfig LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     CASE split_part(lower(coalesce(of_language, 'en')), '-', 1)
         WHEN 'en' THEN 'pg_catalog.english'::regconfig
@@ -57,19 +57,19 @@ END $$;
 CREATE FUNCTION lexeme_query(lexeme text) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery;
 
--- How often a chunk uses a word, computed from its `ts_rank` with weights of 1. That rank is the sum of 1/1² + 1/2² + …
--- divided by its limit, π²/6, and the rest up to the limit is about 1/(times + ½). Unpacking the tsvector takes far longer.
+-- How often a chunk uses a word, computed from its `ts_rank` with weights of 1, because unpacking the tsvector takes far longer.
+-- The rank is the sum 1/1² + 1/2² + … divided by its limit, π²/6; the difference from the limit is about 1/(times + ½).
 CREATE FUNCTION times_used(rank real) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     1 / (1.64493406685 * greatest(1.00001 - rank::double precision, 0.002)) - 0.5;
 
--- The words of a chunk with their positions. A word that occurs three times or more is added once more with a mark, so that
--- chunks about a common word can be distinguished from the many that only mention it.
+-- The words of a chunk with their positions. A word that occurs at least three times is added again with a mark, so that chunks
+-- about a common word can be distinguished from the many that only mention it.
 CREATE FUNCTION search_words(config regconfig, given text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT said || array_to_tsvector(ARRAY(SELECT '3 ' || lexeme FROM unnest(said) WHERE cardinality(positions) >= 3))
     FROM to_tsvector(config, search_text(given)) AS said
 $$;
 
--- Narrow on purpose: the words are in TOAST, so that chunks can be counted without reading them.
+-- Rows are deliberately short: the words are in TOAST, so that chunks can be counted without reading the words.
 CREATE TABLE chunk_words (
     chunk_id    uuid PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
     document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -85,7 +85,7 @@ CREATE INDEX chunk_words_words ON chunk_words USING gin (words);
 
 ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE EXTERNAL;
 
--- The size of each revision. A search sums these up for its owner, so that no writer has to wait for a shared counter.
+-- The size of each revision. A search adds up those of its owner, so that no writer has to wait for a shared counter.
 CREATE TABLE document_passages (
     document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
     revision    integer NOT NULL,
@@ -114,7 +114,7 @@ CREATE FUNCTION index_chunks(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
     SELECT count_chunks(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
 $$;
 
--- The words of a chunk are indexed in the transaction that writes it, no matter which code does.
+-- Indexes the words of a chunk in the transaction that writes the chunk, no matter which code writes it.
 CREATE FUNCTION words_follow_chunks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM index_chunks(ARRAY(SELECT id FROM made));
@@ -139,7 +139,7 @@ END $$;
 CREATE TRIGGER words_follow AFTER UPDATE OF language ON documents FOR EACH ROW
     WHEN (search_config(OLD.language) <> search_config(NEW.language)) EXECUTE FUNCTION words_follow_language();
 
--- Titles are indexed as they are now.
+-- Index of the current titles.
 CREATE INDEX documents_title_words ON documents
     USING gin (to_tsvector(search_config(language), search_text(coalesce(nullif(title, ''), filename))));
 
@@ -165,8 +165,8 @@ RETURNS TABLE (id uuid, revision integer, config regconfig) LANGUAGE sql STABLE 
       AND (chosen -> 'until' IS NULL OR coalesce(d.document_date, d.created_at::date) <= (chosen ->> 'until')::date)
 $$;
 
--- The chunks nearest to a vector. The index is used only for many vectors: comparing all is exact, and fast enough for some
--- ten thousand. Model and length are literals in the statement, because the planner finds a partial index only that way.
+-- The chunks nearest to a vector. The index is used only if there are many vectors: comparing all is exact, and fast enough for
+-- tens of thousands. Model and length are literals in the statement, because the planner finds a partial index only that way.
 CREATE FUNCTION nearest_chunks(of_owner uuid, chosen jsonb, of_model integer, given vector, required tsquery, excluded tsquery,
                                  by_index boolean, most integer)
 RETURNS TABLE (chunk_id uuid, document_id uuid, score double precision) LANGUAGE plpgsql STABLE AS $$

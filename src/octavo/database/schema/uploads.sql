@@ -1,6 +1,6 @@
--- Uploads, and how one becomes a document.
+-- Uploads, and the function that turns an upload into a document.
 
--- One attempt to add a file. Its document exists only after it was finalized.
+-- One attempt to add a file. Its document is created when the upload is finalized.
 CREATE TABLE uploads (
     id             uuid PRIMARY KEY,
     owner_id       uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
@@ -37,7 +37,7 @@ COMMENT ON COLUMN uploads.object_key IS 'Where the received bytes are. Only the 
 COMMENT ON COLUMN uploads.given IS 'What the client sent with it: title, author, source, extraction.';
 COMMENT ON COLUMN uploads.version_of IS 'The document, in any version, of which this becomes a new version.';
 
--- Exactly one canonical upload for each content of an owner; a pending one is never canonical.
+-- There is exactly one canonical upload for each content of an owner. A pending upload is never canonical.
 CREATE UNIQUE INDEX uploads_canonical ON uploads (owner_id, sha256) WHERE is_canonical;
 CREATE INDEX uploads_pending ON uploads (owner_id, created_at) WHERE state = 'pending';
 CREATE INDEX uploads_document ON uploads (document_id);
@@ -88,7 +88,7 @@ BEGIN
     FROM documents d, job_kinds k WHERE d.id = copy AND k.name = 'process_document';
 END $$;
 
--- A new version inherits what a person corrected on the one before, except the date.
+-- Copies the values that a person set on the previous version to a new version, except the date.
 CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE sql AS $$
     UPDATE documents SET
         collection_id = before.collection_id,
@@ -102,12 +102,13 @@ $$;
 -- Finalizes an upload in one call: the document, its job and their events, or the existing document with the same content.
 -- Returns nothing if the upload changed since the caller read it: `expected_key` is where its bytes were. `process` and
 -- `compare` are the jobs, built by octavo.choreography, that process the document, or compare it if it shares the results of
--- a processed duplicate. `given.extraction` asks for a text written by a model, so such an upload never shares results.
+-- a processed duplicate. `given.extraction` requests a text written by a model, so such an upload never shares results.
 --
--- A new version with the same bytes as the newest one changes nothing, so the request can be repeated. One with the bytes of
--- any other document becomes a version and shares its files.
+-- A new version with the same bytes as the newest version changes nothing, so the request can be repeated. A new version with
+-- the bytes of any other document shares the files of that document.
 --
--- PL/pgSQL, because the files of a folder are added one by one, and each costs as much as its round trips to the database.
+-- This is one function, because the files of a folder are added one by one, and the time of each is mostly that of its round
+-- trips to the database.
 CREATE FUNCTION place_upload(upload uuid, of_owner uuid, content text, expected_key text, detected text, quota bigint,
                              process jsonb, compare jsonb)
 RETURNS TABLE (state text, document_id uuid, process_id uuid, duplicate_of uuid) LANGUAGE plpgsql AS $$

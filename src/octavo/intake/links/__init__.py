@@ -1,4 +1,4 @@
-"""Links and pasted text as documents. The upload stores the URL; the job fetches the page or transcript."""
+"""Adds links and pasted text as documents. The upload stores the URL; the job fetches the page or transcript."""
 
 from octavo.intake.links.addresses import canonical_url, label_of, video_id, watch_url
 from octavo.intake.links.pages import RawPage, fetch_page

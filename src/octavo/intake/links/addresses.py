@@ -1,6 +1,6 @@
-"""Canonical URLs, readable names for them, and ids of YouTube videos. Pure.
+"""Canonical URLs, readable names for them, and ids of YouTube videos, without network access.
 
-Conservative: a part of a URL that could matter stays unchanged.
+Any part of a URL that could matter stays unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SPACES = re.compile(r"[\s_+-]+")
 
 
 def canonical_url(given: str) -> str:
-    """Lower-case scheme and host, without default port, fragment and tracking parameters. Raises `BadUrl`."""
+    """Lower-case scheme and host; remove the default port, fragment and tracking parameters. Raises `BadUrl`."""
     written = given.strip()
     if len(written) > MOST_CHARACTERS:
         raise BadUrl(f"It has more than {MOST_CHARACTERS:,} characters.")
@@ -34,7 +34,7 @@ def canonical_url(given: str) -> str:
 
 
 def label_of(url: str) -> str:
-    """The site, and the last meaningful part of the path."""
+    """A readable name: the site and the last part of the path that contains words."""
     parts = urlsplit(url)
     words = [text for part in parts.path.split("/") if (text := _words(part))]
     site = (parts.hostname or "").removeprefix("www.")
@@ -54,7 +54,7 @@ _PATHS = frozenset({"shorts", "embed", "live", "v", "e"})
 
 
 def video_id(url: str) -> str | None:
-    """The eleven characters of the id, or None if it is not a video."""
+    """The id of a YouTube video (eleven characters); None if the URL is not a video."""
     try:
         parts = urlsplit(url.strip())
         host = _VARIANT.sub("", (parts.hostname or "").rstrip("."))
@@ -77,5 +77,5 @@ def _candidate(host: str, path: str, query: str) -> str:
 
 
 def watch_url(video: str) -> str:
-    """The canonical form."""
+    """The canonical URL of a video."""
     return f"https://www.youtube.com/watch?v={video}"

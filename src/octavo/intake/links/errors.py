@@ -1,4 +1,4 @@
-"""Errors of adding a link: what happened, and what the user can do."""
+"""Errors of fetching a link, with advice for the user."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class SiteBusy(LinkFailed):
 
 
 class SiteFailed(LinkFailed):
-    """The site has a problem."""
+    """The site reported an internal error."""
 
     code = "PAGE_SITE_FAILED"
     error_class = ErrorClass.TRANSIENT
-    advice = "It will be retried automatically a few times; after that, retry when the site works again."
+    advice = "It will be retried automatically a few times. If that fails, retry when the site works again."
 
 
 class PageRefused(LinkFailed):
@@ -133,14 +133,14 @@ class VideoBlocked(LinkFailed):
 
 
 class VideoConsent(LinkFailed):
-    """YouTube asks for a consent that cannot be given automatically."""
+    """YouTube requires consent that Octavo cannot give."""
 
     code = "VIDEO_CONSENT"
     advice = PASTE_TRANSCRIPT
 
 
 class VideoUnreadable(LinkFailed):
-    """YouTube's response has a form that this version of Octavo does not understand."""
+    """This version of Octavo cannot read YouTube's response."""
 
     code = "VIDEO_UNREADABLE"
     advice = f"Try a newer version of Octavo. {PASTE_TRANSCRIPT}"

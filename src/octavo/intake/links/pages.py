@@ -1,4 +1,4 @@
-"""Fetches a web page, and turns failures into errors with advice."""
+"""Fetches a web page and turns failures into errors with advice."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def check_status(answer: FetchResponse) -> None:
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a site asks for, up to a limit."""
+    """The delay in seconds that a site requests, up to a limit."""
     return read_retry_after(headers.get("retry-after"), datetime.now(UTC), longest=MOST_WAIT_SECONDS)
 
 
 def clean_type(header: str) -> str:
-    """The server's content type in a safe form. It is not trusted."""
+    """Clean the content type sent by the server, which is not trusted."""
     media_type = _MEDIA_TYPE.match(header.strip())
     if not media_type:
         return "application/octet-stream"

@@ -1,4 +1,4 @@
-"""Links and pasted text as uploads: the bytes are the link or the text."""
+"""Turns links and pasted text into uploads whose bytes are the link or the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GivenSource:
 def link_source(
     given: str, *, allow: frozenset[str] = frozenset(), title: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """A web page or a video. Refuses immediately what can be checked without the network."""
+    """A web page or a video. Raises an error for URLs that are invalid or private, without using the network."""
     if video := video_id(given):
         return _video(video, title, duplicates)
     url = canonical_url(given)
@@ -42,9 +42,9 @@ def video_source(given: str, *, title: str | None = None, duplicates: Policy = "
 def paste_source(
     text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """`attribution` is where the text comes from; a URL is also stored as the source's URL."""
+    """Pasted text. `attribution` is where it comes from; if that is a URL, it is stored as the source URL."""
     if not text.strip():
-        raise Empty("The text has no words.")
+        raise Empty("The text contains no words.")
     given: dict[str, JSON] = {"title": title, "source": attribution}
     upload = NewUpload(
         _first_line(text) if title is None else title,
@@ -79,6 +79,6 @@ def _address(attribution: str | None) -> str | None:
 
 
 def _first_line(text: str) -> str:
-    """A name for text without a title; without slashes, which would look like a path."""
+    """A name for text without a title: its first line, without slashes, which would look like a path."""
     line = next(line.strip() for line in text.splitlines() if line.strip())
     return line[:80].replace("/", " ").replace("\\", " ").strip(" .#*>-") or "Pasted text"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from youtube_transcript_api import Transcript, TranscriptList
 
 YOUTUBE = "https://www.youtube.com"
-# Separate threads: they wait for another server, and other thread work must not wait with them.
+# Separate threads, because they wait for another server and must not block other work.
 _THREADS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="octavo-youtube")
 _TOO_MANY = 429
 _SERVER_ERRORS = range(500, 600)
@@ -30,7 +30,7 @@ _SENT = ("accept-language", "content-type", "cookie")
 
 @dataclass(slots=True)
 class Exchange:
-    """The requests for one video: sent from a thread, executed on the event loop."""
+    """The requests for one video. The library sends them from a thread; they run on the event loop."""
 
     client: GuardedClient
     loop: asyncio.AbstractEventLoop
@@ -52,11 +52,11 @@ class Exchange:
         return answer
 
     def _place(self, url: str) -> str:
-        """YouTube URLs go to the configured base; other URLs are checked as always."""
+        """Replace the address of YouTube by the configured base URL. Other URLs stay unchanged."""
         return self.base + url.removeprefix(YOUTUBE) if url.startswith((f"{YOUTUBE}/", f"{YOUTUBE}?")) else url
 
     def _note_details(self, body: bytes) -> None:
-        """Title and details come with the response that lists the transcripts."""
+        """Keep the video's details, which the response that lists the transcripts contains."""
         try:
             said: object = json.loads(body)
         except ValueError:
@@ -73,7 +73,7 @@ class Exchange:
 async def fetch_transcript(
     client: GuardedClient, video: str, limits: FetchLimits, *, base: str = YOUTUBE
 ) -> RawTranscript:
-    """The transcript in the video's language, preferably written by a person."""
+    """Fetch the transcript in the video's language, preferably one written by a person."""
     loop = asyncio.get_running_loop()
     exchange = Exchange(client, loop, limits, base.rstrip("/"))
     try:
@@ -114,7 +114,7 @@ def _fetch(exchange: Exchange, video: str) -> RawTranscript:
 
 
 def choose(offered: TranscriptList) -> Transcript:
-    """Prefers the video's language, which is that of the generated transcript; then English; then the first."""
+    """Choose the transcript in the video's language (that of the generated one), else in English, else the first."""
     every = list(offered)
     own = [one.language_code for one in every if one.is_generated][:1]
     for language in (*own, "en"):
@@ -202,7 +202,7 @@ def _explain(error: Exception, exchange: Exchange) -> OctavoError:
 
 
 def _explain_unplayable(reasons: list[str]) -> OctavoError:
-    """YouTube gives the reason only as text."""
+    """Find the error from the words of YouTube's reason, which is only text."""
     said = " ".join(reasons).lower()
     if "live" in said or "premiere" in said:
         return errors.VideoLive()
