@@ -7,10 +7,12 @@ Starts Octavo in an empty data folder with a profile hook in every process, then
 - `octavo add REPORT.pdf` until its row is on the library page: the command, and the web process that takes the file in,
   sends the event and renders the row;
 - `octavo convert INVOICE.pdf` until the XML is there: the command, the web process and the worker. Its own code is what
-  ran for it and did not run for the report: neither to take it in nor to process it.
+  ran for it and did not run for the report: neither to take it in, nor to process it, nor to download it.
 
-Printed for each: functions of Octavo that ran, their files and packages, and how often the next function to run for the
-first time lies in another package. Start-up, imports and comprehensions do not count. Children of the sandbox cannot
+Printed for each: functions of Octavo that ran, their files and packages, and how often the walk changes the package,
+counted in three ways: the different pairs of packages in which one calls the other; the functions that were first
+called from another package; and how often the next function to run for the first time is in another package, which
+counts every return to the caller too. Start-up, imports and comprehensions do not count. Children of the sandbox cannot
 write anywhere, so they are not traced.
 """
 
@@ -41,6 +43,12 @@ import atexit, json, os, signal, sys, threading, time
 FOLDER, SOURCE = os.environ["WALKS_FOLDER"], os.environ["WALKS_SOURCE"]
 seen, main, importing = {}, os.getpid(), threading.local()
 
+def caller(frame):
+    while frame := frame.f_back:
+        if frame.f_code.co_filename.startswith(SOURCE) and frame.f_code.co_name[0] != "<":
+            return frame.f_code.co_filename[len(SOURCE):]
+    return ""
+
 def note(frame, event, argument):
     code = frame.f_code
     if code.co_name == "<module>":
@@ -49,11 +57,11 @@ def note(frame, event, argument):
             importing.depth = max(0, getattr(importing, "depth", 0) + (1 if event == "call" else -1))
     elif event == "call" and code not in seen and code.co_filename.startswith(SOURCE) and code.co_name[0] != "<":
         if not getattr(importing, "depth", 0):
-            seen[code] = time.time_ns()
+            seen[code] = time.time_ns(), caller(frame)
 
 def dump(*ignored):
     if os.getpid() == main:
-        calls = [[at, code.co_filename[len(SOURCE):], code.co_qualname] for code, at in list(seen.items())]
+        calls = [[at, code.co_filename[len(SOURCE):], by] for code, (at, by) in list(seen.items())]
         with open(f"{FOLDER}/{main}.part", "w") as file:
             json.dump({"command": sys.argv[1:2], "calls": calls}, file)
         os.rename(f"{FOLDER}/{main}.part", f"{FOLDER}/{main}.json")
@@ -69,10 +77,17 @@ READY_SECONDS, WALK_SECONDS = 120, 180
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The functions of Octavo that ran in one process, in the order of their first call."""
+    """The functions of Octavo that ran in one process, in the order of their first call: their files and callers."""
 
     command: str
     files: tuple[str, ...]
+    callers: tuple[str, ...]
+
+    @property
+    def crossings(self) -> list[tuple[str, str]]:
+        """First calls of a function from another package. What the event loop calls has no caller."""
+        calls = ((package_of(caller), package_of(file)) for caller, file in zip(self.callers, self.files, strict=True))
+        return [(one, other) for one, other in calls if one and one != other]
 
     @property
     def changes(self) -> int:
@@ -166,7 +181,8 @@ class Instance:
 def read_walk(path: Path) -> Walk:
     record = json.loads(path.read_text())
     calls = sorted(record["calls"])
-    return Walk(" ".join(record["command"]), tuple(file for _, file, _ in calls))
+    files, callers = tuple(file for _, file, _ in calls), tuple(caller for _, _, caller in calls)
+    return Walk(" ".join(record["command"]), files, callers)
 
 
 def wait_for(ready: Any) -> None:  # noqa: ANN401
@@ -196,6 +212,8 @@ def walk_of_processing(octavo: Instance) -> list[Walk]:
         return all(job["status"] not in {"queued", "processing"} for job in jobs)
 
     wait_for(done)
+    (document,) = json.loads(octavo.get("/api/v1/documents"))["items"]
+    octavo.get(f"/api/v1/documents/{document['id']}/markdown?download=true")
     return octavo.end_walk()
 
 
@@ -212,10 +230,11 @@ def files_of(walks: list[Walk]) -> set[str]:
 def describe(name: str, walks: list[Walk]) -> str:
     calls = [file for walk in walks for file in walk.files]
     packages = sorted({package_of(file) for file in calls})
+    crossings = [crossing for walk in walks for crossing in walk.crossings]
     changes = sum(walk.changes for walk in walks)
     return (
         f"{name}: {len(calls)} functions, {len(set(calls))} files, {len(packages)} packages ({', '.join(packages)}), "
-        f"{changes} changes of package"
+        f"{len(set(crossings))} pairs of packages, {len(crossings)} calls across, {changes} changes with returns"
     )
 
 

@@ -44,7 +44,7 @@ class DetectionResult:
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """The database's time, read before anything is compared. What is found is saved under it."""
+    """The database's time, read before anything is compared. Connections are saved with this time."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 

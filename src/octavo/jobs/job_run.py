@@ -99,6 +99,16 @@ class Run(Generic[Tools]):
         if not await self._write(QUERIES.progress, values):
             raise LeaseLost
 
+    async def current_owner(self, connection: Connection) -> UUID:
+        """The job's owner now. When a visitor signs in, running jobs move to the account; `job.owner_id` does not.
+
+        In a `save` the owner stays the same until the transaction ends.
+        """
+        row = await (await connection.execute(QUERIES.owner_of, {"job": self.job.id})).fetchone()
+        if row is None:
+            raise LeaseLost
+        return row[0]
+
     async def finished_parts(self, stage: str) -> set[str]:
         """The parts of a stage that are finished."""
         return {part for name, part in await self._finished_stages() if name == stage}

@@ -40,7 +40,7 @@ class DocumentComparison:
             self._started = await detection.start_of_comparison(connection)
             chunks = await detection.chunks_of(connection, self._document)
             chosen = await detection.find_model(connection, self._document, embedding_model(self._tools.settings))
-            owner = self._run.job.owner_id
+            owner = await self._run.current_owner(connection)
             among = await detection.search_scope(connection, owner, self._document, chosen) if chosen else None
             if among and await needs_index(connection, among):
                 index = {"model": among.model.id}
@@ -85,7 +85,7 @@ class DocumentComparison:
         return {"calls": budget.calls, "cost_usd": float(budget.spent), **told}
 
     async def save(self, connection: Connection, made: JSON) -> None:
-        owner = self._run.job.owner_id
+        owner = await self._run.current_owner(connection)
         counts = await detection.save(connection, owner, self._document, self._found, self._started)
         if isinstance(made, dict) and isinstance(made["engines"], dict):
             _note_kept(made["engines"], counts)

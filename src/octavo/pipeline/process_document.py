@@ -136,7 +136,7 @@ async def process_document(run: Run[Tools]) -> JSON:
     chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
     await analyse_long_document(run, source.id)
     text = DocumentText(source.id, wanted.revision, wanted.generation, work.picture)
-    describer = DocumentDescriber(run, run.tools, text, partial(enqueue_embed_tags, job=run.job))
+    describer = DocumentDescriber(run, run.tools, text, partial(enqueue_embed_tags, run=run))
     await describer.describe(failure)
     return {"chunks": chunks}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from octavo.ai.gateway import Gateway
+from octavo.convert.job_kind import KIND as CONVERT
 from octavo.deliver.relay import relay
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.schedules import Schedule
@@ -11,7 +12,6 @@ from octavo.pipeline import (
     analyse_document,
     answer_segment,
     consolidate_answers,
-    convert_document,
     deliver_event,
     demo,
     detect_connections,
@@ -28,7 +28,7 @@ def known_kinds() -> Kinds[Tools]:
         analyse_document.KIND,
         answer_segment.KIND,
         consolidate_answers.KIND,
-        convert_document.KIND,
+        CONVERT,
         deliver_event.KIND,
         demo.KIND,
         detect_connections.KIND,

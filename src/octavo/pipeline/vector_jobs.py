@@ -9,7 +9,7 @@ from octavo.core.errors import BadInput
 from octavo.core.types import JSON
 from octavo.database import Connection
 from octavo.describe.embedding import EMBED_DOCUMENT, embed_missing_chunks, embed_new_tags
-from octavo.jobs.job_run import ClaimedJob, Run
+from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.queue import enqueue
 from octavo.pipeline.tools import Tools
@@ -48,10 +48,11 @@ async def embed_tags(run: Run[Tools]) -> JSON:
     return await embed_new_tags(run, run.tools)
 
 
-async def enqueue_embed_tags(connection: Connection, job: ClaimedJob) -> None:
+async def enqueue_embed_tags(connection: Connection, run: Run[Tools]) -> None:
     """Enqueue one job for each attempt of the job that tagged the document."""
+    job, owner = run.job, await run.current_owner(connection)
     key = f"tags:{job.id}:{job.lease_token}"
-    await enqueue(connection, [job_after(Cause.TAGGED, job.owner_id, key=key, document=job.document_id)])
+    await enqueue(connection, [job_after(Cause.TAGGED, owner, key=key, document=job.document_id)])
 
 
 # index_vectors ------------------------------------------------------------------------------------------------------

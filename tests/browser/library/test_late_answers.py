@@ -38,6 +38,29 @@ def test_what_was_put_back_stays_when_an_older_answer_lacks_it(member: Visitor) 
     expect(row).to_be_visible()
 
 
+def test_what_was_put_back_stays_although_the_rows_were_asked_for_before_it_went(member: Visitor) -> None:
+    """The event of a deletion may come before the answer to the button."""
+    document = member.add("goes.txt", "These go.")
+    page = member.open("/library")
+    expect(page.locator("#live")).to_have_text("Live")
+    row = page.locator(f"#d-{document}")
+    rows, button = Late(page, "**/fragments/rows?*"), Late(page, "**/actions/documents/*/trash")
+    row.locator("details.menu summary").click()
+    row.get_by_role("button", name="Move to trash").click()
+    rows.wait()
+    button.wait()
+    button.arrive()
+    page.get_by_role("button", name="Undo").click()
+    expect(row).to_be_visible()
+    row.evaluate(WATCH_LEAVING)
+
+    with page.expect_request("**/fragments/rows?*"):
+        rows.arrive()
+
+    assert page.evaluate("left") is False
+    expect(row).to_be_visible()
+
+
 def test_what_happens_while_the_queue_is_asked_for_is_shown(place: Place, member: Visitor) -> None:
     with place.workers_held():
         first, second = (

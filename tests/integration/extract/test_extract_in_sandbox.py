@@ -82,7 +82,7 @@ async def test_nothing_is_empty(sandbox: Sandbox, keep: Keep, content: bytes) ->
 
 async def test_what_nobody_reads_is_refused_by_name(sandbox: Sandbox, keep: Keep) -> None:
     file = keep(b"\x7fELF" + bytes(range(256)))
-    with pytest.raises(NotSupported, match=r"of type other; Octavo reads .*markdown.*text"):
+    with pytest.raises(NotSupported, match=r"type is other. Octavo reads .*markdown.*text"):
         await extract_in_sandbox(sandbox, file, "program.txt")
 
 

@@ -162,7 +162,7 @@ async def test_text_that_is_not_there_yet_is_said_to_come_unless_nobody_works_on
             await find_file(connection, owner, document, "markdown")
         shown = await show_document(connection, owner, document)
         await cancel_jobs(connection, owner, [shown.process_id])
-        with pytest.raises(NotReady, match="There is no text"):
+        with pytest.raises(NotReady, match="This document has no text"):
             await find_file(connection, owner, document, "markdown")
 
 

@@ -79,7 +79,7 @@ def test_a_page_of_a_pdf_is_guessed_as_its_provider_counts_it() -> None:
 def test_every_task_has_a_prompt_that_says_what_documents_are(name: str) -> None:
     prompt = load_prompt(name)
     assert re.fullmatch(r"\d+\.\d+", prompt.version)
-    assert prompt.text.endswith("What it does not say, you do not know.")
+    assert prompt.text.endswith("If the document does not state something, treat it as unknown.")
 
 
 def test_two_tasks_of_one_name_are_refused() -> None:

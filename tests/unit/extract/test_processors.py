@@ -26,7 +26,7 @@ def test_two_for_one_type_are_refused() -> None:
 def test_a_missing_one_lists_the_known() -> None:
     processors = Processors()
     processors.add(Processor((SourceType.PDF, SourceType.EPUB), refuse))
-    with pytest.raises(NotSupported, match="of type image; Octavo reads epub, pdf"):
+    with pytest.raises(NotSupported, match=r"type is image\. Octavo reads epub, pdf"):
         processors[SourceType.IMAGE]
 
 

@@ -54,6 +54,9 @@ SELECT lost_leases(:held, :tokens);
 -- name: hold_lease(job, token)
 SELECT hold_lease(:job, :token);
 
+-- name: owner_of(job)
+SELECT owner_id FROM jobs WHERE id = :job FOR SHARE;
+
 -- name: stage_outputs(job)
 -- The stages that earlier attempts finished.
 SELECT stage, part, output FROM job_stages WHERE job_id = :job;

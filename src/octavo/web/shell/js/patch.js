@@ -113,15 +113,21 @@ export async function fetchRows(ids) {
 /** @param {string[]} ids */
 async function patchRows(ids) {
   // A row that is restored meanwhile is missing in the response.
+  const asked = performance.now();
   const there = new Set(ids.map(rowOf));
   const fresh = await fetchRows(ids);
   for (const id of ids) {
     const row = rowOf(id);
     const now = fresh.get(id);
     if (row && now) patchRow(row, now);
-    else if (row && there.has(row)) leave(row);
+    else if (row && there.has(row) && !wasRestored(row, asked)) leave(row);
     else if (now && isArrival(now)) noteArrival(now);
   }
+}
+
+/** The row stays the same element when it is deleted and restored. @param {HTMLElement} row @param {number} since */
+function wasRestored(row, since) {
+  return Number(row.dataset.restored ?? 0) > since;
 }
 
 /** @param {HTMLElement} row @param {HTMLElement} now */

@@ -101,7 +101,11 @@ export function removeRow(row) {
   const after = row?.nextElementSibling ?? null;
   row?.remove();
   document.dispatchEvent(new CustomEvent("rows-changed"));
-  return () => row && list()?.insertBefore(row, after?.isConnected ? after : null);
+  return () => {
+    if (!row) return;
+    row.dataset.restored = String(performance.now());
+    list()?.insertBefore(row, after?.isConnected ? after : null);
+  };
 }
 
 /** @param {string[]} ids @param {() => void} back */
