@@ -431,6 +431,7 @@ class Late:
         self.page = page
         self._answered = answered
         self._go: Callable[[], None] | None = None
+        self._route: Route | None = None
         page.route(address, self._hold, times=1)
         self._until_in_force()
 
@@ -448,6 +449,7 @@ class Late:
         self.page.unroute("**/healthz?held")
 
     def _hold(self, route: Route) -> None:
+        self._route = route
         if self._answered:  # by what the server knew when it was asked
             answer = route.fetch()
             self._go = lambda: route.fulfill(response=answer)
@@ -460,3 +462,8 @@ class Late:
     def arrive(self) -> None:
         assert self._go
         self._go()
+
+    def arrive_empty(self) -> None:
+        """As if nothing had been there when it was asked for."""
+        assert self._route
+        self._route.fulfill(status=200, content_type="text/html", body="")
