@@ -1,4 +1,4 @@
-"""A conversion as JSON, as it is stored and as it leaves the sandbox."""
+"""A conversion as JSON, in the form in which it is stored and in which it leaves the sandbox."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _value_to_json(one: Value) -> JSON:
 
 
 def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
-    """Parse a conversion and validate everything, because a hostile file may have taken over the sandboxed process."""
+    """Parse a conversion and validate all of it, because a hostile file may have taken over the sandboxed process."""
     try:
         return conversion_from_record(json.loads(document), mapping)
     except (ValueError, RecursionError):

@@ -25,7 +25,7 @@ KIND = "convert"
 
 @dataclass(frozen=True, slots=True)
 class StoredConversion:
-    """One conversion; `record` is the JSON of its current revision."""
+    """A conversion as stored. `record` is the JSON of its current revision."""
 
     id: UUID
     document_id: UUID | None
@@ -45,7 +45,7 @@ class StoredConversion:
 
     @property
     def complete_record(self) -> bytes:
-        """The JSON of its values. Raises an error if the conversion is not complete or has expired."""
+        """The JSON of the values. Raises an error if the conversion is not complete or has expired."""
         if self.archived_at:
             raise Expired
         if self.status != "complete" or self.record is None:
@@ -55,7 +55,7 @@ class StoredConversion:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSummary:
-    """Counts of values, unverified values, missing required fields and failed checks; `least` is the lowest confidence.
+    """Counts of values, unverified values, missing required fields and failed checks, and the lowest confidence.
 
     A value that a person entered or accepted counts as verified, even if the document does not contain it.
     """
@@ -69,7 +69,10 @@ class ConfidenceSummary:
 
 
 class ModelCost(NamedTuple):
-    """The cost of all model calls. `calls` is 0 if an earlier answer was reused, or if no model was needed."""
+    """The cost of all model calls for a conversion.
+
+    `calls` is 0 if no call was needed or an earlier answer was reused.
+    """
 
     calls: int
     tokens: int
@@ -84,7 +87,10 @@ class ResultFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """`user_id` is the person who corrected it, `person` their email address; `record` is the JSON of its values."""
+    """A revision of a conversion. `record` is the JSON of its values.
+
+    `user_id` and `person` are the id and the email address of the person who made the correction.
+    """
 
     number: int
     made_by: str
@@ -95,7 +101,7 @@ class Revision:
 
 
 async def show_conversion(connection: Connection, owner: UUID, conversion: UUID) -> StoredConversion:
-    """Raises `NotFound` if the conversion does not exist or belongs to another owner."""
+    """Read a conversion. Raises `NotFound` if it does not exist or belongs to another owner."""
     async with connection.cursor(row_factory=class_row(StoredConversion)) as cursor:
         await cursor.execute(QUERIES.show, {"owner": owner, "id": conversion})
         found = await cursor.fetchone()
@@ -120,7 +126,7 @@ async def list_conversions(
 async def summarise_confidence(
     connection: Connection, owner: UUID, conversions: Sequence[UUID]
 ) -> dict[UUID, ConfidenceSummary]:
-    """Map the id of each conversion that has values to its summary."""
+    """Summarise the confidence of each conversion that has values. The result maps conversion ids to summaries."""
     async with connection.cursor(row_factory=class_row(ConfidenceSummary)) as rows:
         await rows.execute(QUERIES.confidence_summaries, {"owner": owner, "ids": list(conversions)})
         return {one.id: one for one in await rows.fetchall()}
@@ -139,7 +145,7 @@ async def find_result(connection: Connection, owner: UUID, conversion: UUID, kin
 
 
 async def count_download(connection: Connection, conversion: UUID, *, expire_now: bool) -> None:
-    """Count a download and record its event. `expire_now` deletes the result after its first download."""
+    """Count a download and record its event. `expire_now`: delete the result after its first download."""
     await connection.execute(QUERIES.count_download, {"id": conversion, "expire_now": expire_now})
 
 
@@ -151,7 +157,7 @@ async def list_revisions(connection: Connection, owner: UUID, conversion: UUID) 
 
 
 async def training_samples(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """The values that were found, and the corrected values, of every conversion that a person corrected."""
+    """The values before and after correction, for every conversion that a person corrected."""
     rows = await (await connection.execute(QUERIES.corrected, {"owner": owner})).fetchall()
     return [
         {
@@ -166,7 +172,11 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
 
 
 async def expire_conversions(database: Database, bucket: Bucket) -> int:
-    """Delete expired results and sources: the rows with their events in one transaction, then the objects."""
+    """Delete expired results and sources in batches. The conversion stays as archived.
+
+    Each batch changes its rows and records the events in one transaction, then deletes the objects that are no longer
+    used.
+    """
     return await _expire(database, bucket, QUERIES.expire_results) + await _expire(
         database, bucket, QUERIES.expire_sources
     )

@@ -37,14 +37,17 @@ if TYPE_CHECKING:
 
 
 class PdfConversion(NamedTuple):
-    """`words` is set if a required field is missing, so that a model can look for it."""
+    """`words` is set if a required field is missing, so that a model can look for the value."""
 
     conversion: Conversion
     words: bytes | None
 
 
 async def convert_pdf_in_sandbox(pdf: PdfInSandbox, mapping_text: str, file: str) -> PdfConversion:
-    """Use one sandbox call if all pages have words, otherwise three: read words, recognise text, apply rules."""
+    """Convert a PDF. One sandbox call is enough if all pages have words.
+
+    Otherwise there are separate calls to read the words, to run OCR and to apply the rules.
+    """
     call = convert_pdf.call(mapping_text=mapping_text, file=file, password=pdf.password)
     made = await pdf.run(call, MOST_PAGES)
     mapping = mapping_from_text(mapping_text, file)
@@ -69,7 +72,7 @@ def _parsed(output: bytes) -> dict[str, Any]:
 async def convert_in_sandbox(
     sandbox: Sandbox, words: bytes, mapping_text: str, file: str, suggestions: Sequence[Suggestion] | None = None
 ) -> Conversion:
-    """Apply the rules. `words` is the JSON of pages and attachments, `mapping_text` the text of the mapping's file."""
+    """Apply the rules. `words` is the JSON of pages and attachments, `mapping_text` the content of the mapping file."""
     mapping = await asyncio.to_thread(mapping_from_text, mapping_text, file)
     rows = None
     if suggestions is not None:
@@ -95,7 +98,10 @@ def convert_words(
     file: str,
     suggestions: Sequence[tuple[str, str, str, int | None]] | None,
 ) -> None:
-    """Apply the rules to words. For suggestions the rules run again, which is cheaper than storing their results."""
+    """Apply the rules to words, and add suggestions if there are any.
+
+    For suggestions the rules run a second time, which is cheaper than storing their results.
+    """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.suggestions import with_suggestions
 
@@ -111,7 +117,10 @@ def convert_words(
 
 @sandboxed
 def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> None:
-    """Read words and apply rules unless a page may be a scan. Returns the words for a scan or a missing value."""
+    """Read the words of a PDF and apply the rules, unless a page may be a scan.
+
+    The output contains the words if a page may be a scan or if a required value is missing.
+    """
     from octavo.convert.rules.engine import convert
 
     mapping = mapping_from_text(mapping_text, file)
@@ -127,6 +136,6 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
 
 
 def _sheet(page: WordPage) -> Sheet:
-    """The page as a sheet, identical to one that was read from JSON."""
+    """Convert a page to a sheet with the same rounding as `sheets_from_json`."""
     words = tuple(Word(text, Box(*(round(side, 2) for side in box))) for text, box in page.words)
     return Sheet(page.number, page.width, page.height, words)

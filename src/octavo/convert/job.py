@@ -1,6 +1,6 @@
-"""The conversion job: converts a PDF to validated XML, in one stage, because a second attempt is cheap.
+"""The conversion job: converts a PDF to validated XML, in a single stage, because a second attempt is cheap.
 
-If the rules miss required fields, a model is asked for them; without a model or budget, these fields stay missing.
+If the rules miss required fields, a model is asked for them. Without a model or budget, these fields stay missing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _CONTINUE_WITHOUT_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class ConversionInput:
-    """The conversion that a job runs. `key` is None if the source has been deleted."""
+    """The input of a conversion job. `key` is None if the source has been deleted."""
 
     owner_id: UUID
     mapping: str
@@ -139,7 +139,7 @@ class ConversionJob:
     async def _ask_for_missing(self, words: bytes, conversion: Conversion, mapping: Mapping) -> ModelLookup | None:
         """Ask a model for missing required fields; None if no model is set up.
 
-        Its answers are suggestions: the sandbox verifies them against the document.
+        The model's answers are suggestions: the sandbox verifies them against the document.
         """
         missing = [one for one in missing_fields(conversion, mapping) if one.name in conversion.missing]
         if not missing:

@@ -1,4 +1,4 @@
-"""Parses and uses the shipped mappings once, when the parent process of a sandbox imports this module.
+"""Parses the shipped mappings and runs them once, when the parent process of a sandbox imports this module.
 
 Its children inherit the compiled patterns and filled caches, which saves time and memory.
 """

@@ -1,6 +1,7 @@
 """Calls a remote conversion service, which replaces Octavo's own rules. Only the operator can set its address.
 
-It receives the PDF as the body of a POST with the mapping's name in `X-Mapping`, and returns the mapping's XML.
+The service receives the PDF as the body of a POST request, with the mapping's name in the header `X-Mapping`. It
+returns XML that matches the mapping's schema.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class RemoteService:
             raise error
 
     async def _post(self, body: bytes, mapping: str) -> FetchResponse:
-        """Make one attempt. Its outcome is recorded as an event with the address, the status and the duration."""
+        """Make one attempt. It is recorded as an event with the address, the status and the duration."""
         target = parse_url(self._address)
         allow = frozenset({f"{target.host}:{target.port}"})
         headers = {"Content-Type": "application/pdf", "Accept": "application/xml", "X-Mapping": mapping}
@@ -97,7 +98,10 @@ class RemoteService:
         return response
 
     async def _report(self, status: int | None, started: float, *, well: bool) -> None:
-        """Record the outcome if this worker still holds the lease: a worker that lost its job must not write."""
+        """Record the outcome, but only if this worker still holds the lease.
+
+        A worker that lost its job must not write.
+        """
         duration = round((time.monotonic() - started) * 1000)
         detail: JSON = {"address": self._address, "status": status, "duration_ms": duration}
         async with self.run.database.transaction() as connection:

@@ -1,6 +1,6 @@
 """Stores the results of conversions and their corrections: XML in the bucket, and a revision with the values.
 
-The web server imports this module, so the rules and lxml are imported where they are used.
+The web server imports this module, so the rules and lxml are imported only inside the functions that use them.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A result that is stored in the bucket, before a row refers to it."""
+    """A result whose XML is in the bucket, but which no row refers to yet."""
 
     stored: Stored
     record: dict[str, JSON]
 
 
 class Author(NamedTuple):
-    """The author of a revision; `user` is None for a person who used an API key."""
+    """The author of a revision. `user` is None if the correction was made with an API key."""
 
     made_by: str
     user: UUID | None = None
@@ -52,13 +52,13 @@ ENGINE = Author("engine")
 
 
 async def store_result(bucket: Bucket, folder: str, conversion: Conversion, mapping: StoredMapping) -> StoredResult:
-    """Store the XML after validating it against the mapping's schema."""
+    """Validate the XML against the mapping's schema, then store it."""
     document = await asyncio.to_thread(_validated_xml, conversion, mapping.read())
     return StoredResult(await bucket.put(f"{folder}/result.xml", document), conversion_to_record(conversion))
 
 
 def render_xml(conversion: Conversion, mapping: Mapping, *, plain: bool = False) -> bytes:
-    """The XML of a conversion; `plain` leaves out the places of its values."""
+    """The XML of a conversion. `plain` leaves out the places of the values."""
     from octavo.convert.rules.result_xml import render
 
     return render(conversion, mapping, plain=plain)
@@ -90,7 +90,10 @@ async def save_revision(
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """`name` is a field, or a cell such as `lines[2].amount`. If `value` is None, the value is removed."""
+    """A correction of one value. `name` is a field, or a cell such as `lines[2].amount`.
+
+    If `value` is None, the value is removed.
+    """
 
     name: str
     value: str | None
@@ -98,14 +101,17 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """Saves corrections by people. Each becomes a revision with its author and time, and its own validated XML."""
+    """Saves corrections by people. Each becomes a revision with its author, its time and its own validated XML."""
 
     database: Database
     bucket: Bucket
     result_days: int
 
     async def correct(self, owner: UUID, conversion: UUID, user: UUID | None, corrections: list[Correction]) -> None:
-        """Save all corrections or none. Raises `BadInput` for a value that does not fit its field's type."""
+        """Save all of the corrections or none.
+
+        Raises `BadInput` for a value that does not fit the type of its field.
+        """
         async with self.database.connection() as connection:
             found = await show_conversion(connection, owner, conversion)
             mapping = await find_mapping(connection, owner, found.mapping)
@@ -128,7 +134,10 @@ class Corrections:
 
 
 def correct(conversion: Conversion, mapping: Mapping, corrections: Sequence[Correction]) -> Conversion:
-    """Apply corrections. A corrected value keeps its place; an added value has none. Raises `BadInput`."""
+    """Apply corrections. A corrected value keeps its place on the page; an added value has no place.
+
+    Raises `BadInput`.
+    """
     from octavo.convert.rules.engine import finish
 
     values = {one.path: one for one in conversion.values}

@@ -1,4 +1,4 @@
-"""Submits conversions of uploaded files and of documents. A repeated submission returns the existing conversion."""
+"""Submits files and documents for conversion. A repeated submission returns the existing conversion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """`created` is false if the same conversion already existed, finished or in progress."""
+    """`created` is false if the same conversion already existed, whether finished or in progress."""
 
     id: UUID
     created: bool
@@ -37,7 +37,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class ConversionIntake:
-    """Queues conversions. A rejected submission leaves one failed job with the reason, and no stored bytes."""
+    """Queues conversions. A rejected submission is recorded as a failed job with the reason; its bytes are deleted."""
 
     database: Database
     bucket: Bucket
@@ -48,7 +48,7 @@ class ConversionIntake:
     async def submit_file(
         self, owner: UUID, filename: str, mapping: Callable[[], str], body: AsyncIterable[bytes]
     ) -> Submission:
-        """Submit these bytes, which must be a PDF.
+        """Submit a file, which must be a PDF.
 
         `mapping` is called after the body was read, because a form may send the mapping's name after the file.
         """
@@ -66,7 +66,7 @@ class ConversionIntake:
         return submission
 
     async def submit_document(self, owner: UUID, document: UUID, mapping: str) -> Submission:
-        """Submit the source of a document. The stored object is shared, not copied."""
+        """Submit the source of a document. The conversion uses the same stored object, not a copy."""
         async with (
             self.database.connection() as connection,
             connection.cursor(row_factory=dict_row) as cursor,
@@ -93,7 +93,10 @@ class ConversionIntake:
             return await find_mapping(connection, owner, name)
 
     async def _store(self, job: UUID, label: str, body: AsyncIterable[bytes]) -> Stored:
-        """Store the body. Its first bytes are checked first, so that a file that is not a PDF is rejected early."""
+        """Store the body.
+
+        The type is detected from the first bytes, so that other files than PDFs are rejected early.
+        """
         try:
             stored = await self.bucket.put(f"conversions/{job}/source", _only_pdf(body, label), limit=self.upload_bytes)
         except TooLarge:
@@ -151,7 +154,7 @@ class ConversionIntake:
             await connection.execute(QUERIES.refuse, values)
 
     async def _remove(self, stored: Stored | None) -> None:
-        """Delete the object, if any. If this fails, the daily sweep deletes it."""
+        """Delete the stored object, if there is one. If this fails, the daily sweep deletes it."""
         try:
             if stored:
                 await self.bucket.delete([stored.key])
@@ -160,7 +163,7 @@ class ConversionIntake:
 
 
 async def _only_pdf(body: AsyncIterable[bytes], label: str) -> AsyncGenerator[bytes]:
-    """Pass the body through. Raises `NotPdf` as soon as enough bytes have arrived to detect the type."""
+    """Pass the body on unchanged. Raises `NotPdf` as soon as enough bytes have arrived to detect the type."""
     head, checked = b"", False
     async for part in body:
         if checked:

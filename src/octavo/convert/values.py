@@ -29,7 +29,7 @@ class Box(NamedTuple):
 
 
 def enclosing_box(boxes: Iterable[Box]) -> Box:
-    """The smallest box that contains all of them."""
+    """The smallest box that contains all of the given boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return Box(min(lefts), min(tops), max(rights), max(bottoms))
 
@@ -41,7 +41,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A page with its words, in any order."""
+    """A page with its words, which can be in any order."""
 
     number: int
     width: float
@@ -50,7 +50,7 @@ class Sheet:
 
 
 class Place(NamedTuple):
-    """A location in the document and the text found there."""
+    """A place in the document, and the text at that place."""
 
     page: int
     box: Box
@@ -59,9 +59,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `row` counts from 1 within a table.
+    """A value of a field. `row` counts from 1 within a table.
 
-    `verified`: the document contains it at its place. A constant from the mapping is not verified.
+    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `verified`: the document contains the value
+    at its place. A constant from the mapping is not verified.
     """
 
     name: str
@@ -98,7 +99,7 @@ class CheckResult:
 
 
 class ModelAnswer(NamedTuple):
-    """A model's unchanged answer for a field; the conversion's value shows whether it was used and verified."""
+    """A model's unchanged answer for a field. The value in the conversion shows whether it was used and verified."""
 
     name: str
     value: str
@@ -107,7 +108,7 @@ class ModelAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelLookup:
-    """A model call for fields that the rules missed: the fields, the model and its answers, or the error code."""
+    """A model call for fields that the rules missed: the fields, and the model with its answers or the error code."""
 
     task: str
     fields: tuple[str, ...]
@@ -127,7 +128,7 @@ class ModelLookup:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`missing` are the required fields without a value; `source` is the origin of the values."""
+    """`missing` lists the required fields without a value; `source` is where the values come from."""
 
     mapping: str
     values: tuple[Value, ...]
@@ -140,7 +141,7 @@ class Conversion:
         return next((one for one in self.values if one.name == name and one.table is None), None)
 
     def table(self, name: str) -> list[dict[str, Value]]:
-        """The rows of a table in order, each value by its column."""
+        """The rows of a table in order. Each row maps column names to values."""
         rows: dict[int, dict[str, Value]] = {}
         for one in self.values:
             if one.table == name and one.row:
@@ -159,7 +160,7 @@ class Conversion:
 
 
 def sheets_from_json(pages: Sequence[JSON]) -> list[Sheet]:
-    """Read the JSON of the PDF reader: number, width, height, and words as [text, left, top, right, bottom]."""
+    """Parse the JSON of the PDF reader. Words are lists: [text, left, top, right, bottom]."""
     return [_sheet(page) for page in pages if isinstance(page, dict)]
 
 
@@ -184,7 +185,7 @@ def _number(value: JSON) -> float:
 
 
 class TypedMatch(NamedTuple):
-    """A value in the canonical form of its type, and the characters it was read from."""
+    """A value in the canonical form of its type, and the range of characters from which it was read."""
 
     value: str
     start: int
@@ -192,7 +193,7 @@ class TypedMatch(NamedTuple):
 
 
 class Notation(NamedTuple):
-    """How a document writes ambiguous numbers and dates, such as 1.234 and 3/4/2024."""
+    """How a document writes numbers and dates that would be ambiguous otherwise, such as 1.234 and 3/4/2024."""
 
     decimal: str | None = None
     month_first: bool = False
@@ -201,7 +202,10 @@ class Notation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A model's answer to verify: the document should contain `quote` verbatim, and `value` be its canonical form."""
+    """A model's answer that is still to be verified.
+
+    The document should contain `quote` verbatim, and `value` should be the canonical form of the value in it.
+    """
 
     name: str
     value: str
@@ -215,5 +219,5 @@ def _folded(letter: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Convert to lower case without accents. The length stays the same, so that positions stay valid."""
+    """Convert a text to lower case without accents. Its length stays the same, so that positions stay valid."""
     return "".join(map(_folded, text))

@@ -1,7 +1,7 @@
 """The base class of all errors, and errors that several packages raise. Others are in `<package>/errors.py`.
 
-An error has a stable code, a class that decides about retries, and a message that a person can act on: its docstring.
-The caller can correct the cause of a `BadInput`; a `Defect` is a bug in Octavo.
+An error has a stable code, a class that decides about retries, and a message that tells a person what to do: its
+docstring. The caller can correct the cause of a `BadInput`; a `Defect` is a bug in Octavo.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """`charged`: the attempt counts towards the limit. Attempts that fail because of another service do not."""
+    """`charged`: the attempt counts towards the limit. Attempts that fail because of another service do not count."""
 
     first_delay_seconds: int
     charged: bool
@@ -64,7 +64,7 @@ class OctavoError(Exception):
 
     @property
     def line(self) -> str:
-        """What happened and what to do, on one line."""
+        """The title and the detail, on one line."""
         return f"{self.title} {self.detail}" if self.detail else self.title
 
 
@@ -77,7 +77,7 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """The detail alone if this is `BadInput` itself: only subclasses have a specific title."""
+        """The detail alone for `BadInput` itself, whose title says nothing. Subclasses have a specific title."""
         return self.detail if self.detail and type(self) is BadInput else super().line
 
 

@@ -41,7 +41,7 @@ def format_dollars(amount: float) -> str:
 
 
 def format_day(at: datetime, now: datetime) -> str:
-    """A past time. Recent times are more precise: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024"."""
+    """A past time: "2 min ago", "Today", "Yesterday", "12 Nov", "12 Nov 2024". The more recent, the more precise."""
     passed = (now - at).total_seconds()
     if passed < MINUTE:
         return "Just now"

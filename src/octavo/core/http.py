@@ -16,7 +16,7 @@ _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_http_date(text: str) -> datetime | None:
-    """Parse the date of an HTTP header; None if it is invalid. A date without a time zone is UTC."""
+    """Parse a date from an HTTP header; None if it is invalid. A date without a time zone is UTC."""
     try:
         at = parsedate_to_datetime(text)
     except ValueError:
@@ -25,9 +25,10 @@ def read_http_date(text: str) -> datetime | None:
 
 
 def read_retry_after(header: str | None, clock: datetime | None, *, longest: float = math.inf) -> float | None:
-    """Seconds to wait, from a number or a date; None if the header is missing or invalid.
+    """Parse `Retry-After`: the seconds to wait; None if the header is missing or invalid.
 
-    A date is compared with `clock`: pass the Date header of the response, because the server's clock may differ.
+    The header contains a number or a date. A date is compared with `clock`: pass the Date header of the response,
+    because the server's clock may differ.
     """
     text = (header or "").strip()
     if _SECONDS.fullmatch(text):
@@ -55,7 +56,7 @@ def write_event(data: str, *, name: str = "", event_id: str = "") -> bytes:
 
 
 async def read_events(chunks: AsyncIterable[bytes]) -> AsyncGenerator[ServerSentEvent]:
-    """Read the events of a stream. An incomplete event at the end is dropped."""
+    """Parse a stream of server-sent events. An incomplete event at the end is dropped."""
     held: list[bytes] = []
     async for chunk in chunks:
         held.append(chunk)

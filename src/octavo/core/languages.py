@@ -1,4 +1,4 @@
-"""Languages that text recognition supports (ISO 639 codes), and word counts that work in every script."""
+"""The languages that text recognition supports (ISO 639 codes), and a word count that works in every script."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ WORD = re.compile(f"[{ONE_CHARACTER}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\W_][^\\s{ONE
 
 
 def count_words(text: str) -> int:
-    """Count words separated by spaces. In scripts without spaces, the count is estimated from the characters."""
+    """Count the words of a text. In scripts without spaces, the number is estimated from the characters."""
     return sum(1 for _ in WORD.finditer(text))

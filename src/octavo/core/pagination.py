@@ -1,4 +1,4 @@
-"""Cursor pagination: each page begins after the last item of the previous one."""
+"""Cursor pagination: each page of results starts after the last item of the previous page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Page(Generic[Item]):
 
 
 def make_cursor(at: datetime, item: UUID) -> str:
-    """A cursor for the last item of a page. It is opaque to clients."""
+    """Make a cursor that points to the last item of a page. It is opaque to clients."""
     return make_text_cursor(at.isoformat(), item)
 
 
@@ -34,7 +34,7 @@ def read_cursor(cursor: str) -> tuple[datetime, UUID]:
 
 
 def make_text_cursor(text: str, item: UUID) -> str:
-    """A cursor for a list that is sorted by text."""
+    """Make a cursor for a list that is sorted by text."""
     return urlsafe_b64encode(f"{item} {text}".encode()).decode().rstrip("=")
 
 

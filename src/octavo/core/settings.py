@@ -45,14 +45,17 @@ NAMED_PAIR = re.compile(r"[^=,\s]+=\d+(\.\d+)?/\d+(\.\d+)?")
 
 
 def default_data_dir() -> Path:
-    """In the home folder, except for root: its database runs under another account, which cannot read root's home."""
+    """The default data folder: in the home folder, but not for root.
+
+    Root's database runs under another account, which cannot read root's home folder.
+    """
     if os.geteuid() == 0:
         return Path("/var/lib/octavo")
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "octavo"
 
 
 def split_list(value: object) -> object:
-    """Split a comma-separated value from the environment. Values from the file are already lists."""
+    """Split a comma-separated value from the environment. Values from the settings file are already lists."""
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -62,7 +65,7 @@ Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)]
 
 
 class Settings(BaseSettings):
-    """One field per setting; its description is shown in the reference."""
+    """All settings, one field each. The descriptions of the fields are shown in the reference."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -265,7 +268,7 @@ class Settings(BaseSettings):
     delivery_seconds: Annotated[
         float, Field(gt=0, le=45, description="Timeout for webhook recipients and the mail server, in seconds.")
     ] = 15
-    mail_from: Annotated[str, Field(description="Sender address of mail.")] = "octavo@localhost"
+    mail_from: Annotated[str, Field(description="Sender address for outgoing mail.")] = "octavo@localhost"
     admin_mail: Annotated[
         str | None, Field(description="Mail address that is notified of the failed jobs of all owners.")
     ] = None
@@ -507,7 +510,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Precedence: arguments, environment, file."""
+        """The sources in order of precedence: arguments, environment, file."""
         del dotenv_settings, file_secret_settings
         file = Path(os.environ.get(CONFIG_VARIABLE) or "octavo.toml")
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)

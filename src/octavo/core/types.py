@@ -1,6 +1,7 @@
-"""Types that every package shares: JSON values, extraction modes, and the states of a job.
+"""Types that all packages share: JSON values, extraction modes, and the states of a job.
 
-The transitions are defined here, in SQL and in the diagram of the documentation. A test checks that they agree.
+The transitions between states are defined here, in SQL and in a diagram in the documentation. A test checks that they
+agree.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 class Extraction(StrEnum):
     """How a document's text is produced.
 
-    `PLAIN`: the text extracted from the file. `CLEAN`: a model cleans up that text. `PAGES`: a model reads pictures of
-    the pages; formats without pages are cleaned up instead.
+    `PLAIN`: the text is extracted from the file. `CLEAN`: a model cleans up the extracted text. `PAGES`: a model reads
+    images of the pages; for formats without pages, it cleans up the text instead.
     """
 
     PLAIN = "plain"

@@ -1,4 +1,4 @@
-"""PostgreSQL, through which all processes coordinate: connections, migrations, queries, and a bundled server."""
+"""PostgreSQL, which coordinates all processes: connections, migrations, queries, and a bundled server."""
 
 from octavo.database.failures import explain, is_cancelled, retry_until_available
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current

@@ -23,7 +23,7 @@ def explain(error: BaseException) -> str:
     """Describe an error in one line with PostgreSQL's message and SQLSTATE, without any data.
 
     PostgreSQL quotes rows that it rejects and values that it cannot parse. They can contain texts and names of
-    documents, which must not appear in logs or in the error of a job.
+    documents, which must not appear in logs or in the error message of a job.
     """
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return str(error)

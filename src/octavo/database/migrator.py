@@ -1,4 +1,4 @@
-"""Migrates a database to the schema of this version: numbered SQL files, each applied once, in a transaction."""
+"""Migrates a database to the schema of this version with numbered SQL files, each applied once in a transaction."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """`applied` is the number of applied migrations; `missing` contains the names of the others."""
+    """`applied` is the number of applied migrations; `missing` contains the names of those still to apply."""
 
     applied: int
     missing: tuple[str, ...]
@@ -54,7 +54,7 @@ class MigrationState:
 
 @cache
 def known_migrations() -> tuple[Migration, ...]:
-    """The migration files of this version, in order. Gaps and duplicate numbers raise `Defect`."""
+    """The migration files of this version, in order. Missing or duplicate numbers raise `Defect`."""
     folder = files("octavo.database").joinpath("migrations")
     named = [(NAME.fullmatch(file.name), file) for file in folder.iterdir()]
     found = [Migration(int(match["number"]), match["name"], file.read_text()) for match, file in named if match]
@@ -78,7 +78,7 @@ async def migrate(connection_info: str) -> MigrationState:
 
 
 async def read_state(connection: Connection) -> MigrationState:
-    """Compare a database with this version, without changing it."""
+    """Compare the schema of a database with this version, without changing anything."""
     if not await _exists(connection):
         return MigrationState(0, tuple(migration.name for migration in known_migrations()))
     applied = await _applied(connection)
@@ -87,7 +87,7 @@ async def read_state(connection: Connection) -> MigrationState:
 
 
 async def require_current(connection: Connection) -> MigrationState:
-    """Raise `WrongDatabase` if the schema is not that of this version."""
+    """Raise `WrongDatabase` if the schema does not match this version."""
     state = await read_state(connection)
     if state.missing:
         raise WrongDatabase(f"The schema is out of date. Run `octavo migrate` to add {', '.join(state.missing)}.")
@@ -95,7 +95,7 @@ async def require_current(connection: Connection) -> MigrationState:
 
 
 def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied]) -> list[Migration]:
-    """The migrations still to apply; raises `WrongDatabase` for a database of another version."""
+    """The migrations that are still to apply. Raises `WrongDatabase` for a database of another version."""
     first = applied.get(FIRST)
     if first and first.name != known[0].name:
         raise WrongDatabase(
@@ -119,7 +119,7 @@ def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied
 
 
 async def refuse_unfit_server(connection: Connection) -> None:
-    """Check the version of the server and of pgvector before writing anything."""
+    """Raise an error if the version of the server or of pgvector is too old, before anything is written."""
     row = await (await connection.execute(QUERIES.vector_version)).fetchone()
     reason = why_unfit(connection.info.server_version // 10000, row[0] if row else None)
     if reason:
@@ -127,7 +127,7 @@ async def refuse_unfit_server(connection: Connection) -> None:
 
 
 def why_unfit(major: int, vector: str | None) -> str | None:
-    """The reason why a server cannot be used; None if it can. Older versions are not tested."""
+    """The reason why a server cannot be used; None if it can be used."""
     if major < OLDEST_SERVER:
         return f"It is PostgreSQL {major}; Octavo needs {OLDEST_SERVER} or newer."
     if vector is None:

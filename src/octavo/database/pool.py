@@ -31,7 +31,10 @@ NOT_READY = ("the database system is", "server closed the connection unexpectedl
 
 
 class Database:
-    """A pool of connections. Idle connections are checked before use, so callers do not notice a server restart."""
+    """A pool of connections.
+
+    Idle connections are checked before use, so that callers do not notice a server restart.
+    """
 
     def __init__(self, connection_info: str, *, connections: int = 10) -> None:
         self._pool = AsyncConnectionPool(
@@ -62,12 +65,12 @@ class Database:
             await AsyncConnectionPool.check_connection(connection)
 
     async def connect_unpooled(self) -> Connection:
-        """Open a connection outside the pool: for LISTEN, for a worker's main loop and for long index builds."""
+        """Open a connection outside the pool, for LISTEN, a worker's main loop and long index builds."""
         return await connect(self._connection_info)
 
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
-        """Take a connection in autocommit mode: every statement is a transaction."""
+        """Take a connection in autocommit mode, in which every statement is a transaction."""
         try:
             connection = await self._pool.getconn(timeout=wait_seconds)
         except PoolTimeout:
@@ -84,7 +87,7 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
-        """Take a connection inside a transaction that commits at the end and rolls back on any error."""
+        """Take a connection and open a transaction, which commits at the end and rolls back on any error."""
         async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
             yield connection
 
@@ -96,7 +99,7 @@ def _has_input(connection: Connection) -> bool:
 
 
 async def connect(connection_info: str) -> Connection:
-    """Open a connection without a pool, for migrations and checks. Waits if the server is just starting."""
+    """Open a connection without a pool, for migrations and checks. Waits if the server is still starting."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:

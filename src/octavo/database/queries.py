@@ -18,9 +18,9 @@ Row = dict[str, Any]
 
 
 class Queries:
-    """The queries of one file as attributes, loaded on first use. The error for an unknown name lists the known ones.
+    """The queries of one file as attributes, loaded on first use. The error for an unknown name lists the known names.
 
-    aiosql rejects duplicate names and replaces `:name` by psycopg's placeholders.
+    aiosql rejects duplicate names and replaces `:name` with psycopg's placeholders.
     """
 
     def __init__(self, file: str) -> None:
@@ -42,14 +42,14 @@ class Queries:
 
 @cache
 def load_queries(file: str) -> Queries:
-    """The queries of `queries/<file>.sql`."""
+    """Load the queries of `queries/<file>.sql`."""
     return Queries(file)
 
 
 async def fetch_rows(
     connection: Connection, query: bytes, values: Mapping[str, Any], *, prepare: bool | None = None
 ) -> list[Row]:
-    """Fetch all rows, with times in UTC regardless of the time zone of the connection.
+    """Fetch all rows. Times are in UTC, regardless of the time zone of the connection.
 
     `prepare=False` plans the query for the given values each time, instead of reusing a prepared plan.
     """

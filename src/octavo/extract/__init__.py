@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def extract(path: str | PathLike[str], *, password: str | None = None) -> Extracted:
     """Read the text of a file in a new sandbox. Asynchronous code should use `open_reader`.
 
-    Raises an error of `octavo.core.errors` if the file cannot be read, and `OSError` if it does not exist.
+    Raises an error from `octavo.core.errors` if the file cannot be read, and `OSError` if it does not exist.
     """
     # Imported late: children of the sandbox import this package but do not need these modules.
     import asyncio

@@ -41,7 +41,10 @@ _OPEN_DOCUMENT_LABELS = {".odt": SourceType.ODT, "application/vnd.oasis.opendocu
 
 
 class Entry(NamedTuple):
-    """A file in the archive. `start` is the offset of its content; `packed_bytes` is 0 if unknown."""
+    """A file in the archive.
+
+    `start` is the offset of its content; `packed_bytes` is its compressed size, 0 if unknown.
+    """
 
     name: bytes
     start: int
@@ -49,7 +52,10 @@ class Entry(NamedTuple):
 
 
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """The type of a document, from the entries of its archive. If they are ambiguous, name or media type decides."""
+    """The type of a zip-based document, from the entries of its archive.
+
+    If the entries are ambiguous, the file name or the media type decides.
+    """
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
     declared = _declared(head, mimetype) if mimetype else None
@@ -65,14 +71,20 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 
 def locked_type(head: bytes, suffix: str, media_type: str) -> SourceType | None:
-    """The type of an encrypted office document, which is an OLE container instead of a zip archive; None for others."""
+    """The type of an encrypted office document; None for other files.
+
+    Encrypted office documents are stored as OLE containers, not as zip archives.
+    """
     if not head.startswith(_CONTAINER) or _LOCKED not in head:
         return None
     return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
-    """The type in the `mimetype` entry, which should not be compressed, but is after somebody zips the files again."""
+    """The type that the `mimetype` entry declares.
+
+    The entry should be uncompressed, but it is compressed if somebody has zipped the files again.
+    """
     try:
         unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
     except zlib.error:
@@ -103,7 +115,7 @@ def list_entries(head: bytes) -> Iterator[Entry]:
 
 
 def _content(head: bytes, entry: Entry) -> bytes:
-    """The content of an uncompressed entry. If its size is unknown, it ends at the next header."""
+    """The content of an uncompressed entry. If the size is unknown, the content ends at the next header."""
     if entry.packed_bytes:
         return head[entry.start : entry.start + entry.packed_bytes].strip()
     return head[entry.start : head.find(b"PK", entry.start)].strip()

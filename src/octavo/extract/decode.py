@@ -39,7 +39,10 @@ _SUSPECT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 
 
 def decode(data: bytes) -> str:
-    """The text of a file. Newlines become "\\n"; of the control characters only tab, newline and form feed are kept."""
+    """Decode the text of a file. Line ends become "\\n".
+
+    Other control characters are removed, except tab and form feed.
+    """
     return clean(data.decode(encoding_of(data), errors="replace"))
 
 
@@ -50,7 +53,7 @@ def clean(text: str) -> str:
 
 
 def encoding_of(data: bytes) -> str:
-    """The name of a Python codec for these bytes."""
+    """The name of the Python codec that decodes these bytes."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding
@@ -58,7 +61,10 @@ def encoding_of(data: bytes) -> str:
 
 
 def _wide_encoding(data: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a byte order mark, detected by spaces, newlines and digits, which all languages use."""
+    """Detect UTF-16 or UTF-32 without a byte order mark.
+
+    The evidence is ASCII characters that texts in all languages contain: spaces, newlines and digits.
+    """
     head = data[:_HEAD_BYTES]
     if b"\0" not in head or len(data) % 2:
         return None
@@ -68,7 +74,7 @@ def _wide_encoding(data: bytes) -> str | None:
 
 
 def _ascii_share(head: bytes, encoding: str) -> float:
-    """The share of ASCII in the text; 0 if the bytes cannot be text."""
+    """The share of ASCII characters in the decoded bytes; 0 if the bytes cannot be text in this encoding."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head)
     except UnicodeDecodeError:
@@ -87,13 +93,16 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _escaped_encoding(data: bytes) -> str | None:
-    """An ISO-2022 encoding, detected by its escape sequences. It uses seven bits and would pass as ASCII."""
+    """Detect an ISO-2022 encoding by its escape sequences.
+
+    It uses only seven bits, so it would be mistaken for ASCII.
+    """
     found = _ESCAPED_EAST_ASIAN.search(data)
     return _detected(data[found.start() :][:_SAMPLE_BYTES]) if found else None
 
 
 def _utf8(data: bytes) -> str | None:
-    """UTF-8, if more than nine tenths of the non-ASCII characters are valid, which does not happen by chance."""
+    """Detect UTF-8: more than nine tenths of the non-ASCII characters are valid, which does not happen by chance."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -105,7 +114,7 @@ def _utf8(data: bytes) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """A sample around the first byte that is not ASCII, because the head may be ASCII only."""
+    """A sample around the first non-ASCII byte. The beginning may be only ASCII, which does not show the encoding."""
     found = _NOT_ASCII.search(data)
     start = max(found.start() - _LEAD_BYTES, 0) if found else 0
     return data[start : start + _SAMPLE_BYTES]

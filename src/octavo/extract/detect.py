@@ -1,4 +1,7 @@
-"""Detects the type of a file from its first bytes. Name and media type only count if the bytes are ambiguous."""
+"""Detects the type of a file from its first bytes.
+
+The file name and media type count only if the bytes are ambiguous.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceTyp
 
 
 def readable_text(head: bytes) -> str | None:
-    """The text, or None if the bytes are not text. A character cut off at the end of the head is dropped."""
+    """Decode the first bytes of a file; None if they are not text. A character cut off at the end is dropped."""
     text = head.decode(encoding_of(head), errors="ignore")
     strange = sum(1 for _ in _CONTROL.finditer(text))
     return None if "\0" in text or strange > _MOST_CONTROL * len(text) else text

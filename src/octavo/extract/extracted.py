@@ -1,4 +1,4 @@
-"""The record that every processor returns, and its JSON, which is stored and crosses the sandbox boundary."""
+"""The record that every processor returns, and its JSON form, in which it is stored and leaves the sandbox."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class SourceType(StrEnum):
-    """The type of a file, from its content; the last three depend on how the document was added."""
+    """The type of a document.
+
+    It is detected from the content of the file, except for the last three, which depend on how the document was added.
+    """
 
     PDF = "pdf"
     EPUB = "epub"
@@ -84,7 +87,7 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuoteOnPage:
-    """The size of the page in points, and the boxes of the quote; no boxes if it is not on the page."""
+    """Where a quote is on a page: the size of the page in points, and the boxes of the quote, if it was found."""
 
     width: float
     height: float
@@ -136,7 +139,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Metadata from the file. `date` is a year, month or day in ISO 8601."""
+    """Metadata from the file. `date` is an ISO 8601 date: a year, a month or a day."""
 
     title: str | None = None
     author: str | None = None
@@ -175,7 +178,7 @@ class Extracted:
 
 
 def _check_ranges(what: str, ranges: Sequence[Page | Block], length: int) -> None:
-    """Check that ranges are inside the text and ordered by their start, because lookups by offset depend on it."""
+    """Check that ranges are inside the text and ordered by their start. Lookups by offset depend on this order."""
     before = 0
     for one in ranges:
         if not before <= one.start <= one.end <= length:
@@ -208,7 +211,10 @@ def to_document(extracted: Extracted) -> dict[str, JSON]:
 
 
 def _fields(record: Page | Block | OutlineEntry | Metadata | Moment) -> JSON:
-    """The fields of a record. `dataclasses.asdict` copies every value and takes ten times as long for a book."""
+    """The fields of a record as a dictionary.
+
+    `dataclasses.asdict` copies every value, which takes ten times as long for a book.
+    """
     return {name: getattr(record, name) for name in record.__slots__}
 
 
@@ -219,7 +225,7 @@ def to_json(extracted: Extracted) -> bytes:
 
 
 def from_json(document: bytes) -> Extracted:
-    """Parse a document and validate all of it, because a hostile file can make a child write anything."""
+    """Parse a document and validate all of it, because a hostile file may have taken over the child process."""
     # Imported late: children only write documents and do not need pydantic.
     from pydantic import ValidationError
 
@@ -255,7 +261,7 @@ _WORD = re.compile(r"\w+")
 
 
 def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
-    """Level and title of each outline entry that has no matching heading in the text, by page, in order."""
+    """Map page numbers to the level and title of outline entries that have no matching heading in the text."""
     headings = {block.start: block.text for block in extracted.blocks if block.kind is BlockKind.HEADING}
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in extracted.outline:

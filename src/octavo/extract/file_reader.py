@@ -45,9 +45,9 @@ class FileReader:
         password: str | None = None,
         on_progress: OnProgress | None = None,
     ) -> Extracted:
-        """Read the text of the file at `path`; `filename` is its original name, if it differs from the path.
+        """Read the text of the file at `path`. `filename` is its original name, if it differs from the path.
 
-        Raises what `Sandbox.run` raises: errors of `octavo.core.errors` if the file cannot be read.
+        Raises the errors of `Sandbox.run`, including errors from `octavo.core.errors` if the file cannot be read.
         """
         sandbox, limits = self.sandbox, self.sandbox.limits
         label = path.name if filename is None else filename
@@ -64,9 +64,9 @@ class FileReader:
 async def open_reader(
     limits: Limits | None = None, language: str = ANY_LANGUAGE, page_seconds: int = SECONDS
 ) -> AsyncGenerator[FileReader]:
-    """A reader for interactive use. `language` and `page_seconds` are for OCR, which has a separate sandbox.
+    """Open a reader for interactive use. `language` and `page_seconds` are for OCR, which has a separate sandbox.
 
-    Each sandbox starts with the first file that needs it.
+    Each sandbox starts when the first file needs it.
     """
     from octavo.sandbox import Sandbox
 
@@ -94,10 +94,10 @@ async def extract_in_sandbox(
     limits: Limits | None = None,
     on_progress: OnProgress | None = None,
 ) -> Extracted:
-    """Read the file at `path` in one child. Raises what `Sandbox.run` raises, including `Empty` and `NotSupported`.
+    """Read the file at `path` in one child process.
 
-    `source_type` is for content whose type cannot be detected; `url` is where a web page came from; `password` opens
-    a password-protected file.
+    Raises the errors of `Sandbox.run`, including `Empty` and `NotSupported`. `source_type` is for content whose type
+    cannot be detected; `url` is the address of a web page; `password` opens a password-protected file.
     """
     call = extract_file.call(
         filename=filename,
@@ -115,7 +115,7 @@ async def extract_in_sandbox(
 def extract_file(
     task: Task, *, filename: str, content_type: str, source_type: str | None, url: str, password: str
 ) -> None:
-    """Read a file and write its document to the output, because a book is too large for a return value."""
+    """Read a file and write the extracted document to the output file: a book is too large for a return value."""
     from octavo.extract.formats import known_processors
 
     head = task.input.read(HEAD_BYTES)

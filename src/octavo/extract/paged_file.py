@@ -1,4 +1,4 @@
-"""Reads a file page by page, each step in a new child, so that memory is bounded and a killed job can resume.
+"""Reads a file page by page. Each step runs in a new child process, to bound memory and to let a killed job resume.
 
 A batch is a line of bytes: a JSON list of pages. Batches can be stored, and any number of them can be assembled.
 """
@@ -33,7 +33,7 @@ class StepResult(NamedTuple):
 
 
 class AssembledFile(NamedTuple):
-    """`unread` contains the numbers of pages that have images but no text, and have not been through OCR yet."""
+    """`unread` lists the pages that have images but no text and have not been through OCR yet."""
 
     extracted: Extracted
     unread: list[int]
@@ -41,7 +41,7 @@ class AssembledFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PagesInSandbox:
-    """One file and how to read it. If `recognition` is None, OCR runs in the same sandbox."""
+    """A file that is read page by page. If `recognition` is None, OCR runs in the same sandbox."""
 
     source_type: ClassVar[SourceType]
 
@@ -52,14 +52,14 @@ class PagesInSandbox:
     recognition: Recognition | None = None
 
     async def recognise(self, number: int) -> bytes:
-        """Run OCR on one page. Returns a batch; empty if the page cannot be recognised."""
+        """Run OCR on one page. Returns a batch of one page, or empty bytes if the page cannot be recognised."""
         recognition = self.recognition or Recognition(self.sandbox)
         return await recognition.page(self.source_type, self.path, number, self.password)
 
     async def recognise_all(
         self, facts: PdfFacts, batches: Iterable[bytes], on_progress: OnProgress | None = None
     ) -> Extracted:
-        """Assemble the document, with OCR for all pages that have no text in the file."""
+        """Assemble the document. Pages that have images but no text are read by OCR."""
         read = list(batches)
         extracted, unread = await self.assemble(facts, read)
         if not unread:
@@ -82,7 +82,7 @@ class PagesInSandbox:
         return AssembledFile(extracted, [page.number for page in extracted.pages if page.number in reported])
 
     async def run(self, call: Call, pages: int, input_file: int | None = None) -> StepResult:
-        """Run a sandboxed function on this file or on `input_file`; its time limit grows with the number of pages."""
+        """Run a sandboxed function on this file, or on `input_file`. The time limit grows with the number of pages."""
         seconds = pages * _SECONDS_A_PAGE
         limits = replace(
             self.limits,
@@ -101,7 +101,10 @@ class PagesInSandbox:
 
 @sandboxed
 def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
-    """Assemble a document; returns the numbers of unread pages. Input: a line with the facts, then a batch per line."""
+    """Assemble a document from facts (first line of the input) and batches of pages (one per further line).
+
+    Returns the numbers of the pages that still need OCR.
+    """
     from octavo.extract.pdf.assemble import assemble_pages, merge_pages
 
     facts = facts_from_json(task.input.readline())

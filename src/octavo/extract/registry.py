@@ -1,4 +1,4 @@
-"""The registry of processors: which one reads which type of file. Each processor declares its own types."""
+"""The registry of processors, which defines the processor for each type of file. A processor declares its own types."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from octavo.extract.extracted import Extracted, SourceType
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Information about a file besides its bytes. Its name and content type are not trusted.
+    """Information about a file besides its bytes. The file name and content type are not trusted.
 
-    `url` is where a web page came from, `password` opens the file.
+    `url` is the address of a web page; `password` opens the file.
     """
 
     source_type: SourceType
@@ -26,9 +26,9 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """`extract` reads the file and nothing else: no database, no network, no clock.
+    """Reads files of some types. `extract` uses only the file: no database, no network, no clock.
 
-    It raises errors of `octavo.core.errors` for documents that cannot be read, including `Empty`.
+    It raises errors from `octavo.core.errors`, including `Empty`, for documents that cannot be read.
     """
 
     source_types: tuple[SourceType, ...]
@@ -36,7 +36,9 @@ class Processor:
 
 
 class Processors:
-    """The processors by type. There is at most one for each type; the error for other types lists the known ones.
+    """The processors by file type, at most one for each type.
+
+    The error for an unsupported type lists the supported ones.
 
     `paged` lists types that are read page by page, without a processor.
     """

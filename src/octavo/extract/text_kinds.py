@@ -1,4 +1,4 @@
-"""Detects the kind of a text: by features that only one kind has, then by name and media type, then by structure."""
+"""Detects the kind of a text: by features of only one kind, then by file name and media type, then by structure."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _unmistakable(text: str) -> SourceType | None:
 
 
 def _confirmed(text: str, label: SourceType | None) -> SourceType | None:
-    """The declared type, unless the text contradicts it."""
+    """The type that the file name or media type declares, unless the text contradicts it."""
     if label is SourceType.HTML and not _HTML_TAG.search(text):
         return None
     if label is SourceType.EML and not _mail_fields(text) & _MAIL_BY_PERSON:
@@ -88,13 +88,13 @@ def _structural(text: str, suffix: str) -> SourceType | None:
 
 
 def _mail_fields(text: str) -> set[str]:
-    """The header names of an email; empty unless the text begins with a header."""
+    """The header names at the start of an email; empty if the text does not start with a header."""
     head = _MAIL_HEAD.match(text)
     return {name.lower() for name in _MAIL_FIELD.findall(head.group())} if head else set()
 
 
 def _is_table(text: str) -> bool:
-    """Whether all rows have the same number of cells. Separators inside cells break this."""
+    """Whether all rows contain the same number of separators. A separator inside a cell makes this fail."""
     rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
     counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]
     return len(rows) >= _LEAST_ROWS and any(len(count) == 1 and 0 not in count for count in counts)

@@ -1,4 +1,4 @@
-"""Transcripts: fetched or pasted snippets with timestamps, written as paragraphs with moments. Pure."""
+"""Writes fetched or pasted transcripts as paragraphs, with moments from their timestamps. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _EARLY_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`start` is None for words before the first timestamp. `new_speaker`: another person starts to speak."""
+    """`start` is None for words before the first timestamp. `new_speaker`: somebody else starts to speak here."""
 
     text: str
     start: float | None
@@ -49,7 +49,7 @@ class Snippet:
 
 
 def clean_snippets(snippets: Iterable[Snippet]) -> list[Snippet]:
-    """Snippets ordered by time, without sounds, speaker marks and empty snippets."""
+    """Sort snippets by time. Sounds, speaker marks and empty snippets are removed."""
     cleaned = [part for snippet in snippets for part in _split_speakers(snippet)]
     return sorted((part for part in cleaned if part.text), key=_time)
 
@@ -72,7 +72,7 @@ class TranscriptText:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """The words of a paragraph. The first word of each snippet is stored with the second at which it starts."""
+    """The words of a paragraph. The first word of each snippet is stored with its start time in seconds."""
 
     words: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
     size: int = 0
@@ -141,7 +141,7 @@ class _Timestamp:
 
 
 def read_timestamps(text: str) -> list[Snippet] | None:
-    """The words after each timestamp, or None if the text is not a transcript. Text before the first one is kept."""
+    """Split a text at its timestamps; None if it is not a transcript. Text before the first timestamp is kept."""
     snippets: list[tuple[_Timestamp | None, list[str]]] = [(None, [])]
     for line in text.split("\n"):
         found = _TIMESTAMP.match(line)
@@ -180,7 +180,7 @@ class RawSnippet:
 
 @dataclass(frozen=True, slots=True)
 class RawTranscript:
-    """A transcript as fetched. `kind`: written by a person or generated. `language` is a code such as `en`."""
+    """A transcript as fetched. `kind`: whether a person wrote it or a program generated it. `language`: e.g. `en`."""
 
     video_id: str
     language: str

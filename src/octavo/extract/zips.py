@@ -39,7 +39,7 @@ DAMAGED = "The file is damaged: "
 
 
 class Archive:
-    """The members of a zip file by name. At most `MOST_TOTAL` bytes can be read from all of them together."""
+    """The files in a zip archive, by name. At most `MOST_TOTAL` bytes can be read from all of them together."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
@@ -72,16 +72,19 @@ class Archive:
         return content
 
     def find(self, name: str, most: int = MOST_MEMBER) -> bytes | None:
-        """The bytes of a member, or None if it does not exist."""
+        """The bytes of a file in the archive; None if there is no such file."""
         known = self._name(name)
         return b"".join(self._inflate(self._members[known], most)) if known is not None else None
 
     def steps(self, name: str, most: int = MOST_TOTAL) -> Iterator[bytes]:
-        """The bytes of an existing member, in blocks."""
+        """The bytes of a file in the archive, in blocks. The file must exist."""
         yield from self._inflate(self._members[self._name(name) or ""], most)
 
     def _name(self, name: str) -> str | None:
-        """The exact name of a member. Case and slashes may differ, because some programs write them carelessly."""
+        """The exact name of a file in the archive.
+
+        Case and kind of slash may differ, because some programs mix them up.
+        """
         name = _plain(name)
         return name if name in self._members else self._folded.get(name.casefold())
 
@@ -119,7 +122,7 @@ def _open(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def _refuse_others(file: BinaryIO) -> None:
-    """Reject a directory of millions of entries, and encrypted or old office files, before the archive is opened."""
+    """Reject encrypted files, old office files and archives with far too many entries before opening the archive."""
     if file.read(len(_OLE)) == _OLE:
         file.seek(0)
         if _OLE_PASSWORD in file.read(64 * MEBIBYTE):
@@ -141,7 +144,7 @@ def _plain(name: str) -> str:
 
 
 def _is_file(info: zipfile.ZipInfo) -> bool:
-    """Whether it is a file: not a folder and not a symbolic link."""
+    """Whether an entry is a file and not a folder or symbolic link."""
     return info.filename[-1:] not in {"", "/"} and not stat.S_ISLNK(info.external_attr >> 16)
 
 

@@ -1,6 +1,6 @@
-"""Which network addresses are public. Pure; an address that is not known to be public counts as private.
+"""Decides which network addresses are public. Pure. An address that is not known to be public counts as private.
 
-Addresses that embed another one (IPv4 in IPv6, in all forms) are refused without checking the inner one.
+Addresses that embed another address (IPv4 in IPv6, in all forms) are refused without checking the embedded one.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _FORWARDED_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 
 
 class GuardedClient:
-    """Connects only to public addresses, and to those in `allow` (`host:port`).
+    """Connects only to public addresses, and to the servers listed in `allow` (`host:port`).
 
     Uses no proxies, certificates or passwords from the environment, and no cookies. Tests replace `resolve`.
     """
@@ -62,7 +62,7 @@ class GuardedClient:
             self._names.close()
 
     async def get(self, url: str, limits: FetchLimits, headers: Mapping[str, str] | None = None) -> FetchResponse:
-        """Fetch a URL. Redirects are followed and checked like the first URL; responses of any status are returned."""
+        """Fetch a URL. Each redirect is checked like the first URL. Responses with any status are returned."""
         target, sent = parse_url(url), dict(headers or {})
         async with _within(limits):
             for _ in range(limits.redirects + 1):
@@ -76,7 +76,7 @@ class GuardedClient:
         raise TooManyRedirects
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], limits: FetchLimits) -> FetchResponse:
-        """Send a body. Redirects are not followed, because the body must not go to another address."""
+        """Send a request body. Redirects are not followed, because the body must not go to another address."""
         async with _within(limits):
             return await self._exchange("POST", parse_url(url), body, headers, limits)
 

@@ -1,4 +1,4 @@
-"""Opens connections: resolves a name once, checks all its addresses, and connects to a checked one."""
+"""Opens connections: resolves a host name once, checks all its addresses, and connects to one of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple
 
 
 class SystemResolver:
-    """Resolves names in separate threads, because a lookup cannot be cancelled and other work must not wait for it."""
+    """Resolves names in separate threads, because a lookup cannot be cancelled and must not delay other work."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="octavo-names")
@@ -81,7 +81,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         raise failure
 
     async def checked_addresses(self, host: str, port: int) -> Sequence[str]:
-        """Resolve a name. Raises `AddressRefused` if one of its addresses is private and the host is not allowed."""
+        """Resolve a host name. Raises `AddressRefused` if any address is private and the host is not in `allow`."""
         addresses = await self._resolve(host, port)
         if not is_allowed(self._allow, host, port) and not all(map(is_public, addresses)):
             raise AddressRefused

@@ -1,4 +1,4 @@
-"""Responses of a fetch, decompressed while they arrive and never beyond the limit."""
+"""Responses of a fetch. They are decompressed while they arrive, up to a size limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """A response with any status. `url` is the final URL; header names are in lower case."""
+    """A response with any status. `url` is the URL after redirects; header names are in lower case."""
 
     url: str
     status: int
@@ -39,7 +39,7 @@ _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 class Body:
     """Reads one response body and removes one layer of compression.
 
-    Bytes are counted while decompressing, because a small response can expand to a huge one.
+    Bytes are counted during decompression, because a small response can expand to a huge one.
     """
 
     def __init__(self, encoding: str, limit: int) -> None:

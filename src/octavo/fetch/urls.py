@@ -1,4 +1,4 @@
-"""Parses each URL only once, so that the URL that is fetched is the one that was checked. Pure."""
+"""Parses each URL only once, so that exactly the URL that was checked is fetched. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*|[0-9a-f:.]*:[0-9a-f:.]*")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A parsed URL. `host` is without brackets, `path` is the target of the request line, `url` is without fragment."""
+    """A parsed URL. `host` has no brackets, `path` is used in the request line, `url` has no fragment."""
 
     url: str
     scheme: str
@@ -39,7 +39,7 @@ def parse_url(url: str) -> Target:
 
 
 def join_url(base: Target, location: str) -> Target:
-    """The target of a redirect."""
+    """Resolve the URL of a redirect."""
     try:
         return _target(_parsed(base.url).join(location))
     except (httpx.InvalidURL, ValueError):
@@ -52,7 +52,10 @@ def is_allowed(allow: frozenset[str], host: str, port: int) -> bool:
 
 
 def refuse_literal(target: Target, allow: frozenset[str] = frozenset()) -> None:
-    """Raise `AddressRefused` if the host is a private address, in any notation that resolvers accept. No lookup."""
+    """Raise `AddressRefused` if the host is a private IP address, in any notation that resolvers accept.
+
+    Host names are not looked up.
+    """
     if is_allowed(allow, target.host, target.port):
         return
     host = target.host.rstrip(".")
@@ -87,7 +90,10 @@ def _target(url: httpx.URL) -> Target:
 
 
 def _literal(host: str) -> str | None:
-    """The host as an IP address, if it is one. Resolvers also accept `127.1`, `0x7f.1` and `2130706433`."""
+    """The host as an IP address, or None.
+
+    Resolvers also accept notations such as `127.1`, `0x7f.1` and `2130706433`.
+    """
     try:
         return str(ip_address(host))
     except ValueError:

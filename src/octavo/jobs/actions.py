@@ -1,4 +1,4 @@
-"""Retries, cancels and discards jobs on request. An action is applied to all of the given jobs or to none."""
+"""Retries, cancels and discards jobs on request. Each action applies to all of the given jobs or to none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def retry_jobs(
     from_stage: str | None = None,
     allowed: Collection[JobStatus] = RETRYABLE,
 ) -> int:
-    """Retry jobs from the last checkpoint, or from the stage `from_stage`; an empty stage means from the beginning."""
+    """Retry jobs from the last checkpoint, or from `from_stage`. An empty `from_stage` means from the beginning."""
     held = await _hold(connection, owner_id, jobs, allowed)
     for job in held:
         await queue.requeue(connection, job, from_stage=from_stage)
@@ -53,7 +53,10 @@ async def discard_dead_letters(connection: Connection, jobs: Iterable[UUID], *, 
 async def _hold(
     connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID], allowed: Collection[JobStatus]
 ) -> list[UUID]:
-    """Lock these jobs of the owner; all must be in an allowed state. Returns them in the lock order of their caps."""
+    """Lock these jobs of the owner. Raises an error if a job is missing or its state is not allowed.
+
+    Returns the jobs in the order in which their caps must be locked.
+    """
     wanted = set(jobs)
     values = {"owner": owner_id, "jobs": list(wanted)}
     rows = await (await connection.execute(QUERIES.lock_jobs, values)).fetchall()

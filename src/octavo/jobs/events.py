@@ -1,7 +1,7 @@
 """Reads events in an order in which no event is ever skipped.
 
-Ids are assigned before transactions commit, so a later id can be visible before an earlier one. Readers therefore
-sort by (transaction, id) and stop before the oldest transaction that is still open.
+Ids are assigned before transactions commit, so an event can become visible after an event with a greater id. Readers
+therefore sort by (transaction, id) and stop before the oldest transaction that is still open.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class BadCursor(BadInput):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cursor:
-    """The position of a reader: all events up to here were read."""
+    """The position of a reader: all events up to this position were read."""
 
     xid: int
     id: int
@@ -74,14 +74,14 @@ async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, 
 
 
 async def count_owner_events(connection: Connection, owner: UUID, after: Cursor, most: int) -> int:
-    """The number of events after a cursor, counted up to `most`."""
+    """Count the events of one owner after a cursor, up to `most`."""
     values = {**_place(after), "owner": owner, "most": most}
     row = await (await connection.execute(QUERIES.count_of, values)).fetchone()
     return row[0] if row else 0
 
 
 async def latest_cursor(connection: Connection) -> Cursor:
-    """A cursor after all existing events, for a reader that only wants new ones."""
+    """A cursor after all existing events, for a reader that needs only new ones."""
     row = await (await connection.execute(QUERIES.latest)).fetchone()
     return Cursor(row[0], 0) if row else Cursor(0, 0)
 

@@ -1,4 +1,4 @@
-"""Named points at which tests kill, stop or fail a worker. In normal operation a point only costs one comparison."""
+"""Named points at which tests kill, stop or fail a worker. In normal operation, a point costs only one comparison."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults to inject, such as `point@3=kill,other@1=stop`. Only tests use it."""
+    """The faults to inject, such as `claim.after@3=kill,fail.before@1=stop`. Used only in tests."""
 
     def __init__(self, text: str) -> None:
         self._faults = [_parse(part) for part in text.split(",") if part]

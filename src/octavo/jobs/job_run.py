@@ -1,4 +1,4 @@
-"""One attempt of a job, as the handler sees it: its input, stages that run once, and progress."""
+"""One attempt of a job, as the job's handler sees it: its input, stages that run once, and progress."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LeaseLost(OctavoError):
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """A claimed job. Every write carries its fencing token, `lease_token`."""
+    """A job that a worker has claimed. Every write carries the fencing token `lease_token`."""
 
     id: UUID
     kind: str
@@ -57,7 +57,7 @@ class FinishedStage:
 
 @dataclass(slots=True)
 class Run(Generic[Tools]):
-    """The argument of a job handler. `tools` contains the resources that the worker opened."""
+    """The argument of a job handler. `tools` contains the resources that the worker has opened."""
 
     job: ClaimedJob
     tools: Tools
@@ -75,8 +75,8 @@ class Run(Generic[Tools]):
     ) -> JSON:
         """Run `work` and store its output. If an earlier attempt finished this stage, return the stored output instead.
 
-        `save` writes to the database in the same transaction. It may be called again if the connection is lost, but
-        never after the commit.
+        `save` writes to the database in the transaction that finishes the stage. If the connection is lost before the
+        commit, `save` is called again.
         """
         finished = await self._finished_stages()
         if (name, part) in finished:
@@ -110,11 +110,11 @@ class Run(Generic[Tools]):
         return row[0]
 
     async def finished_parts(self, stage: str) -> set[str]:
-        """The parts of a stage that are finished."""
+        """The parts of a stage that are already finished."""
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:
-        """Let stages run again. Called by a `save` that replaces the input of these stages."""
+        """Mark stages as not finished, so that they run again. Called by a `save` that replaces their input."""
         await connection.execute(QUERIES.forget_stages, {"job": self.job.id, "stages": list(stages)})
         finished = await self._finished_stages()
         for known in [known for known in finished if known[0] in stages]:

@@ -1,4 +1,4 @@
-"""Job kinds: their handlers and limits, and the registry that workers copy to the database."""
+"""Job kinds with their handlers and limits, and the registry that workers copy to the database."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class UnknownKind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class JobKind(Generic[Tools]):
-    """The handler and limits of a kind.
+    """The handler and the limits of a kind of job.
 
-    `cap` is how many jobs run at the same time, and `starts_per_second` how many start, both across all workers.
+    `cap` limits how many jobs run at the same time, and `starts_per_second` how many start per second, across all
+    workers.
 
     `check_input` raises `BadInput` for input that the handler would reject, so that such a job is not enqueued.
     """
@@ -44,7 +45,10 @@ class JobKind(Generic[Tools]):
 
 
 class Kinds(Generic[Tools]):
-    """The kinds that a worker runs. Names must be unique. The error for an unknown name lists the known ones."""
+    """The kinds of jobs that a worker runs. Names must be unique.
+
+    The error for an unknown name lists the known ones.
+    """
 
     def __init__(self) -> None:
         self._kinds: dict[str, JobKind[Tools]] = {}
@@ -69,7 +73,7 @@ class Kinds(Generic[Tools]):
 
 
 async def sync_kinds(connection: Connection, kinds: Kinds[Any]) -> None:
-    """Store the kinds and their limits. The database then rejects jobs of other kinds and enforces the limits."""
+    """Store the kinds and their limits in the database, which then enforces the limits and rejects unknown kinds."""
     known = list(kinds)
     values = {
         "names": [kind.name for kind in known],

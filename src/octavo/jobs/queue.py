@@ -28,7 +28,10 @@ class IllegalTransition(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to enqueue, only one per `key`. `cap` is how many jobs of one `cap_key` run at the same time."""
+    """A job to enqueue. There is at most one job per `key`.
+
+    `cap` limits how many jobs with the same `cap_key` run at the same time.
+    """
 
     kind: str
     owner_id: UUID
@@ -50,7 +53,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedJob:
-    """`made` is false if a job with the same key already existed."""
+    """The id of a job. `made` is false if a job with the same key already existed."""
 
     id: UUID
     made: bool
@@ -78,7 +81,7 @@ async def discard(connection: Connection, job: UUID) -> None:
 
 
 async def requeue(connection: Connection, job: UUID, *, from_stage: str | None = None) -> None:
-    """Retry a job from the last checkpoint, or from the stage `from_stage`; an empty stage means from the beginning."""
+    """Retry a job from the last checkpoint, or from `from_stage`. An empty `from_stage` means from the beginning."""
     await _change(connection, QUERIES.requeue, {"job": job, "from_stage": from_stage})
 
 

@@ -1,4 +1,7 @@
-"""Scheduled jobs. Each run starts once across all workers. Several missed runs become one. All times are UTC."""
+"""Scheduled jobs. Each run starts once across all workers. If several runs were missed, only one is started.
+
+Times are UTC.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class BadCron(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`cron` is a cron expression with five fields, in UTC."""
+    """A scheduled job. `cron` is a cron expression with five fields, in UTC."""
 
     name: str
     kind: str
@@ -60,7 +63,7 @@ class DueSchedule:
 
 
 def next_run(cron: str, after: datetime) -> datetime:
-    """The first time after `after` that matches a cron expression."""
+    """The first time after `after` that matches the cron expression."""
     try:
         return next(CronSim(cron, after.astimezone(UTC)))
     except (CronSimError, StopIteration):
@@ -68,7 +71,7 @@ def next_run(cron: str, after: datetime) -> datetime:
 
 
 async def sync_schedules(connection: Connection, schedules: Sequence[Schedule]) -> None:
-    """Store the schedules of this version. Changed times take effect; disabled schedules stay disabled."""
+    """Store the schedules of this version of Octavo. Changed times take effect; disabled schedules stay disabled."""
     row = await (await connection.execute(QUERIES.engine_time)).fetchone()
     if row is None:
         raise AssertionError("the clock returns one row")
@@ -84,7 +87,7 @@ async def sync_schedules(connection: Connection, schedules: Sequence[Schedule]) 
 
 
 async def run_due(connection: Connection) -> int:
-    """Enqueue the jobs of due schedules. Returns the number of jobs. Must run in a transaction."""
+    """Enqueue the jobs of schedules that are due. Returns the number of jobs. Must be called in a transaction."""
     started = 0
     for due in await _due(connection):
         job = None if due.busy else await _start(connection, due, due.next_run_at)

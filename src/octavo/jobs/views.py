@@ -1,4 +1,4 @@
-"""Jobs, their events and workers, in the form in which the API returns them and the command line prints them.
+"""Jobs, their events and workers, in the form that the API returns and the command line prints.
 
 An `owner_id` of None means all owners, which only administrators can see.
 """
@@ -35,7 +35,7 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """`alive` is false for a worker that stopped responding in the last hour."""
+    """A worker. `alive` is false for a worker that stopped responding in the last hour."""
 
     id: UUID
     host: str
@@ -62,7 +62,10 @@ async def list_jobs(
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[JobView]:
-    """List jobs, newest first. A page begins after the job of the cursor, so new jobs do not shift it."""
+    """List jobs, newest first.
+
+    A page starts after the job that the cursor points to, so new jobs do not shift it.
+    """
     before_at, before_id = read_cursor(cursor) if cursor else (None, None)
     filters = {"status": status, "kind": kind, "document": document_id, "before_at": before_at, "before_id": before_id}
     rows = await _read_jobs(connection, owner_id, filters, limit + 1)
@@ -74,7 +77,7 @@ async def list_jobs(
 async def dead_letters(
     connection: Connection, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[JobView]:
-    """Jobs of all owners that failed for good."""
+    """List the jobs of all owners that failed for good."""
     return await list_jobs(connection, None, status=JobStatus.DEAD_LETTER, cursor=cursor, limit=limit)
 
 
@@ -86,7 +89,7 @@ async def show_job(connection: Connection, owner_id: UUID | None, job: UUID) -> 
 
 
 async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequence[UUID]) -> dict[UUID, JobView]:
-    """The given jobs by id; missing ones are omitted."""
+    """Find jobs by id. Missing jobs are left out."""
     rows = await _read_jobs(connection, owner_id, {"jobs": list(jobs)}, len(jobs))
     return {view.id: view for view in await _as_views(connection, rows, with_parts=False)}
 
@@ -115,7 +118,7 @@ async def _read_jobs(connection: Connection, owner_id: UUID | None, filters: Row
 
 
 async def _as_views(connection: Connection, rows: Sequence[Row], *, with_parts: bool) -> list[JobView]:
-    """Build the views. This takes three queries, regardless of the number of jobs."""
+    """Build the views with three queries, regardless of the number of jobs."""
     if not rows:
         return []
     jobs = [row["id"] for row in rows]

@@ -1,4 +1,4 @@
-"""Explains in words why a job is waiting. The facts come from the view `job_waiting`."""
+"""Explains in words why a job is waiting, based on the database view `job_waiting`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def waiting_because(reason: str, facts: dict[str, Any]) -> WaitingBecause:
 
 
 def explain_waiting(reason: str, facts: Mapping[str, Any], zone: tzinfo | None = UTC) -> str:
-    """The reason in words, with times in the given zone; None means the time zone of this machine."""
+    """The reason in words. Times are in the given time zone; None means the time zone of this machine."""
     return SENTENCES[reason](facts, zone)
 
 

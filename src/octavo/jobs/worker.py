@@ -95,7 +95,7 @@ class Worker(Generic[Tools]):
     # Claiming -------------------------------------------------------------------------------------------------
 
     async def _exchange(self) -> bool:
-        """Report finished jobs and claim the next ones. Returns whether there may be more."""
+        """Report finished jobs and claim new ones. Returns whether more jobs may be waiting."""
         self._wake.clear()
         if not self._slots.free and not self._slots.has_unreported:
             return False
@@ -132,7 +132,10 @@ class Worker(Generic[Tools]):
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
-        """A connection for exchanges only. They are frequent, and a connection from the pool is checked each time."""
+        """A separate connection for exchanges.
+
+        Exchanges are frequent, and a connection from the pool would be checked each time.
+        """
         if self._exchange_connection is None:
             self._exchange_connection = await self._database.connect_unpooled()
         try:
@@ -162,7 +165,7 @@ class Worker(Generic[Tools]):
             return await cursor.fetchall()
 
     async def _start_unknown(self, connection: Connection) -> None:
-        """Start jobs that this worker claimed in an exchange whose response was lost."""
+        """Start jobs that this worker claimed although it never received the response."""
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
             await cursor.execute(QUERIES.claimed_by, {"worker": self.id, "running": self._slots.job_ids})
             for job in await cursor.fetchall():
@@ -170,7 +173,10 @@ class Worker(Generic[Tools]):
         self._response_lost = False
 
     async def _rest(self) -> None:
-        """Wait until the worker is woken or a timeout passes, which is short if there are unreported jobs."""
+        """Wait until the worker is woken or a timeout passes.
+
+        The timeout is short if finished jobs are still unreported.
+        """
         pending = self._response_lost or self._slots.has_unreported
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(RETRY_SECONDS if pending else self._limits.poll_seconds):
@@ -239,7 +245,7 @@ class Worker(Generic[Tools]):
     # Leases and the clock ----------------------------------------------------------------------------------------
 
     async def _keep_leases(self) -> None:
-        """Every second, stop jobs that lost their lease or exceeded their time limit, and renew leases when due."""
+        """Every second, stop jobs that lost their lease or exceeded their time limit. Renew leases when due."""
         while True:
             await asyncio.sleep(min(1.0, self._limits.heartbeat_seconds / 2))
             self._slots.stop_overdue()
@@ -270,7 +276,7 @@ class Worker(Generic[Tools]):
         self._renewed = time.monotonic()
 
     async def _keep_time(self) -> None:
-        """Return jobs of dead workers to the queue, and make jobs claimable when their start time is reached."""
+        """Return jobs of dead workers to the queue, and make delayed jobs claimable when their time has come."""
         takeover_from = 0.0
         while True:
             await asyncio.sleep(TIME_SECONDS)
@@ -296,7 +302,7 @@ class Worker(Generic[Tools]):
                 log.warning("schedules not checked", reason=explain(error))
 
     async def _keep_doing(self, chore: Chore) -> None:
-        """Repeat a chore. Every worker does; the chore itself ensures that only one worker runs it at a time."""
+        """Repeat a chore. All workers repeat it; the chore ensures that only one worker runs it at a time."""
         while True:
             try:
                 pause = await chore(self._database)
@@ -308,7 +314,7 @@ class Worker(Generic[Tools]):
     # Starting and stopping --------------------------------------------------------------------------------------------
 
     async def _registered(self, stopping: asyncio.Event) -> bool:
-        """Register the worker, waiting for the database if necessary. Returns False if asked to stop meanwhile."""
+        """Register the worker, waiting for the database if necessary. Returns False if it was asked to stop."""
         registering = asyncio.create_task(retry_until_available(self._register))
         stop = asyncio.create_task(stopping.wait())
         await asyncio.wait([registering, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -327,7 +333,10 @@ class Worker(Generic[Tools]):
         self._renewed = time.monotonic()
 
     async def _listen(self) -> None:
-        """Wake the worker when a job is enqueued. Without notifications, e.g. behind a connection pooler, it polls."""
+        """Wake the worker when a job is enqueued.
+
+        If notifications do not arrive, for example behind a connection pooler, the worker polls.
+        """
         while True:
             try:
                 async with await self._database.connect_unpooled() as connection:

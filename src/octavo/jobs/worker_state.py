@@ -22,10 +22,11 @@ FULL_SCAN_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """`slots` is how many jobs run at the same time; `batch` is how many are claimed in one exchange, so that a worker
-    with many slots leaves some jobs to others.
+    """The limits of a worker.
 
-    A lease is renewed four times in its duration. If it was not renewed for two thirds of it, the job is abandoned.
+    `slots` is how many jobs run at the same time. `batch` is how many jobs are claimed in one exchange, so that a
+    worker with many slots leaves some jobs to others. A lease is renewed four times during its duration. If it was not
+    renewed for two thirds of its duration, the job is abandoned.
     """
 
     slots: int = 10
@@ -44,7 +45,7 @@ class WorkerLimits:
 
     @property
     def takeover_delay_seconds(self) -> float:
-        """How long other workers get to renew their leases after an outage."""
+        """How long, after an outage, the other workers have to renew their leases."""
         return max(3.0, self.heartbeat_seconds * 2)
 
 
@@ -60,7 +61,7 @@ class RunningJob:
 
     @property
     def lease(self) -> tuple[UUID, int]:
-        """Identifies this attempt: the same job may be claimed again before this attempt has ended."""
+        """Identifies this attempt, because the same job may be claimed again before this attempt has ended."""
         return self.job.id, self.job.lease_token
 
     def renew_limit(self, seconds: float) -> None:
@@ -68,7 +69,7 @@ class RunningJob:
 
 
 class Slots:
-    """Running, finished and abandoned jobs. A job occupies its slot until its end is reported to the database."""
+    """Running, finished and abandoned jobs. A job occupies its slot until the database knows that it has ended."""
 
     def __init__(self, limits: WorkerLimits) -> None:
         self.running: dict[tuple[UUID, int], RunningJob] = {}
@@ -98,7 +99,10 @@ class Slots:
                 one.task.cancel()
 
     def stop_lost(self, one: RunningJob) -> bool:
-        """Cancel a job whose lease is lost. False if it has ended, or if an earlier attempt of it is still running."""
+        """Cancel a job whose lease is lost.
+
+        Returns False if the job has ended, or if an earlier attempt of the job is still running.
+        """
         earliest = next((other for other in self.running.values() if other.job.id == one.job.id), None)
         if not one.task or earliest is not one:
             return False
@@ -106,14 +110,17 @@ class Slots:
         return True
 
     def abandon_all(self) -> None:
-        """Cancel all jobs, because their leases may have expired. They are requeued when the database is available."""
+        """Cancel all jobs, because their leases may have expired.
+
+        They are requeued when the database is available again.
+        """
         for one in list(self.running.values()):
             if one.task and one.job not in self.abandoned:
                 self.abandoned.append(one.job)
                 one.task.cancel()
 
     async def empty(self) -> list[ClaimedJob]:
-        """Wait for running jobs to finish, then cancel the rest. Returns the cancelled jobs."""
+        """Wait some time for running jobs to finish, then cancel the rest. Returns the cancelled jobs."""
         if tasks := [one.task for one in self.running.values() if one.task]:
             await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
         left = list(self.running.values())
@@ -130,10 +137,10 @@ BEGINNING = QueuePosition(0, 0)
 
 
 class ClaimStart:
-    """The queue position at which the next claim begins. Times are seconds of a monotonic clock.
+    """The queue position at which the next claim starts. Times are seconds of a monotonic clock.
 
-    Claimed jobs leave dead entries in the index as long as any snapshot can see them, so during a backup the beginning
-    of the queue becomes slower and slower to read. A busy worker therefore begins where it claimed shortly before. Jobs
+    Claimed jobs leave dead entries in the index as long as any snapshot can see them. During a backup, the beginning of
+    the queue therefore becomes slower and slower to read, so a busy worker starts where it recently claimed jobs. Jobs
     that a slow transaction enqueued before that position are found by the next scan from the beginning.
     """
 
@@ -143,9 +150,9 @@ class ClaimStart:
         self._full_scan_at = 0.0
 
     def at(self, seconds: float) -> QueuePosition:
-        """The queue position to claim from: where this worker claimed about `LAG_SECONDS` ago.
+        """The queue position at which to claim: where this worker claimed about `LAG_SECONDS` ago.
 
-        The beginning of the queue if a full scan is due, or if this worker claimed nothing recently.
+        If a full scan is due, or this worker claimed nothing recently, it is the beginning of the queue.
         """
         while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
             self._position = self._recent.popleft()[1]
@@ -160,7 +167,10 @@ class ClaimStart:
 
 
 async def cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel tasks until all have ended: before Python 3.12, a cancellation is lost if a result arrives with it."""
+    """Cancel tasks until all have ended.
+
+    One cancellation may not be enough: before Python 3.12 it is lost if a result arrives at the same time.
+    """
     while left := [task for task in tasks if not task.done()]:
         for task in left:
             task.cancel()
@@ -172,5 +182,8 @@ def leases_of(jobs: Sequence[ClaimedJob]) -> dict[str, Any]:
 
 
 def as_array(values: Iterable[object]) -> str:
-    """Format ids or numbers as a PostgreSQL array literal. Letting psycopg find their type is much slower."""
+    """Format ids or numbers as a PostgreSQL array literal.
+
+    This is much faster than letting psycopg detect their type.
+    """
     return f"{{{','.join(map(str, values))}}}"

@@ -1,1 +1,1 @@
-"""Running Octavo: logs, supervision, workers, health checks and the doctor."""
+"""Runs an Octavo instance: logs, supervision, workers, health checks and `octavo doctor`."""

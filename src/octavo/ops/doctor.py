@@ -1,6 +1,6 @@
-"""`octavo doctor`: checks the whole installation and reports what is wrong and what to do.
+"""`octavo doctor`: checks the whole installation and reports problems and how to fix them.
 
-Each check returns a description of what it found, or raises an error that explains the problem.
+Each check returns a description of its result, or raises an error that explains the problem.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WrongState(Defect):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The settings and the connection for all checks."""
+    """The settings and the database connection that all checks use."""
 
     settings: Settings
     connection: Connection
@@ -97,7 +97,7 @@ async def schema(installation: Installation) -> str:
 
 @check("jobs")
 async def jobs(installation: Installation) -> str:
-    """The state of every job matches its last event, and every transition was legal."""
+    """Check that the state of every job matches its last event, and that every transition was legal."""
     await _refuse_rows(installation, QUERIES.jobs_unlike_events, "Jobs differ from their events")
     await _refuse_rows(installation, QUERIES.broken_jobs, "Jobs violate their invariants")
     await _refuse_rows(installation, QUERIES.illegal_histories, "Jobs made illegal transitions")
@@ -121,7 +121,10 @@ async def schedules(installation: Installation) -> str:
 
 @check("documents")
 async def documents(installation: Installation) -> str:
-    """Every document matches its job, its upload, its versions and its files, and the usage of owners is right."""
+    """Check that every document matches its job, upload, versions and files.
+
+    Also checks that the recorded storage usage of owners is right, and that no chunk is orphaned.
+    """
     await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
     await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents without an upload")
     await _refuse_rows(installation, QUERIES.wrong_versions, "Versions are in the wrong order")
@@ -136,7 +139,7 @@ async def documents(installation: Installation) -> str:
 
 @check("analyses")
 async def analyses(installation: Installation) -> str:
-    """Every page of an analysed document belongs to a segment, and all open work has a job."""
+    """Check that every page of an analysed document belongs to a segment, and that all open work has a job."""
     await _refuse_rows(installation, QUERIES.wrong_analyses, "Analyses do not match their parts")
     row = await (await installation.connection.execute(QUERIES.count_analyses)).fetchone()
     total, items = row or (0, 0)
@@ -145,7 +148,7 @@ async def analyses(installation: Installation) -> str:
 
 @check("ledger")
 async def ledger(installation: Installation) -> str:
-    """The recorded spending equals the sum of the calls."""
+    """Check that the recorded spending equals the sum of the model calls."""
     await _refuse_rows(installation, QUERIES.wrong_spending, "Wrong sums of model costs")
     row = await (await installation.connection.execute(QUERIES.count_calls)).fetchone()
     calls, cost = row or (0, 0)
@@ -154,7 +157,7 @@ async def ledger(installation: Installation) -> str:
 
 @check("files")
 async def files(installation: Installation) -> str:
-    """Every object that a row refers to is complete in the bucket."""
+    """Check that every object that a row refers to is complete in the bucket."""
     known, missing, last = 0, list[str](), ""
     async with aclosing(bucket_of(installation.settings)) as bucket:
         while rows := await _objects_after(installation, last):

@@ -1,4 +1,4 @@
-"""Readiness of this process, for load balancers and people: quick and without side effects."""
+"""Reports whether this process is ready, for load balancers and people. Quick and without side effects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Check:
 
 
 async def check_readiness(database: Database, bucket: Bucket, place: str) -> list[Check]:
-    """Check database and storage in parallel, each with a timeout."""
+    """Check the database and the storage in parallel, each with a timeout."""
     return list(
         await asyncio.gather(
             _limited("database", _check_database(database)),

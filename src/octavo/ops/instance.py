@@ -1,4 +1,4 @@
-"""Opens the parts of an installation from its settings, in the same way for every command and process."""
+"""Opens the parts of an Octavo instance from its settings, in the same way for every command and process."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ LATER = (
 
 
 def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
-    """The built-in PostgreSQL, unless the settings name another one."""
+    """The built-in PostgreSQL server; None if the settings name another server."""
     if settings.database_url:
         return None
     return EmbeddedPostgres(DataFolder(settings.data_dir), account=settings.postgres_account)
 
 
 async def start_database(settings: Settings, server: EmbeddedPostgres | None) -> str:
-    """Return the connection string. Starts the built-in server unless the settings name another server."""
+    """Return the connection string. Starts the built-in server, unless the settings name another server."""
     if settings.database_url:
         return settings.database_url.get_secret_value()
     if server is None:
@@ -84,7 +84,7 @@ async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
 
 @asynccontextmanager
 async def open_database(settings: Settings) -> AsyncGenerator[Database]:
-    """Open a connection pool. The built-in server is kept running until the pool is closed."""
+    """Open a connection pool. The built-in server keeps running until the pool is closed."""
     server = embedded_server(settings)
     connection_info = await start_database(settings, server)
     watch = asyncio.create_task(keep_running(server)) if server else None
@@ -113,12 +113,12 @@ async def keep_running(server: EmbeddedPostgres) -> None:
 
 
 def storage_place(settings: Settings) -> str:
-    """The location of files, for people."""
+    """The location of the stored files, to be shown to people."""
     return settings.storage_url or str(DataFolder(settings.data_dir).objects)
 
 
 def bucket_of(settings: Settings) -> Bucket:
-    """The bucket from the settings; by default in the data folder."""
+    """Open the bucket that the settings name; by default, it is in the data folder."""
     return open_bucket(
         settings.storage_url or DataFolder(settings.data_dir).objects.as_uri(),
         endpoint=settings.s3_endpoint,
@@ -131,26 +131,32 @@ def bucket_of(settings: Settings) -> Bucket:
 def sandbox_of(
     settings: Settings, preload: Sequence[str] = (), *, later: Sequence[str] = (), niceness: int = BACKGROUND_NICENESS
 ) -> Sandbox:
-    """The sandbox with this installation's limits. `preload`: modules for all children; `later`: for some children."""
+    """Open the sandbox with the limits from the settings.
+
+    `preload` names modules that all children need; `later` names modules that only some children need.
+    """
     limits = Limits(memory_bytes=settings.sandbox_memory_bytes, cpu_seconds=settings.sandbox_cpu_seconds)
     at_once = settings.sandbox_at_once or _files_at_once(limits.memory_bytes)
     return Sandbox(limits=limits, preload=preload, later=later, niceness=niceness, parallel=at_once)
 
 
 def _files_at_once(memory_bytes: int) -> int:
-    """Twice the CPU count, so that small files do not wait for slow ones, but no more than fit into half of RAM."""
+    """How many files are read in parallel: twice the CPU count, but no more than fit into half of the memory.
+
+    Twice, so that small files do not wait for slow ones.
+    """
     return max(1, min(2 * (os.cpu_count() or 1), psutil.virtual_memory().total // 2 // memory_bytes))
 
 
 @asynccontextmanager
 async def open_recognition(settings: Settings) -> AsyncGenerator[Recognition]:
-    """Open text recognition. Its parent process loads the models with the first scan, so other files need not wait."""
+    """Open text recognition. Its parent process loads the models with the first scan, so other files do not wait."""
     async with aclosing(sandbox_of(settings, OCR_PRELOAD)) as sandbox:
         yield Recognition(sandbox, settings.ocr_language, settings.ocr_seconds, settings.ocr_pages)
 
 
 def fetch_client_of(settings: Settings) -> GuardedClient:
-    """The client for requests to other servers."""
+    """The client for requests to other servers. It can reach the private servers that the settings allow."""
     return GuardedClient(frozenset(settings.fetch_allow))
 
 

@@ -1,4 +1,4 @@
-"""Structured logs, also of other libraries: readable on a terminal, elsewhere one JSON object per line.
+"""Structured logs, including those of other libraries: readable on a terminal, otherwise one JSON object per line.
 
 Tracebacks of database errors do not show the values of rows.
 """
@@ -24,7 +24,7 @@ Format = Literal["auto", "console", "json"]
 
 
 def configure_logs(level: str, form: Format, **bound: object) -> None:
-    """Set up the logs of this process; `bound` is added to every line."""
+    """Configure the logs of this process. The fields in `bound` are added to every line."""
     number = logging.getLevelNamesMapping()[level.upper()]
     before: list[Processor] = [
         structlog.contextvars.merge_contextvars,

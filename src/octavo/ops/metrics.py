@@ -1,4 +1,4 @@
-"""Metrics in the Prometheus format. They are counted in the database, so any process can serve them."""
+"""Metrics in the Prometheus format. They come from the database, so any process can serve them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One gauge; labels distinguish its values."""
+    """One gauge with its values, which differ in their labels."""
 
     name: str
     help: str
@@ -68,5 +68,5 @@ def render_metrics(metrics: Iterable[Metric]) -> str:
 
 
 def _labels(labels: dict[str, str]) -> str:
-    """Format labels. Their values are Octavo's own names, so nothing needs escaping."""
+    """Format labels. Their values are names that Octavo defines, so nothing needs escaping."""
     return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}" if labels else ""

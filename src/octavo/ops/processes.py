@@ -1,4 +1,4 @@
-"""Child processes: they end with their parent, and are restarted with growing pauses."""
+"""Child processes: they end when their parent ends, and are restarted with growing pauses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ POLL_SECONDS = 0.5
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process with its parent: on Linux by the kernel, elsewhere by a thread that checks twice a second."""
+    """End this process when its parent ends.
+
+    On Linux the kernel does this; on other systems a thread checks twice a second.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     else:
@@ -32,7 +35,7 @@ def _watch(parent: int) -> None:
 
 @dataclass(slots=True)
 class Backoff:
-    """The pause before a restart: doubled after each short run, and reset after a long one."""
+    """The pause before a restart. It is doubled after each short run and reset after a long one."""
 
     first_seconds: float = 0.1
     most_seconds: float = 10.0
@@ -40,7 +43,7 @@ class Backoff:
     _quick_ends: int = 0
 
     def after_run(self, seconds: float) -> float:
-        """The pause after a run of this length."""
+        """The pause after a run that took this many seconds."""
         if seconds >= self.reset_after_seconds:
             self._quick_ends = 0
         pause = min(self.most_seconds, self.first_seconds * 2**self._quick_ends)

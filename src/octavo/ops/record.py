@@ -1,4 +1,4 @@
-"""The record of a running installation in the data folder; `status` and `stop` read it."""
+"""The record of a running Octavo instance in the data folder, which `octavo status` and `octavo stop` read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class UpRecord:
 
 
 class RecordFile:
-    """The record is valid only while its lock is held. The kernel releases the lock when the supervisor ends."""
+    """The file with the record. It is valid only while its lock is held.
+
+    The kernel releases the lock when the supervisor ends.
+    """
 
     def __init__(self, folder: DataFolder) -> None:
         self._lock_path = folder.run / "up.lock"
@@ -34,7 +37,7 @@ class RecordFile:
         self._lock: FileLock | None = None
 
     def claim(self) -> None:
-        """Become the only supervisor of this data folder."""
+        """Become the only supervisor of this data folder. Raises `AlreadyRunning` if there is another one."""
         try:
             lock = FileLock(self._lock_path)
         except OSError as error:
@@ -52,7 +55,7 @@ class RecordFile:
         temporary.replace(self._path)
 
     def read(self) -> UpRecord | None:
-        """The record of a running supervisor; None if there is none or it has just started."""
+        """The record of the running supervisor; None if none is running or it has only just started."""
         if not is_locked(self._lock_path):
             return None
         try:

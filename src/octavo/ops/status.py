@@ -1,4 +1,4 @@
-"""Reads the status of the installation on this machine, and stops it."""
+"""Reads the status of the Octavo instance on this machine, and stops it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Status:
 
 
 def read_status(settings: Settings) -> Status:
-    """Read the status of the running installation of this data folder."""
+    """Read the status of the Octavo instance that runs on this data folder."""
     record = RecordFile(DataFolder(settings.data_dir)).read()
     if record is None:
         raise NotRunning
@@ -57,7 +57,7 @@ def read_status(settings: Settings) -> Status:
 
 
 def stop(settings: Settings) -> bool:
-    """Stop all processes that `up` started, and wait. Returns False if nothing was running."""
+    """Stop all processes that `octavo up` started, and wait for them. Returns False if nothing was running."""
     record_file = RecordFile(DataFolder(settings.data_dir))
     record = record_file.read()
     if record:

@@ -1,4 +1,4 @@
-"""`octavo up`: starts all processes of one machine, restarts those that die, and stops them in order."""
+"""`octavo up`: starts all processes on one machine, restarts those that die, and stops them in order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BACKLOG = 2048
 
 @dataclass(slots=True)
 class Child:
-    """One process to keep alive."""
+    """A process that the supervisor keeps running."""
 
     name: str
     arguments: Sequence[str]
@@ -51,7 +51,7 @@ class Child:
 
 
 class Supervisor:
-    """Owns the port, the record and the children of one data folder."""
+    """Owns the port, the record and the child processes for one data folder."""
 
     def __init__(self, settings: Settings, announce: Callable[[str], None]) -> None:
         self._settings = settings
@@ -63,7 +63,7 @@ class Supervisor:
         self._address = ""
 
     async def run(self) -> None:
-        """Run until a signal arrives. If the start fails, nothing is left running."""
+        """Run until a signal arrives. If starting fails, no process is left running."""
         check_models(self._settings)
         self._folder.prepare()
         self._record.claim()
@@ -145,13 +145,16 @@ class Supervisor:
 
 
 async def describe_sandbox(settings: Settings) -> str:
-    """The protection layers that work on this machine. Printed at every start, because a missing one is a risk."""
+    """Describe the sandbox layers that work on this machine.
+
+    Printed at every start, because a missing layer is a risk.
+    """
     async with sandbox_of(settings) as sandbox:
         return (await sandbox.layers()).summary
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the port, before anything else starts. It stays open while the web process restarts."""
+    """Open the port before anything else starts. It stays open while the web process restarts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in range(PORT_TRIES):
         # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
@@ -186,7 +189,10 @@ def address_of(listener: socket.socket) -> str:
 
 
 async def spawn(child: Child) -> asyncio.subprocess.Process:
-    """Start a child in a new session, so that Ctrl-C reaches only the supervisor, which stops its children in order."""
+    """Start a child in a new session.
+
+    Ctrl-C then reaches only the supervisor, which stops its children in order.
+    """
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "octavo", *child.arguments, "--parent", str(os.getpid())),
         stdin=asyncio.subprocess.DEVNULL,

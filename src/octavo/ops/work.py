@@ -1,4 +1,4 @@
-"""One worker process: opens what jobs need and runs jobs until it is stopped."""
+"""One worker process: opens the resources that jobs need, and runs jobs until it is stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ NICENESS = 5  # a third of the CPU share of other sessions when all are busy
 
 
 async def work(settings: Settings, *, beside_web: bool = False) -> None:
-    """Run jobs until stopped. `beside_web`: run at low priority, because a web server on this machine needs the CPU."""
+    """Run jobs until stopped.
+
+    `beside_web`: run at low priority, because a web server on the same machine needs the CPU.
+    """
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -53,7 +56,7 @@ async def work(settings: Settings, *, beside_web: bool = False) -> None:
 def _lower_priority() -> None:
     """Lower the priority of this session, if the system supports it.
 
-    `nice` is not used, because the built-in database would inherit it when this process restarts the database.
+    `nice` is not used, because the built-in database would inherit the value if this process restarted it.
     """
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICENESS))

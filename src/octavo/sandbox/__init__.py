@@ -34,7 +34,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import `Sandbox` late: the preloaded parent does not need it, and each fork is a quarter faster without it."""
+    """Import `Sandbox` only when it is used.
+
+    The parent process does not need it and forks a quarter faster without it.
+    """
     if name != "Sandbox":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from octavo.sandbox.sandbox import Sandbox

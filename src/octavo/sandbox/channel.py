@@ -1,4 +1,7 @@
-"""Reads the messages and the log of a child at a limited rate. Accepts only small, well-formed messages."""
+"""Reads the messages and the stderr output of a child at a limited rate.
+
+Only small, well-formed messages are accepted.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_progress(document: bytes) -> Progress:
-    """Parse a progress message. Checks every part, because it is shown to users."""
+    """Parse a progress message. Every part is checked, because users will see it."""
     match parse(document):
         case [int(done), int() | None as total, str(unit)] if _is_count(done) and _is_count(total or 0):
             return Progress(done, total, printable(unit))
@@ -56,7 +59,7 @@ def printable(text: str) -> str:
 
 
 class Channel:
-    """Splits the child's messages into lines, and reports only the newest progress message of each read."""
+    """Splits the child's output into messages. Of the progress messages in one read, only the newest is reported."""
 
     def __init__(self, on_progress: ProgressCallback | None, on_failure: Callable[[], None]) -> None:
         self._on_progress = on_progress
@@ -66,7 +69,10 @@ class Channel:
         self.failure: Exception | None = None
 
     def feed(self, data: bytes) -> bool:
-        """Process some bytes. Returns whether to read on immediately, because a result is incomplete."""
+        """Process some bytes.
+
+        Returns True if the rest of a result is still to come, so that reading continues immediately.
+        """
         if self.failure is None:
             try:
                 self._take(data)
@@ -100,13 +106,13 @@ class Log:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Add some bytes and keep only the last ones. Returns False: the reader can pause."""
+        """Add some bytes and keep only the last ones. Returns False, because reading can always pause."""
         self._tail = (self._tail + data)[-_LOG_BYTES:]
         return False
 
     @property
     def text(self) -> str:
-        """The lines, safe to print."""
+        """The last lines, without characters that could control a terminal."""
         lines = self._tail.decode(errors="replace").splitlines()
         return "\n".join(printable(line) for line in lines)
 
@@ -119,9 +125,10 @@ _MOST_LEFT_CHUNKS = 18
 
 
 class PacedReader:
-    """Passes each read to `feed`, then pauses, unless `feed` returns True and the read was large.
+    """Reads from a pipe and passes the data to `feed`.
 
-    The pauses limit the CPU time that a child can cost by writing without end.
+    Pauses after each read, except after a large one for which `feed` returned True. The pauses limit the CPU time used
+    on a child that never stops writing.
     """
 
     def __init__(self, descriptor: int, feed: Callable[[bytes], bool]) -> None:
@@ -144,7 +151,7 @@ class PacedReader:
         self._loop.add_reader(self._descriptor, self._read)
 
     def _take(self) -> bool:
-        """Read once. Returns whether to pause now."""
+        """Read once. Returns whether to pause before the next read."""
         data = os.read(self._descriptor, CHUNK_BYTES)
         if not data:
             self.close()
@@ -153,7 +160,7 @@ class PacedReader:
         return not (wants_more and len(data) >= _WORTHWHILE_BYTES)
 
     def finish(self) -> None:
-        """Read what is left in the pipe of a dead child, which is little."""
+        """Read the small rest that a dead child left in the pipe, then close it."""
         with suppress(BlockingIOError):
             for _ in range(_MOST_LEFT_CHUNKS):
                 if not self.ended.done():
@@ -161,7 +168,7 @@ class PacedReader:
         self.close()
 
     def close(self) -> None:
-        """Close the descriptor. Safe to call twice."""
+        """Close the descriptor. Calling it again does nothing."""
         if self.ended.done():
             return
         if self._resume:

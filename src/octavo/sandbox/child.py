@@ -1,4 +1,4 @@
-"""One child process: confines itself, calls one function, reports the result and exits. It is never reused."""
+"""A child process: it confines itself, calls one function, reports the result and exits. It is never reused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STORAGE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
 
 
 def run_child(files: ChildFiles, confinement: Confinement, parent: int) -> NoReturn:
-    """Run one task in this newly forked process, then exit: never returns to the code of the preloaded parent."""
+    """Run one task in this newly forked process, then exit. Never returns to the code of the parent process."""
     status = os.EX_SOFTWARE
     try:
         status = _work(files, confinement, parent)
@@ -102,7 +102,7 @@ def _failure(error: BaseException) -> Failure:
 
 
 def _known_name(error: errors.OctavoError) -> str:
-    """The closest class that the worker knows; a function may define its own subclass."""
+    """The name of the nearest base class that the worker knows, because a function may define its own error classes."""
     return next(known.__name__ for known in type(error).__mro__ if known.__module__ == errors.__name__)
 
 

@@ -1,4 +1,4 @@
-"""Applies all layers of the sandbox: some to the preloaded parent, the rest to each child before it reads its input."""
+"""Applies all layers of the sandbox: some to the parent process, the rest to each child before it reads its input."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def _open_all(paths: Iterable[Path]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The prepared layers. The preloaded parent prepares them, so that `enter` takes a child about a millisecond.
+    """The layers, prepared once by the parent process, so that `enter` takes only about a millisecond in each child.
 
-    A layer that this system does not support is skipped, and `Sandbox.layers` reports it. A supported layer that
-    fails stops the child before it reads its input.
+    A layer that this system does not support is skipped, and `Sandbox.layers` reports it. If a supported layer fails,
+    the child stops before it reads its input.
     """
 
     landlock_abi: int
@@ -92,7 +92,7 @@ class Confinement:
 
 
 def drop_privileges() -> None:
-    """Lower the limits and drop the privileges of the preloaded parent. Its children inherit this."""
+    """Lower the limits and drop the privileges of the parent process. Its children inherit this."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
     _lower(resource.RLIMIT_NPROC, _USER_THREADS)
     _lower(resource.RLIMIT_CORE, 0)
@@ -108,7 +108,7 @@ def drop_privileges() -> None:
 
 
 def limit_resources(limits: Limits) -> None:
-    """Set the limits of a task. RLIMIT_DATA limits memory: it counts writable private memory, which bombs fill.
+    """Set the limits of a task. Memory is limited by RLIMIT_DATA, which counts writable private memory.
 
     RLIMIT_AS would also count address space that is only reserved, and allocators reserve gigabytes. The system call
     filter refuses the kinds of memory that RLIMIT_DATA does not count.
@@ -130,7 +130,7 @@ def _lower(kind: int, soft: int, hard: int | None = None) -> None:
 
 
 def close_all_except(keep: Iterable[int]) -> None:
-    """Close every descriptor except the standard three and these."""
+    """Close every descriptor except the three standard ones and the given ones."""
     start = 3
     for descriptor in sorted(keep):
         os.closerange(start, descriptor)

@@ -1,4 +1,4 @@
-"""Errors of sandboxed tasks. Each keeps the code and class of its parent in `octavo.core`."""
+"""Errors of sandboxed tasks. Each inherits its `code` and `error_class` from its base class in `octavo.core.errors`."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ _PROGRESS_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Task:
-    """Everything a function in the sandbox can use: one file to read, one to write, and the progress channel.
+    """What a sandboxed function can use: one file to read, one file to write, and the progress channel.
 
-    `input` is seekable, and `input_path` opens the same file again, for libraries that need a path. If there is
-    no input file, both are empty; if there is no output file, writing to `output` fails.
+    `input` is seekable. `input_path` opens the same file again, for libraries that need a path. If there is no input
+    file, both are empty; if there is no output file, writing to `output` fails.
     """
 
     input: BinaryIO
@@ -31,11 +31,11 @@ class Task:
 
     @property
     def input_path(self) -> str:
-        """A path to the input that works inside this process only."""
+        """A path to the input file that works only inside this process."""
         return f"/dev/fd/{self.input.fileno()}"
 
     def progress(self, done: int, total: int | None = None, unit: str = "") -> None:
-        """Report progress to the worker. Never blocks, so call it as often as you like."""
+        """Report progress to the worker. Never blocks, so it can be called as often as needed."""
         now = time.monotonic()
         if now < self._progress_due and done != total:
             return
@@ -56,7 +56,7 @@ class Call:
 
 
 class SandboxedFunction(Generic[P]):
-    """A function that children of the sandbox are allowed to run. Called directly, it runs in this process."""
+    """A function that children of the sandbox are allowed to run. A direct call runs it in this process."""
 
     def __init__(self, function: Callable[Concatenate[Task, P], JSON]) -> None:
         self._function = function
@@ -67,7 +67,7 @@ class SandboxedFunction(Generic[P]):
         return self._function(task, *args, **kwargs)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call:
-        """The call to pass to `Sandbox.run`. Takes the function's arguments by name, without the task."""
+        """Make the call to pass to `Sandbox.run`. Takes the function's arguments by name, without the task."""
         if args:
             raise TypeError(f"{self._name} takes its arguments by name")
         return Call(self._name, kwargs)  # pyright: ignore[reportArgumentType] - JSON, or `write_request` refuses it
@@ -76,7 +76,7 @@ class SandboxedFunction(Generic[P]):
 def sandboxed(function: Callable[Concatenate[Task, P], JSON]) -> SandboxedFunction[P]:
     """Allow a function to run in the sandbox: `await sandbox.run(function.call(argument=1), input_file=path)`.
 
-    Arguments travel as JSON, so declare them as str, int, float, bool, None or lists of them, after a `*`. The
-    worker imports the module too, so import parsers inside the function.
+    Arguments are sent as JSON, so declare them after a `*`, with the types str, int, float, bool, None or lists of
+    these. The worker imports the module too, so import parsers inside the function.
     """
     return SandboxedFunction(function)

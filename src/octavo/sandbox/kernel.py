@@ -39,20 +39,20 @@ def _checked(result: int, call: str) -> int:
 
 
 def prctl(option: int, *arguments: int | ctypes.c_void_p) -> int:
-    """prctl(2). The kernel requires zeros for missing arguments."""
+    """Call prctl(2). The kernel requires zeros for missing arguments."""
     given = [ctypes.c_ulong(argument) if isinstance(argument, int) else argument for argument in arguments]
     padding = [ctypes.c_ulong(0)] * (4 - len(given))
     return _checked(_libc.prctl(option, *given, *padding), f"prctl({option})")
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """syscall(2), for calls without a C library wrapper."""
+    """Call syscall(2), for system calls without a C library wrapper."""
     _libc.syscall.restype = ctypes.c_long
     return _checked(_libc.syscall(ctypes.c_long(number), *arguments), f"syscall({number})")
 
 
 def die_with(parent: int) -> None:
-    """End this process when `parent` ends, or now if `parent` has ended already."""
+    """Let this process end when `parent` ends. End it now if `parent` has already ended."""
     if IS_LINUX:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -60,13 +60,13 @@ def die_with(parent: int) -> None:
 
 
 def hide_from_others() -> None:
-    """Hide the memory, environment and open files of this process from its children and the user's other processes."""
+    """Hide the memory, environment and open files of this process from its children and other processes of the user."""
     if IS_LINUX:
         prctl(PR_SET_DUMPABLE, 0)
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities permanently. An ordinary user has none, and cannot change the bounding set."""
+    """Drop all capabilities permanently. An ordinary user has none and cannot change the bounding set."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     capability = 0
     while _drop_from_bounding_set(capability):

@@ -55,7 +55,7 @@ def abi() -> int:
 
 
 def describe(version: int) -> str:
-    """Describe what this version of Landlock covers, for the report of the layers."""
+    """Describe what this version of Landlock covers, for the report about the layers."""
     covered = ["files"]
     if version >= _ABI_TCP:
         covered.append("TCP")
@@ -65,7 +65,7 @@ def describe(version: int) -> str:
 
 
 def restrict(version: int, readable: Iterable[int]) -> None:
-    """Allow this process only to read beneath `readable` (descriptors of files and folders)."""
+    """Allow this process only to read the files and folders in `readable`, which are descriptors."""
     attributes = _Ruleset(
         handled_files=_FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= version)],
         handled_network=_TCP_RIGHTS if version >= _ABI_TCP else 0,

@@ -1,4 +1,4 @@
-"""Reports which layers of the sandbox work on this machine: a probe child tries to break each of them."""
+"""Reports which layers of the sandbox work on this machine. A probe child tries to break each of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ Attempt = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """`detail` describes what the layer covers, or why it is missing and what a parser could do without it."""
+    """One layer.
+
+    `detail` describes what it covers or, if it is missing, the reason and what a parser could do without it.
+    """
 
     name: str
     active: bool
@@ -58,7 +61,7 @@ _COVERS: dict[str, Callable[[], str]] = {
 
 
 def explain(found: JSON) -> Layers:
-    """Turn the result of `probe`, which maps each layer to the attempts that succeeded, into a report."""
+    """Turn the result of `probe`, the forbidden attempts that succeeded for each layer, into a report."""
     if not isinstance(found, dict) or found.keys() != _COVERS.keys():
         raise TypeError(f"the probe returned {found!r}")
     return Layers(tuple(_layer(name, found[name]) for name in _COVERS))
@@ -81,7 +84,7 @@ def _why_missing(name: str) -> str:
 
 @sandboxed
 def probe(_task: Task, *, memory_bytes: int) -> JSON:
-    """Try what each layer forbids. Returns, for each layer, the names of the attempts that succeeded."""
+    """Try everything that the layers forbid. Maps each layer to the names of the attempts that succeeded."""
     attempts: dict[str, dict[str, Attempt]] = {
         "limits": {
             "use more memory": lambda: bytearray(memory_bytes),
@@ -126,7 +129,7 @@ def _one_more(kind: int) -> tuple[int, int]:
 
 
 def _status(name: str) -> str:
-    """A field of `/proc/self/status`. If it cannot be read, the result counts as a failed check."""
+    """Read a field of `/proc/self/status`. If the file cannot be read, the check counts as failed."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

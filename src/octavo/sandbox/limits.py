@@ -15,7 +15,7 @@ BACKGROUND_NICENESS = 5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a task. `memory_bytes` includes what the preloaded parent has loaded: at least about 20 MiB."""
+    """The limits of a task. `memory_bytes` includes at least 20 MiB that the parent process has already loaded."""
 
     memory_bytes: int = 2 * GIB
     cpu_seconds: int = 30

@@ -1,4 +1,4 @@
-"""The worker's connection to the preloaded parent: starts it, sends orders without blocking, handles its notices."""
+"""The worker's connection to the parent process: starts it, sends orders without blocking, handles its notices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOG_BYTES = 4 * KIB
 
 
 class ParentLink:
-    """The connection to one preloaded parent process, from its start to its end."""
+    """The connection to one parent process, from its start to its end."""
 
     def __init__(self, control: socket.socket, process: asyncio.subprocess.Process, log: IO[bytes]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -44,7 +44,7 @@ class ParentLink:
     async def start(
         cls, preload: Sequence[str], later: Sequence[str], readable: Sequence[Path], niceness: int
     ) -> ParentLink:
-        """Start a preloaded parent. Returns when it has imported its modules and accepts orders."""
+        """Start the parent process. Returns when it has imported its modules and accepts tasks."""
         folders = [str(path.resolve()) for path in readable]
         lists = (json.dumps(list(one)) for one in (preload, later, folders))
         link = await cls._spawn(*lists, str(niceness))
@@ -79,15 +79,18 @@ class ParentLink:
         return cls(ours, process, log)
 
     def is_usable(self) -> bool:
-        """Whether the process is alive. Checks the socket, because the event loop may not have reported its end yet."""
+        """Whether the parent process is alive.
+
+        Reads from the socket, because the event loop may not have noticed the end of the process yet.
+        """
         if not self.is_lost:
             self._receive()
         return not self.is_lost
 
     def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
-        """Start a child, and take ownership of `files`. The future is done when the child is dead and reaped.
+        """Start a child. Takes ownership of `files`. The future is done when the child is dead and reaped.
 
-        Its result is None if the preloaded parent ended first.
+        The result of the future is None if the parent process ended first.
         """
         exited: asyncio.Future[Exit | None] = self._loop.create_future()
         self._exits[task] = exited
@@ -95,7 +98,7 @@ class ParentLink:
         return exited
 
     def kill(self, task: int) -> None:
-        """Kill a child; harmless if it is dead already."""
+        """Kill a child. Does nothing if it is already dead."""
         self._send(Order.KILL, task)
 
     def _send(self, order: Order, task: int, descriptors: tuple[int, ...] = ()) -> None:
@@ -151,7 +154,7 @@ class ParentLink:
             self.started.set_result(None)
 
     async def aclose(self) -> None:
-        """Stop the preloaded parent and all its children, and wait until it has ended."""
+        """Stop the parent process and all its children, and wait until it has ended."""
         self._lose()
         try:
             await asyncio.wait_for(self._process.wait(), _CLOSE_SECONDS)

@@ -1,7 +1,7 @@
-"""The preloaded parent: a small process that has imported the parsers and forks a child for each task.
+"""The preloaded parent process: a small process that has imported the parsers and forks a child for each task.
 
-It runs as `python -m octavo.sandbox.parent` with an empty environment and never reads a document. Only it signals
-children: because it reaps them, their process IDs cannot have been reused.
+It runs as `python -m octavo.sandbox.parent` with an empty environment and never reads a document. No other process
+sends signals to the children: only the process that reaps them can be sure that their process IDs were not reused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_UNPREPARED = 10
 
 @dataclass(slots=True)
 class PreloadedParent:
-    """Forks children. `later` lists modules to import when idle; `tasks` maps each child not reaped yet to its task."""
+    """Forks children. `later` lists modules to import when idle; `tasks` maps running children to their tasks."""
 
     control: socket.socket
     confinement: Confinement
@@ -42,7 +42,7 @@ class PreloadedParent:
     tasks: dict[int, int] = field(default_factory=dict[int, int])
 
     def serve(self) -> None:
-        """Serve orders until the worker closes its end."""
+        """Handle orders until the worker closes its end of the socket."""
         child_ended = _wake_on_child_end()
         poll = select.poll()
         poll.register(self.control, select.POLLIN)
@@ -88,7 +88,7 @@ class PreloadedParent:
             os.close(descriptor)
 
     def _import_rest(self) -> None:
-        """Import the modules in `later`. A module that fails is skipped here; only the tasks that need it will fail."""
+        """Import the modules in `later`. Errors are ignored here, because only tasks that need the module will fail."""
         for module in self.later:
             with suppress(ImportError):
                 importlib.import_module(module)
@@ -114,7 +114,10 @@ class PreloadedParent:
         self.control.sendall(NOTICE.pack(notice, task, status, cpu_seconds, peak_memory))
 
     def end_children(self) -> None:
-        """Kill all children and wait for them. Linux would kill them with this process, but other systems would not."""
+        """Kill all children and wait for them.
+
+        On Linux the kernel would also do this; on other systems it would not.
+        """
         for pid in self.tasks:
             os.kill(pid, signal.SIGKILL)
         for pid in self.tasks:
@@ -141,7 +144,7 @@ def _freeze_objects() -> None:
 
 
 def main(control: str, worker: str, preload: str, later: str, readable: str, niceness: str) -> None:
-    """Run the process. Command-line arguments: a descriptor, a process ID, three JSON lists, and a nice value."""
+    """Run the parent process. The arguments come from the command line; lists are JSON."""
     kernel.die_with(int(worker))
     os.nice(int(niceness))
     os.environ.clear()

@@ -1,7 +1,7 @@
-"""The messages between worker, preloaded parent and child.
+"""The messages between the worker, the parent process and the children.
 
-The preloaded parent only sees numbers and descriptors. Arguments, which may contain a password, go directly to the
-child, because later children inherit everything in the memory of the preloaded parent.
+The parent process only sees numbers and descriptors. Arguments, which may contain a password, go directly to the child,
+because later children inherit everything that is in the memory of the parent process.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from octavo.sandbox.limits import KIB, MIB, Limits
 
 
 class Order(IntEnum):
-    """A request from the worker to the preloaded parent."""
+    """An order from the worker to the parent process."""
 
     RUN = 1
     KILL = 2
 
 
 class Notice(IntEnum):
-    """A message from the preloaded parent to the worker."""
+    """A notice from the parent process to the worker."""
 
     READY = 1
     EXITED = 2
@@ -75,7 +75,7 @@ class Request(TypedDict):
 
 
 class Failure(TypedDict):
-    """Why the function did not return; `kind` is one of the constants below."""
+    """The reason why the function did not return. `kind` is one of the constants below."""
 
     kind: str
     name: str
@@ -89,7 +89,7 @@ FAILURE_OTHER = "other"
 
 
 def frame(kind: bytes, document: object) -> bytes:
-    """One line of the channel. Refuses NaN, which is not JSON."""
+    """Encode one message of the channel as a line. Refuses NaN, which is not JSON."""
     return kind + json.dumps(document, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
@@ -112,7 +112,7 @@ def _unnamed_file() -> int:
 
 
 def read_request(descriptor: int) -> tuple[str, dict[str, JSON], Limits]:
-    """Read what `write_request` wrote, and close the descriptor."""
+    """Read the request that `write_request` wrote, and close the descriptor."""
     with os.fdopen(descriptor, "rb") as file:
         request = cast("Request", json.load(file))
     return request["function"], request["arguments"], Limits(**request["limits"])  # pyright: ignore[reportArgumentType]

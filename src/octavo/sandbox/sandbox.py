@@ -1,4 +1,4 @@
-"""Runs functions on untrusted files, each in a confined process that can always be killed."""
+"""Runs functions on untrusted files, each in a confined process that can be killed at any time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _log = structlog.stdlib.get_logger(__name__)
 class Sandbox:
     """Runs tasks in child processes. It starts when it is entered as a context manager, or with the first task.
 
-    `preload` names modules that the preloaded parent imports for its children; they must not start threads. `later`
-    names modules that only some tasks need; the first tasks do not wait for them. `readable` lists more folders that
-    children can read and import from. `niceness` is the `nice` value of children; by default they run as background
+    `preload` names modules that the parent process imports for all children; they must not start threads. `later` names
+    modules that only some tasks need; the first tasks do not wait for them. `readable` lists additional folders that
+    children can read and import from. `niceness` is the `nice` value of the children; by default they run as background
     work.
     """
 
@@ -87,9 +87,9 @@ class Sandbox:
     ) -> Outcome:
         """Run a sandboxed function in a new child process.
 
-        `output_file` is truncated first; the position of neither file moves. Returns only when the child is dead, even
-        when cancelled. Raises the errors of `octavo.sandbox.errors`, and errors of `octavo.core.errors` that the
-        function raised.
+        `output_file` is truncated first. The read and write positions of both files stay unchanged. The call returns
+        only when the child is dead, even if the caller is cancelled. Raises errors from `octavo.sandbox.errors`, and
+        errors from `octavo.core.errors` that the function raised.
         """
         limits = limits or self._limits
         async with self._slots:
@@ -99,7 +99,7 @@ class Sandbox:
             return await Supervision(link, next(self._tasks), limits).run(child_files, worker_files, on_progress)
 
     async def layers(self) -> Layers:
-        """Which layers work, measured by a child that tries to break them."""
+        """Find out which layers work: a child tries to break each of them."""
         outcome = await self.run(probe.call(memory_bytes=self._limits.memory_bytes))
         return explain(outcome.value)
 

@@ -1,7 +1,7 @@
 """The system call filter: an allow-list, so that calls added to the kernel later are refused as well.
 
-Refused calls return EPERM, so that a library can do without them; newer calls return ENOSYS, so that the C library
-falls back to older ones. A foreign calling convention, in which the numbers mean other calls, kills the process.
+Refused calls return EPERM, so that a library can do without them. Newer calls return ENOSYS, so that the C library
+falls back to older ones. A foreign calling convention, in which the same numbers mean other calls, kills the process.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Filter:
 
     @classmethod
     def build(cls, machine: str) -> Filter:
-        """Build the filter once, in the preloaded parent."""
+        """Build the filter once, in the parent process."""
         numbers = syscalls.numbers_for(machine)
         checked = [_checked(numbers[name], check) for name, check in CHECKS.items() if name in numbers]
         plain = [name for name in numbers if name not in CHECKS and name not in _SELF_ONLY]
@@ -140,7 +140,7 @@ class Filter:
         )
 
     def for_process(self, pid: int) -> bytes:
-        """The program in the kernel's format."""
+        """The filter as a program in the kernel's format, with the ID of this process."""
         only_itself = Check(0, _ALL_BITS, (pid,))
         return b"".join([self.head, *(_checked(number, only_itself) for number in self.self_only), self.tail])
 
@@ -150,7 +150,7 @@ class _Program(ctypes.Structure):
 
 
 def filter_for(machine: str) -> Filter | None:
-    """The filter for this machine; None if the kernel has no filters or the architecture is not in our tables."""
+    """The filter for this machine; None if the kernel does not support filters or the architecture is unknown."""
     is_64_bit = sys.maxsize > _ALL_BITS  # a 32-bit Python on a 64-bit kernel uses other numbers
     if not kernel.IS_LINUX or not is_64_bit or machine not in syscalls.ARCHITECTURES:
         return None
@@ -162,7 +162,7 @@ def filter_for(machine: str) -> Filter | None:
 
 
 def install(system_calls: Filter) -> None:
-    """Install the filter for this process and its future threads. Cannot be undone; requires no_new_privs."""
+    """Install the filter for this process and its future threads. This cannot be undone, and requires no_new_privs."""
     instructions = system_calls.for_process(os.getpid())
     program = _Program(len(instructions) // 8, instructions)
     kernel.prctl(kernel.PR_SET_SECCOMP, _MODE_FILTER, ctypes.cast(ctypes.byref(program), ctypes.c_void_p))

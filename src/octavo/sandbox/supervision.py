@@ -1,7 +1,7 @@
-"""Opens the files of one child and watches it from its start to its death, even if the caller is cancelled.
+"""Opens the files of one child and watches it from start to end, even if the caller is cancelled.
 
-Files are always opened again, so that a child can either read or write a file, not both, and its seeking does not move
-the caller's position.
+Files are always opened again. So a child can either read or write a file, never both, and the caller's file positions
+do not move.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _FLAGS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 
 
 def open_input(given: InputFile | None) -> int:
-    """A new read-only descriptor."""
+    """Open a file again, for reading only."""
     return _open_regular(given, os.O_RDONLY)
 
 
 def open_output(given: OutputFile | None) -> int:
-    """A new write-only descriptor; the file is truncated."""
+    """Open a file again, for writing only, and truncate it."""
     return _open_regular(given, os.O_WRONLY | os.O_TRUNC)
 
 
@@ -57,7 +57,7 @@ def _path(given: InputFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """The worker's descriptors: the child's messages, its stderr, and the output, to measure its size."""
+    """The worker's descriptors: for the child's messages, its stderr, and the output file, to measure its size."""
 
     channel: int
     log: int
@@ -67,7 +67,10 @@ class WorkerFiles:
 def open_files(
     request: int, input_file: InputFile | None, output_file: OutputFile | None
 ) -> tuple[ChildFiles, WorkerFiles]:
-    """Open the descriptors of child and worker for one task. On failure, all of them are closed, also `request`."""
+    """Open the descriptors that child and worker need for one task.
+
+    If this fails, all are closed, including `request`.
+    """
     with ExitStack() as opened:
 
         def keep(descriptor: int) -> int:
@@ -93,7 +96,7 @@ _ORPHAN_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """Runs one task in a child. `task` is the number that the preloaded parent uses for the child."""
+    """Runs one task in a child. `task` is the number by which the parent process knows the child."""
 
     link: ParentLink
     task: int
@@ -102,7 +105,7 @@ class Supervision:
     async def run(
         self, child_files: ChildFiles, worker_files: WorkerFiles, on_progress: ProgressCallback | None
     ) -> Outcome:
-        """Start the child, and return or raise when it is dead."""
+        """Start the child. Returns or raises only after the child is dead."""
         channel = Channel(on_progress, on_failure=lambda: self.link.kill(self.task))
         log = Log()
         readers = [PacedReader(worker_files.channel, channel.feed), PacedReader(worker_files.log, log.feed)]
@@ -131,7 +134,7 @@ class Supervision:
         )
 
     async def _wait_or_kill(self, exited: asyncio.Future[Exit | None]) -> bool:
-        """Wait for the child; kill it when time is up or the caller is cancelled. Returns whether it was killed."""
+        """Wait for the child. Kill it when the time is up or the caller is cancelled. Returns whether it was killed."""
         try:
             await asyncio.wait([exited], timeout=self.limits.wall_seconds)
         finally:
@@ -143,7 +146,7 @@ class Supervision:
 
 
 async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
-    """Wait until the child is dead, and only then raise a cancellation. After SIGKILL the wait is short."""
+    """Wait until the child is dead, and raise a cancellation only then. After SIGKILL this takes little time."""
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():
         try:

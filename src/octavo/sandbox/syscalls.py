@@ -1,7 +1,7 @@
 """The system calls that a child is allowed to make, by name and number. All others are refused.
 
-Numbers: the kernel's `asm/unistd_64.h` for x86_64 and `asm-generic/unistd.h` for aarch64; None if the newer
-architecture does not have the call.
+The numbers come from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for aarch64. None means
+that aarch64, the newer architecture, does not have the call.
 """
 
 from __future__ import annotations
@@ -150,6 +150,6 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
 
 
 def numbers_for(machine: str) -> dict[str, int]:
-    """The calls of `machine` (as in `uname -m`), which must be one of `ARCHITECTURES`."""
+    """The numbers of the allowed calls on `machine`, a name from `uname -m` that must be in `ARCHITECTURES`."""
     column = ARCHITECTURES.index(machine)
     return {name: number for name, row in NUMBERS.items() if (number := row[column]) is not None}

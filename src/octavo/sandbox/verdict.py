@@ -1,4 +1,4 @@
-"""Decides how a task ended, from its exit status and messages. Trusts the kernel first and the child last."""
+"""Decides how a task ended, from its exit status and messages. The kernel is trusted most and the child least."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEAR_MEMORY_LIMIT = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """The wait status of a child and the resources it used, as reported by the preloaded parent."""
+    """The wait status of a child and the resources it used, as reported by the parent process."""
 
     status: int
     cpu_seconds: float
@@ -51,7 +51,7 @@ class Ending:
 
 
 def judge(ending: Ending) -> Outcome:
-    """The outcome of the task. Raises the error that ended it."""
+    """Return the outcome of a task, or raise the error that ended it."""
     if ending.output_bytes > ending.limits.output_bytes:
         raise OutputTooLarge(f"The limit is {ending.limits.output_bytes} bytes.")
     if ending.garbled:
@@ -128,7 +128,10 @@ def _raise_failure(ending: Ending, kind: str, name: str, detail: str | None) -> 
 
 
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
-    """The error class of `octavo.core` with this name; None if its retries are not counted and so could be endless."""
+    """The error class with this name in `octavo.core.errors`, if a child may report it.
+
+    None if attempts that fail with this error are not counted, because a hostile file could then cause endless retries.
+    """
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):
         return None

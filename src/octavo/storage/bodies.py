@@ -22,7 +22,7 @@ class Digest:
         self._hash = sha256()
 
     def update(self, block: bytes) -> None:
-        """Add a block. Hashing blocks the thread."""
+        """Add a block. Blocks the thread while hashing."""
         self._hash.update(block)
         self.bytes += len(block)
 
@@ -33,7 +33,10 @@ class Digest:
 
 
 async def in_blocks(body: Body, size: int, limit: int | None, threads: Threads) -> AsyncGenerator[bytes]:
-    """Split a body into blocks of at most `size` bytes. Small parts are joined to save thread calls."""
+    """Split a body into blocks of at most `size` bytes.
+
+    Small parts are joined, so that fewer thread calls are needed.
+    """
     pending: list[bytes] = []
     held = total = 0
     async with aclosing(_chunks(body, size, threads)) as chunks:
@@ -69,7 +72,10 @@ async def _chunks(body: Body, size: int, threads: Threads) -> AsyncGenerator[byt
 
 
 def _read_at(path: Path, position: int, size: int) -> bytes:
-    """Open the file for each block, so that a cancellation cannot leave it open. Opening is fast."""
+    """Read one block. The file is opened for each block, so that a cancellation cannot leave it open.
+
+    Opening is fast.
+    """
     with path.open("rb", buffering=0) as file:
         file.seek(position)
         return file.read(size)

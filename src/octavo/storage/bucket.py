@@ -20,7 +20,7 @@ READ_LIMIT = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object that was written. Size and hash are computed while writing."""
+    """An object that was just written, with its size and its hash, which are computed while writing."""
 
     key: str
     bytes: int
@@ -29,7 +29,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """An object as the bucket lists it."""
+    """An object in the bucket, with its size and its time."""
 
     key: str
     bytes: int
@@ -50,41 +50,50 @@ class ObjectStream:
 
 
 def cut_to_size(start: int, end: int | None, size: int) -> tuple[int, int]:
-    """Limit a range to the size of the object. A backward or negative range is a bug in the caller."""
+    """Limit a range to the size of the object.
+
+    A range that is negative or ends before its start is a bug in the caller.
+    """
     if start < 0 or (end is not None and end < start):
         raise Defect(f"Invalid range from {start} to {end}.")
     return min(start, size), size if end is None else min(end, size)
 
 
 class Bucket(Protocol):
-    """Stores objects under keys created by the server. Each is written once. Memory use does not depend on its size."""
+    """Stores objects under keys that the server creates. Each key is written once.
+
+    Memory use does not depend on the size of objects.
+    """
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Store a body durably. Raises `AlreadyStored` or `TooLarge`. After a failure nothing is left behind."""
+        """Store a body durably. Raises `AlreadyStored` or `TooLarge`. A failure leaves nothing behind."""
         ...
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
-        """Read a small object; raises `TooLarge` above the limit."""
+        """Read a small object. Raises `TooLarge` above the limit."""
         ...
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Read an object of any size in parts. `end` is exclusive; both are limited to the size of the object."""
+        """Read an object of any size in parts.
+
+        `end` is exclusive; `start` and `end` are limited to the object's size.
+        """
         ...
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Size and modification time of an object; None if it does not exist."""
+        """The size and modification time of an object; None if it does not exist."""
         ...
 
     async def copy(self, source: str, target: str) -> None:
-        """Copy an object to another key without reading it; raises `AlreadyStored` if that key exists."""
+        """Copy an object to another key without downloading it. Raises `AlreadyStored` if that key exists."""
         ...
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects; missing ones are ignored."""
+        """Delete objects. Missing objects are ignored."""
         ...
 
     def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """List all objects under `prefix` (whole segments) in no particular order, page by page."""
+        """List all objects whose key starts with the segments in `prefix`, page by page, in no particular order."""
         ...
 
     async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
@@ -92,19 +101,19 @@ class Bucket(Protocol):
         ...
 
     async def sign_put(self, key: str, *, seconds: int) -> str | None:
-        """Create a temporary upload URL that can be used repeatedly; None if uploads must go through our web server."""
+        """Create a temporary, reusable upload URL; None if uploads must go through our web server."""
         ...
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
-        """Verify a link to our web server; raises `LinkRefused` if it has expired or was changed."""
+        """Verify a link to our web server. Raises `LinkRefused` if it has expired or was changed."""
         ...
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
-        """Remove unfinished writes of killed processes; returns the number removed."""
+        """Remove unfinished writes that killed processes left. Returns the number removed."""
         ...
 
     async def check(self) -> None:
-        """Write, read back and delete a small object; raises `StorageFailed` with advice if that fails."""
+        """Write, read back and delete a small object. Raises `StorageFailed` with advice if this fails."""
         ...
 
     async def aclose(self) -> None:
@@ -130,7 +139,10 @@ _FOLDER = "probes"
 
 
 async def probe(bucket: Bucket) -> None:
-    """Write, copy and read back an object. Check that overwriting is refused: some S3 servers wrongly allow it."""
+    """Test a bucket: write, copy and read back an object.
+
+    Also checks that an object cannot be overwritten, because some S3 servers wrongly allow it.
+    """
     content = uuid4().bytes
     written, copied = (f"{_FOLDER}/{uuid4().hex}" for _ in range(2))
     await bucket.put(written, content)

@@ -1,4 +1,4 @@
-"""The files of the local bucket. They are durable before a write returns, and never opened through symbolic links.
+"""The files of the local bucket. A write returns only when the file is durable. Symbolic links are never followed.
 
 All functions block, so they run in threads. They raise OSError.
 """
@@ -25,7 +25,7 @@ Names = Sequence[str]
 
 
 def make_root(root: Path) -> None:
-    """Create the bucket's folder and its parents durably."""
+    """Create the bucket's folder and its parent folders durably."""
     missing = [folder for folder in (root, *root.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -35,7 +35,7 @@ def make_root(root: Path) -> None:
 
 @contextmanager
 def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
-    """Open a folder level by level, starting at the root. A symbolic link in the path is an error."""
+    """Open a folder one level at a time, starting at the root. A symbolic link in the path is an error."""
     folder = os.open(root, _FOLDER)
     try:
         for name in names:
@@ -57,7 +57,7 @@ def _make_folder(name: str, parent: int) -> None:
 
 
 class UnfinishedFile:
-    """A file that is being written and hashed. It is not visible as an object until it is published."""
+    """A file that is being written and hashed. It becomes visible as an object when it is published."""
 
     def __init__(self, root: Path) -> None:
         self.digest = Digest()
@@ -66,7 +66,7 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write a block in one call, because a thread call takes as long as hashing 100 KB."""
+        """Hash and write a block in one thread call, because a thread call takes as long as hashing 100 KB."""
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)
@@ -74,13 +74,13 @@ class UnfinishedFile:
             rest = rest[os.write(file, rest) :]
 
     def publish(self, names: Names) -> None:
-        """Give the file its final name; raises FileExistsError if the name is taken."""
+        """Give the file its final name. Raises FileExistsError if the name is taken."""
         os.fsync(self._open())
         with opened_folder(self._root, [UNFINISHED]) as folder:
             _link(self._root, folder, self._name, names)
 
     def discard(self) -> None:
-        """Remove the temporary file. If it was published, the object remains."""
+        """Remove the temporary file. A published object is not affected."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -96,7 +96,10 @@ class UnfinishedFile:
 
 
 def _link(root: Path, source_folder: int, source_name: str, names: Names) -> None:
-    """Publish with a hard link, which is atomic and never replaces a file: so each object is written only once."""
+    """Publish a file with a hard link.
+
+    This is atomic and never replaces a file, so each object is written only once.
+    """
     *folders, name = names
     for attempt in range(_PUBLISH_ATTEMPTS):
         try:
@@ -128,7 +131,7 @@ def copy_file(root: Path, source: Names, target: Names) -> None:
 
 
 def open_file(root: Path, names: Names) -> FileIO:
-    """Open for reading; anything but a regular file counts as missing."""
+    """Open a file for reading. Anything but a regular file counts as missing."""
     *folders, name = names
     with opened_folder(root, folders) as folder:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
@@ -160,7 +163,7 @@ def _remove_empty_folders(root: Path, folders: Names) -> None:
 
 
 def walk_files(root: Path, names: Names) -> Generator[ObjectInfo]:
-    """Every object under some segments. Symbolic links and names that begin with a dot are not objects."""
+    """Yield every object in a folder. Symbolic links and names that begin with a dot are not objects."""
     with suppress(FileNotFoundError, NotADirectoryError), opened_folder(root, names) as folder:
         yield from _walk(folder, "".join(f"{name}/" for name in names))
 

@@ -48,7 +48,10 @@ T = TypeVar("T")
 
 
 class LocalBucket:
-    """See `Bucket`. Files have mode 0600 and folders 0700. Names that begin with a dot are reserved."""
+    """A bucket in a folder; see `Bucket`. Files have mode 0600 and folders 0700.
+
+    Names that begin with a dot are reserved.
+    """
 
     def __init__(self, root: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._root = root
@@ -58,7 +61,10 @@ class LocalBucket:
 
     @classmethod
     def open(cls, root: Path) -> Self:
-        """Open the bucket and create its folder. Later, a missing folder is an error, such as an unmounted disk."""
+        """Open the bucket and create its folder.
+
+        If the folder is missing later, for example because a disk was unmounted, that is an error.
+        """
         bucket = cls(root)
         with bucket._named_failures():
             folder.make_root(root)
@@ -78,7 +84,7 @@ class LocalBucket:
         return Stored(key, file.digest.bytes, file.digest.sha256)
 
     async def _write(self, file: folder.UnfinishedFile, blocks: AsyncIterator[bytes]) -> None:
-        """Write the blocks. Each is hashed and written while the next one arrives."""
+        """Write the blocks. Each block is hashed and written while the next one is being received."""
         writing: asyncio.Task[None] | None = None
         try:
             async for block in blocks:
@@ -103,7 +109,7 @@ class LocalBucket:
         return content
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Open the file for each part, so that an abandoned reader leaves nothing open."""
+        """Read in parts. The file is opened for each part, so that an abandoned reader leaves nothing open."""
         info = await self._run(self._stat, key)
         start, end = cut_to_size(start, end, info.bytes)
         return ObjectStream(info, start, end, self._chunks(key, start, end))
@@ -122,7 +128,7 @@ class LocalBucket:
         return chunk
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Read size and time from the disk; nothing is cached."""
+        """Read size and time from the disk. Nothing is cached."""
         try:
             return await self._run(self._stat, key)
         except ObjectMissing:
@@ -148,7 +154,7 @@ class LocalBucket:
             _once(target, folder.copy_file, self._root, *names)
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Delete one page of keys per thread call."""
+        """Delete the objects. One thread call deletes a page of keys."""
         remaining = iter(keys)
         while page := [segments(key) for key in islice(remaining, PAGE_KEYS)]:
             await self._run(self._delete, page)
@@ -158,7 +164,7 @@ class LocalBucket:
             folder.remove_file(self._root, names)
 
     async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """List one page of objects per thread call."""
+        """List the objects. One thread call reads a page of objects."""
         names = segments(check_prefix(prefix)) if prefix else ()
         files = folder.walk_files(self._root, names)
         try:
@@ -169,27 +175,27 @@ class LocalBucket:
             await self._run(files.close)
 
     async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
-        """Create a path on our web server."""
+        """Create a signed path on our web server."""
         secret = await self._secret()
         return sign_link(secret, Link("GET", check_key(key), int(self._clock()) + seconds, filename, content_type))
 
     async def sign_put(self, key: str, *, seconds: int) -> None:
-        """Return None: uploads go through our web server."""
+        """Return None, because uploads go through our web server."""
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
-        """Verify a link. The signing key is in the folder, so all processes can verify each other's links."""
+        """Verify a link. The signing key is in the folder, so each process can verify the links of the others."""
         return verify_link(await self._secret(), method, key, query, now=self._clock())
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
-        """Remove unfinished files by the time of their last write."""
+        """Remove unfinished files that have not been written to for some time."""
         return await self._run(folder.remove_unfinished, self._root, self._clock() - older_than_seconds)
 
     async def check(self) -> None:
-        """See `probe`."""
+        """Test the bucket; see `probe`."""
         await probe(self)
 
     async def aclose(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         await self._threads.aclose()
 
     async def _secret(self) -> bytes:

@@ -22,7 +22,7 @@ def open_bucket(
     access_key: str | None = None,
     secret_key: str | None = None,
 ) -> Bucket:
-    """Open `file:///folder` or `s3://bucket/prefix` without connecting. The other arguments are only for S3."""
+    """Open `file:///folder` or `s3://bucket/prefix`, without connecting yet. The other arguments are only for S3."""
     parts = urlsplit(url)
     if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
         return LocalBucket.open(Path(unquote(parts.path)))

@@ -1,4 +1,4 @@
-"""The bucket for several machines: S3, through obstore.
+"""The bucket for several machines: S3, accessed through obstore.
 
 docs/decisions/0002-storage.md explains why large objects are written to a temporary key first.
 """
@@ -45,7 +45,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class S3Bucket:
-    """See `Bucket`. If `keys` is None, the AWS default credential chain is used."""
+    """A bucket in S3; see `Bucket`. If `keys` is None, the AWS default credential chain is used."""
 
     def __init__(self, address: S3Address, keys: AccessKeys | None, *, clock: Callable[[], float] = time.time) -> None:
         self._address = address
@@ -56,7 +56,7 @@ class S3Bucket:
         self._copying_store = open_store(address, keys, timeout=timedelta(minutes=15))
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Store a body of one part with one conditional request; write a larger one to a temporary key first."""
+        """Store a body. One part needs one conditional request; a larger body is first written to a temporary key."""
         check_key(key)
         digest = Digest()
         most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)
@@ -106,7 +106,10 @@ class S3Bucket:
         return bytes(await self._ask(key, result.bytes_async(), reads=key))
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
-        """Fetch one part per request. One long response would break if the reader is slow, and cannot be retried."""
+        """Read in parts, one request each.
+
+        A single long response could break for a slow reader and cannot be retried.
+        """
         info = await self._head(check_key(key))
         start, end = cut_to_size(start, end, info.bytes)
         return ObjectStream(info, start, end, self._chunks(key, start, end))
@@ -120,7 +123,7 @@ class S3Bucket:
             yield bytes(chunk)
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Size and time of an object. None if the object or the bucket is missing: the response does not say which."""
+        """The size and time of an object. None if the object or the whole bucket is missing, which look the same."""
         try:
             return await self._head(check_key(key))
         except ObjectMissing:
@@ -137,7 +140,7 @@ class S3Bucket:
         await complete_or_undo(self._copy(source, target), lambda: self.delete([target]))
 
     async def _copy(self, source: str, target: str) -> None:
-        """Claim the target key, then copy: not every server checks the target and copies in one atomic step."""
+        """Claim the target key, then copy. Some servers cannot check the target and copy in one atomic step."""
         claim = f"{UNFINISHED}/claims/{target}"
         await self._take_claim(claim, target)
         try:
@@ -158,7 +161,7 @@ class S3Bucket:
         raise StorageFailed(f"Another write of {key} is in progress, or was interrupted and will be cleaned up later.")
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """As many per request as S3 allows."""
+        """Delete the objects, as many per request as S3 allows."""
         remaining = iter(keys)
         while page := [check_key(key) for key in islice(remaining, PAGE_KEYS)]:
             await self._delete(page)
@@ -175,7 +178,7 @@ class S3Bucket:
             log.warning("storage_left_unfinished", name=name, reason=error.line)
 
     async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """As many per request as S3 allows."""
+        """List the objects, as many per request as S3 allows."""
         async for info in self._objects(check_prefix(prefix)):
             if not info.key.startswith("."):
                 yield info
@@ -189,7 +192,10 @@ class S3Bucket:
                 yield _describe(meta)
 
     async def sign_get(self, key: str, *, seconds: int, filename: str, content_type: str) -> str:
-        """Create a download link. With the default credential chain, the link cannot set the file name and type."""
+        """Create a download link.
+
+        With the default credential chain, the link cannot set the file name and the content type.
+        """
         check_key(key)
         if self._keys is None:
             return await self._sign("GET", key, seconds)
@@ -202,19 +208,22 @@ class S3Bucket:
         return presign("GET", url, query, self._keys, region=region, seconds=seconds, now=now)
 
     async def sign_put(self, key: str, *, seconds: int) -> str:
-        """Create an upload URL. It can be used repeatedly: copy the object to another key before trusting it."""
+        """Create an upload URL. It can be used repeatedly, so copy the object to another key before trusting it."""
         return await self._sign("PUT", check_key(key), seconds)
 
     async def _sign(self, method: Literal["GET", "PUT"], key: str, seconds: int) -> str:
         return await self._ask(key, obstore.sign_async(self._store, method, key, timedelta(seconds=seconds)))
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str]) -> Link:
-        """Refuse every link: S3 verifies its own links, so no valid link leads to our web server."""
+        """Refuse every link. S3 verifies its own links, so no valid link leads to our web server."""
         del method, key, query
         raise LinkRefused
 
     async def sweep_unfinished(self, older_than_seconds: float) -> int:
-        """Remove old temporary keys. Parts of interrupted uploads are not listed; a lifecycle rule must remove them."""
+        """Remove old temporary keys.
+
+        Parts of interrupted uploads cannot be listed; a lifecycle rule of the bucket must remove them.
+        """
         before = datetime.fromtimestamp(self._clock() - older_than_seconds, UTC)
         old = [info.key async for info in self._objects(UNFINISHED) if info.last_modified < before]
         for start in range(0, len(old), PAGE_KEYS):
@@ -222,15 +231,15 @@ class S3Bucket:
         return len(old)
 
     async def check(self) -> None:
-        """See `probe`."""
+        """Test the bucket; see `probe`."""
         await probe(self)
 
     async def aclose(self) -> None:
-        """Stop the threads; connections close with the bucket."""
+        """Stop the threads. Connections close when the bucket object is freed."""
         await self._threads.aclose()
 
     async def _ask(self, key: str, answer: Awaitable[T], *, reads: str | None = None) -> T:
-        """Await a request and translate its errors. `reads` is the key that must exist.
+        """Await a request and translate its errors. `reads` is the key that the request reads.
 
         If `reads` is None, "not found" means that the bucket or the server is missing.
         """

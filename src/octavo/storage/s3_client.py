@@ -1,4 +1,4 @@
-"""Address and client of an S3 bucket, and advice about its errors."""
+"""The address and the client of an S3 bucket, and advice about its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFUSED = {"401", "403"}
 
 @dataclass(frozen=True, slots=True)
 class S3Address:
-    """A bucket, the prefix used in it, and the server. `endpoint` is None for Amazon S3."""
+    """The server, the bucket, and the prefix of its keys. `endpoint` is None for Amazon S3."""
 
     bucket: str
     prefix: str
@@ -30,15 +30,16 @@ class S3Address:
 
     @property
     def virtual_hosted(self) -> bool:
-        """Whether the bucket is part of the host name instead of the path.
+        """Whether the bucket name is part of the host name instead of the path.
 
-        Amazon expects that, except for names with a dot, which do not match its certificate. Other servers do not.
+        Amazon expects this, except for names with a dot, which do not match its certificate. Other servers do not
+        expect it.
         """
         return self.endpoint is None and "." not in self.bucket
 
     @property
     def bucket_url(self) -> str:
-        """The base URL of the bucket's keys."""
+        """The base URL of all objects in the bucket."""
         if self.virtual_hosted:
             return f"https://{self.bucket}.s3.{self.region}.amazonaws.com"
         return f"{self.server_url}/{self.bucket}"
@@ -54,7 +55,7 @@ class S3Address:
 
 
 def is_missing_bucket(error: Exception) -> bool:
-    """Tell a missing bucket from a missing object by the error code: both have the same status."""
+    """Whether the bucket is missing, and not just the object. Both have the same status, but different error codes."""
     return _code(error) == "NoSuchBucket"
 
 
@@ -96,7 +97,10 @@ _RETRIES: RetryConfig = {
 
 
 def open_store(address: S3Address, keys: AccessKeys | None, *, timeout: timedelta) -> S3Store:
-    """Open the S3 client. `timeout` applies to one request with its body, so no request sends more than one part."""
+    """Open the S3 client.
+
+    `timeout` applies to one request including its body, so no request sends more than one part.
+    """
     url = address.bucket_url if address.virtual_hosted else address.server_url
     config: S3Config = {
         # Set both, because an environment variable would override the one that is not set.

@@ -1,4 +1,4 @@
-"""Signed links: to our own web server, and to S3 (SigV4)."""
+"""Signs links to our own web server, and links to S3 (SigV4)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sign_link(secret: bytes, link: Link) -> str:
 
 
 def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], *, now: float) -> Link:
-    """Check the signature and expiry time of a link. Both failures raise the same error, which reveals nothing."""
+    """Check the signature and the expiry time of a link. Both failures raise the same error, to reveal nothing."""
     expires = query.get("expires", "")
     if not _SECONDS.fullmatch(expires):  # int() would also accept signs, underscores and other digits
         raise LinkRefused
@@ -54,7 +54,10 @@ def verify_link(secret: bytes, method: str, key: str, query: Mapping[str, str], 
 
 
 def attachment_header(filename: str) -> str:
-    """A `Content-Disposition` that makes browsers save the file (RFC 6266), with an ASCII name and the full name."""
+    """A `Content-Disposition` header that makes browsers save the file (RFC 6266).
+
+    It contains the file name in ASCII and the full name.
+    """
     plain = "".join(c if c.isascii() and (c.isalnum() or c in " ._-()") else "_" for c in filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
@@ -70,7 +73,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 @dataclass(frozen=True, slots=True)
 class AccessKeys:
-    """A pair of S3 keys."""
+    """The access key and the secret key for S3."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -86,7 +89,9 @@ def presign(
     seconds: int,
     now: datetime,
 ) -> str:
-    """Sign a URL: the signature covers method, host, path and query, and is valid for `seconds` from `now` (UTC).
+    """Sign a URL for S3.
+
+    The signature covers method, host, path and query, and is valid for `seconds` from `now` (UTC).
 
     obstore can also sign URLs, but cannot set the file name for the browser.
     """

@@ -1,4 +1,4 @@
-"""Runs calls that must not be interrupted by a cancellation: blocking calls in threads, and calls with side effects."""
+"""Runs calls that a cancellation must not interrupt: blocking calls in threads, and calls with side effects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Threads:
-    """Runs blocking calls in threads. A cancelled caller waits until its call ends, so no file in use is closed."""
+    """Runs blocking calls in threads. A cancelled caller waits for its call, so that no file is closed while in use."""
 
     def __init__(self, count: int) -> None:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="octavo-storage")
@@ -33,7 +33,10 @@ class Threads:
 
 
 async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], Awaitable[None]]) -> None:
-    """Run `work`. If cancelled, let it finish, then undo it: stopping it would leave unknown whether it took effect."""
+    """Run `work`. If cancelled, let it finish and then undo it.
+
+    If it were stopped, nobody would know whether it had taken effect.
+    """
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

@@ -45,7 +45,7 @@ _SHORT = 100
 
 
 def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find dates, in text order. If several patterns match at one place, the first pattern wins."""
+    """Find dates, in text order. If several patterns match at the same place, the first pattern wins."""
     found: list[TypedMatch] = []
     folded = fold(text)
     for match in (match for shape in _SHAPES for match in shape.finditer(folded)):
@@ -57,7 +57,7 @@ def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_date(text: str, notation: Notation) -> str | None:
-    """Read a text as a date. The mapping's formats are tried first, for the whole text."""
+    """Read a text as a date. The mapping's formats are tried first and must match the whole text."""
     for form in notation.date_formats:
         try:
             return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a date has no time zone
@@ -69,13 +69,13 @@ def read_date(text: str, notation: Notation) -> str | None:
 
 @lru_cache(maxsize=256)
 def _in_english(text: str) -> str:
-    """Replace month names by English ones, which date formats expect."""
+    """Replace month names with English ones, which date formats expect."""
     english = [line.split()[0] for line in _MONTHS.strip().splitlines()]
     return re.sub(rf"\b({_NAMES})\b", lambda found: english[_NUMBERS[found[1]] - 1], fold(" ".join(text.split())))
 
 
 def writes_month_first(texts: Iterable[str]) -> bool | None:
-    """Whether the first unambiguous date has its month first; None if there is no such date."""
+    """Whether the first unambiguous date starts with the month; None if all dates are ambiguous."""
     for text in texts:
         for first, _, second in _SLASHED.findall(text):
             if int(first) > _MOST_MONTH >= int(second):

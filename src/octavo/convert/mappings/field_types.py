@@ -1,6 +1,6 @@
-"""The types of fields: how each finds its values in a text, their canonical form, and their type in XML Schema.
+"""The types of fields: how each type finds its values in a text, their canonical form, and their XML Schema type.
 
-A new type is a function that finds its values, and a line in `_TYPES`.
+To add a type, write a function that finds its values and add a line to `_TYPES`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ Find = Callable[[str, Notation], list[TypedMatch]]
 
 
 def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find numbers that may be amounts, with or without a fraction, but not dates, percentages or parts of words."""
+    """Find numbers that may be amounts, with or without decimals. Dates, percentages and parts of words are skipped."""
     dates = [found.span() for found in _DIGITS_OF_DATE.finditer(text)]
     found: list[TypedMatch] = []
     for match in _NUMBER.finditer(text):
@@ -92,7 +92,7 @@ def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_number(digits: str, decimal: str | None = None) -> str | None:
-    """Convert a number to its canonical form: a point before the fraction, and nothing between groups of digits."""
+    """Convert a number to its canonical form: a decimal point, and no separators between groups of digits."""
     digits = re.sub(r"[\s\u00a0\u202f'\u2019]", "", digits)
     point = _decimal_mark(digits, decimal)
     whole, _, fraction = digits.rpartition(point) if point else (digits, "", "")
@@ -104,7 +104,10 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 
 
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
-    """The last mark, unless it occurs several times, or three digits follow it and it is not the `usual` mark."""
+    """The decimal mark of a number: its last mark, unless it separates groups of digits.
+
+    It separates groups if it occurs several times, or if exactly three digits follow it and it is not the `usual` mark.
+    """
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return None
@@ -118,7 +121,7 @@ def _decimal_mark(digits: str, usual: str | None) -> str | None:
 
 
 def usual_decimal(texts: Iterable[str]) -> str | None:
-    """The mark that most often precedes two final digits."""
+    """The decimal mark of a document: the mark that most often precedes two final digits."""
     marks = Counter(mark for text in texts for mark in re.findall(r"\d([.,])\d\d(?![\d.,])", text))
     return marks.most_common(1)[0][0] if marks else None
 
@@ -132,7 +135,7 @@ def find_currencies(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
-    """The whole text, without separators at its ends."""
+    """The whole text as one value, without separators at its ends."""
     del notation
     start = len(text) - len(text.lstrip(_EDGES))
     end = len(text.rstrip(" \t:;,|"))
@@ -154,7 +157,10 @@ def find_identifiers(text: str, notation: Notation) -> list[TypedMatch]:
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """`find` returns all values of this type in a text; `schema` is its XML type, `pattern` its canonical form."""
+    """A type of field. `find` returns all values of this type in a text.
+
+    `schema` is its XML Schema type; `pattern` describes its canonical form.
+    """
 
     name: str
     find: Find
@@ -162,14 +168,14 @@ class FieldType:
     pattern: str | None = None
 
     def accepts(self, value: str) -> bool:
-        """Whether a value has the canonical form of this type, so that the XML stays valid."""
+        """Whether a value has the canonical form of this type. Other values would make the XML invalid."""
         if not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
             return False
         return self.name != "date" or _is_day(value)
 
 
 def _is_day(value: str) -> bool:
-    """Whether the date exists. A pattern cannot check the length of a month."""
+    """Whether the date exists. A pattern cannot check how many days a month has."""
     try:
         date.fromisoformat(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reads templates of invoice2data as mappings: patterns for the documents of one sender, in YAML or JSON."""
+"""Reads invoice2data templates as mappings. A template contains patterns for the documents of one sender."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _NOT_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def is_template(read: Settings) -> bool:
-    """Whether a file is a template and not a mapping: it has `keywords`, but neither `xml` nor `extends`."""
+    """Whether a file is an invoice2data template and not a mapping.
+
+    A template has `keywords`, but neither `xml` nor `extends`.
+    """
     return "xml" not in read and "extends" not in read and "keywords" in read
 
 
@@ -103,7 +106,7 @@ class _Template:
         return LineRule(start, end, first, line, last, skip)
 
     def _body(self, read: Settings) -> Iterator[Field]:
-        """Make a field for each named group of a table's pattern. Only the first matching line is used."""
+        """Make a field for each named group in the pattern of a table. Only the first matching line is used."""
         start, body = str(read.get("start", "")), str(read.get("body", ""))
         for name in self._pattern("tables", body).groupindex:
             # Each field gets the same pattern, in which only the group of this field captures text.
@@ -128,7 +131,7 @@ class _Template:
 
 
 def _type_by_name(name: str) -> str:
-    """In templates the start of a field's name determines its type."""
+    """The type of a field. In templates, the beginning of the field's name determines its type."""
     if name.startswith("date"):
         return "date"
     return "amount" if name.startswith("amount") else "text"

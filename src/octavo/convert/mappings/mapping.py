@@ -22,7 +22,7 @@ Lookup = Callable[[str], "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`name` is a field, or `table.column` for the sum of a column."""
+    """A term of a check. `name` is a field, or `table.column` for the sum of a column."""
 
     name: str
     minus: bool = False
@@ -34,7 +34,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Passes if the left side equals one of the right sides or, with `at_most`, is not greater."""
+    """A check on values.
+
+    It passes if the left side equals one of the right sides or, with `at_most`, is not greater.
+    """
 
     text: str
     left: tuple[Term, ...]
@@ -46,7 +49,10 @@ class Check:
         return (term.name for side in (self.left, *self.right) for term in side)
 
     def holds(self, lookup: Lookup) -> bool | None:
-        """Whether the check passes; None if a value is missing. `lookup` returns a value by the name of a term."""
+        """Whether the check passes; None if a value is missing.
+
+        `lookup` returns the value of a field or sum by its name.
+        """
         if self.at_most:
             return _in_order(lookup(self.left[0].name), lookup(self.right[0][0].name))
         left = _add(self.left, lookup)
@@ -57,7 +63,7 @@ class Check:
 
 
 def read_check(text: str) -> Check:
-    """Parses a check. Raises `ValueError` with the reason."""
+    """Parse a check. Raises `ValueError` with the reason."""
     sides = _SIDES.split(text)
     if len(sides) != 2:  # noqa: PLR2004 - left and right
         raise ValueError("a check must have two sides with = or <= between them")
@@ -93,7 +99,7 @@ def _add(terms: tuple[Term, ...], lookup: Lookup) -> Decimal | None:
 
 
 def _in_order(first: str | None, second: str | None) -> bool | None:
-    """Whether the first value is at most the second. Numbers are compared as numbers, dates as texts."""
+    """Whether the first value is at most the second. Numbers are compared as numbers, and dates as strings."""
     if not first or not second:
         return None
     try:
@@ -103,7 +109,7 @@ def _in_order(first: str | None, second: str | None) -> bool | None:
 
 
 class Otherwise(StrEnum):
-    """The fallback if no label and no pattern finds a value; always with low confidence."""
+    """How to guess a value if no label and no pattern finds one. The confidence is always low."""
 
     FIRST = "first"
     LARGEST = "largest"
@@ -112,7 +118,7 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Which of several places with equal confidence is used."""
+    """Which place is used if a value is found at several places with equal confidence."""
 
     FIRST = "first"
     LAST = "last"
@@ -140,7 +146,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """Finds a table by patterns for its lines, between a start and an end. Each named group is a column."""
+    """Finds a table by patterns for its lines, between a start and an end.
+
+    Each named group of a pattern is a column.
+    """
 
     start: Pattern[str]
     end: Pattern[str]
@@ -152,7 +161,10 @@ class LineRule:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`near` names a field whose value is next to this one; `value` is a constant for every document."""
+    """A field of a mapping.
+
+    `near` names a field whose value is next to this one; `value` is a constant for all documents.
+    """
 
     name: str
     type: str
@@ -178,7 +190,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the documents of one sender are written, and how their text is changed before patterns are applied."""
+    """How documents of one sender write numbers and dates, and how their text is changed before patterns apply."""
 
     decimal: str | None = None
     date_formats: tuple[str, ...] = ()
@@ -190,7 +202,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """`name` ends with the version. A document must contain all `keywords`; if there are none, every document fits."""
+    """`name` ends with the version. A document must contain all `keywords`; without keywords, every document fits."""
 
     name: str
     title: str

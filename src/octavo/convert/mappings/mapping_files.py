@@ -55,7 +55,7 @@ Settings = dict[str, Any]
 
 
 class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[misc]
-    """Rejects duplicate keys, of which YAML would silently use the last."""
+    """A YAML loader that rejects duplicate keys. By default, YAML silently uses the last of them."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
         keys = [str(key.value) for key, _ in node.value]
@@ -66,7 +66,7 @@ class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[
 
 
 def load_yaml(text: str, file: str) -> Settings:
-    """The file's content, which must be a YAML mapping."""
+    """Parse a YAML file, whose content must be keys with values."""
     if len(text) > MOST_BYTES:
         raise BadMapping(f"{file}: larger than {MOST_BYTES} bytes")
     try:
@@ -79,7 +79,7 @@ def load_yaml(text: str, file: str) -> Settings:
 
 
 def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None) -> Mapping:
-    """Parses the text of a mapping's file; `base` returns the text of the mapping it extends. Raises `BadMapping`."""
+    """Parse a mapping. `base` returns the text of the mapping that it extends. Raises `BadMapping`."""
     read = load_yaml(text, file)
     if "extends" in read:
         name = str(read["extends"])
@@ -90,7 +90,7 @@ def read_mapping(text: str, file: str, base: Callable[[str], str] | None = None)
 
 
 def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
-    """Merge two dictionaries recursively; other values of `above` replace those of `below`."""
+    """Merge two dictionaries recursively. Values that are not dictionaries are taken from `above`."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
     merged: Settings = dict(below)  # pyright: ignore[reportUnknownArgumentType]
@@ -100,7 +100,7 @@ def _merge(below: Any, above: Any) -> Any:  # noqa: ANN401
 
 
 class _Reader:
-    """Reads one file; its errors name the place in the file."""
+    """Reads one mapping file. Its errors name the place in the file."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -237,7 +237,10 @@ class _Reader:
         return tuple(self.pattern(where, one) for one in self._texts(where, given))
 
     def _labels(self, where: str, given: object) -> tuple[str, ...]:
-        """Read labels. They are grouped by language for readers; the engine tries all of them."""
+        """Read the labels of all languages.
+
+        The languages only help people who read the file; the engine tries all labels.
+        """
         found = [label for labels in self._table(where, given).values() for label in self._texts(where, labels)]
         if any(not label.strip() for label in found):
             raise self.refuse(where, "a label is empty")
@@ -307,7 +310,7 @@ PatternReader = Callable[[str, str], re.Pattern[str]]
 
 
 def pattern_reader(file: str) -> PatternReader:
-    """Return a function that compiles patterns of this file; its errors name the field."""
+    """Return a function that compiles patterns from this file. Its errors name the file and the field."""
     return _Reader(file).pattern
 
 

@@ -19,7 +19,7 @@ def shipped_names() -> list[str]:
 
 
 def shipped_text(name: str) -> str:
-    """The content of a shipped mapping's file. Raises `UnknownMapping`, which lists the shipped mappings."""
+    """The content of a shipped mapping file. Raises `UnknownMapping` with a list of the shipped mappings."""
     if name not in shipped_names():
         raise UnknownMapping(f"{name[:80]!r} is not one of {', '.join(shipped_names())}.")
     return _FOLDER.joinpath(name + _ENDING).read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def load_shipped(name: str) -> Mapping:
 
 @lru_cache(maxsize=32)
 def mapping_from_text(text: str, file: str) -> Mapping:
-    """Parses a mapping, or a template of invoice2data. Raises `BadMapping`."""
+    """Parse a mapping or an invoice2data template. Raises `BadMapping`."""
     if is_template(load_yaml(text, file)):
         return read_template(text, file)
     return read_mapping(text, file, shipped_text)

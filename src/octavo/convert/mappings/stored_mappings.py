@@ -24,7 +24,7 @@ DEFAULT_MAPPING = "pt_simon_invoice_v1"
 
 @dataclass(frozen=True, slots=True)
 class StoredMapping:
-    """The file of a mapping. `created_at` is None for one that ships with Octavo."""
+    """The file of a mapping. `created_at` is None for a mapping that ships with Octavo."""
 
     name: str
     file: str
@@ -33,14 +33,14 @@ class StoredMapping:
 
     @property
     def sha256(self) -> str:
-        """Identifies the exact text."""
+        """The checksum of the mapping's exact text."""
         return sha256(self.text.encode()).hexdigest()
 
     def read(self) -> Mapping:
         return mapping_from_text(self.text, self.file)
 
     def xml_schema(self) -> bytes:
-        """The XML Schema of its results."""
+        """The XML Schema of the XML that conversions with this mapping produce."""
         from octavo.convert.rules.result_xml import (
             schema_of,  # imported here, so that the web server starts without lxml
         )
@@ -57,7 +57,7 @@ async def list_mappings(connection: Connection, owner: UUID) -> list[StoredMappi
 
 
 async def find_mapping(connection: Connection, owner: UUID, name: str) -> StoredMapping:
-    """Find a mapping by name. Raises `UnknownMapping`, which lists the shipped mappings."""
+    """Find a mapping by name. Raises `UnknownMapping` with a list of the shipped mappings."""
     if name in shipped_names():
         return _shipped(name)
     async with connection.cursor(row_factory=class_row(StoredMapping)) as cursor:
@@ -69,7 +69,7 @@ async def find_mapping(connection: Connection, owner: UUID, name: str) -> Stored
 
 
 async def add_mapping(connection: Connection, owner: UUID, file: str, text: str) -> StoredMapping:
-    """Validate and add a mapping. Adding the same text again does nothing. Raises `BadMapping` and `MappingTaken`."""
+    """Validate and add a mapping. Adding the same text again does nothing. Raises `BadMapping` or `MappingTaken`."""
     label = clean_filename(file)
     mapping = await asyncio.to_thread(mapping_from_text, text, label)
     stored = StoredMapping(mapping.name, label, text)

@@ -1,1 +1,4 @@
-"""The rules: they turn words with places, and a mapping, into values and XML. Pure; imported only where they run."""
+"""The rules: they turn the words of a document and a mapping into values and XML.
+
+Pure; imported only where they run.
+"""

@@ -1,4 +1,4 @@
-"""Finds candidates for the value of a field after its label, to the right or below, and chooses among them."""
+"""Finds candidates for the value of a field next to its labels, to the right or below, and chooses among them."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ Hits = Mapping[tuple[int, int], Sequence[LabelHit]]
 
 @dataclass(frozen=True, slots=True)
 class CandidateFinder:
-    """The lines of a document and the labels in them, by line and text run."""
+    """Finds candidates in the lines of a document. `hits` contains the labels in each text run."""
 
     lines: Sequence[Line]
     hits: Hits
     notation: Notation
 
     def of(self, field: Field) -> Iterator[Candidate]:
-        """All candidates for a field."""
+        """Find all candidates for a field."""
         for hits in self.hits.values():
             for hit in hits:
                 if hit.field == field.name and (field.type != "text" or _announces(hit)):
@@ -67,13 +67,16 @@ class CandidateFinder:
         yield Candidate(value.value, run.place(value.start, value.end), max(confidence, 0.1))
 
     def _in_same_run(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value in the same text run, between this label and the next."""
+        """Find a value in the text run of the label, between this label and the next."""
         later = [other.start for other in self._hits(hit.run) if other.start >= hit.after]
         found = self._pick(hit.run, field, hit.after, min(later, default=len(hit.run.text)))
         return (hit.run, found, _SAME_RUN) if found else None
 
     def _right(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value in the following text runs of the line. In a row of amounts, the last one is the total."""
+        """Find a value in the text runs to the right of the label.
+
+        In a row of amounts, the last amount is the total.
+        """
         if any(other.start >= hit.after for other in self._hits(hit.run)):
             return None
         best: tuple[TextRun, TypedMatch, float] | None = None
@@ -119,17 +122,20 @@ class CandidateFinder:
 
 
 def _announces(hit: LabelHit) -> bool:
-    """Whether the label is alone in its text run, or first and followed by a colon. Other labels are ordinary text."""
+    """Whether the label introduces a value: it is alone in its text run, or comes first and is followed by a colon."""
     return hit.start == 0 and (hit.after >= len(hit.run.text) or ":" in hit.run.text[hit.end : hit.after])
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
-    """Whether the value is in the label's text run, or fills its own. Weak labels do not suffice for other values."""
+    """Whether the value is in the same text run as the label, or is alone in another text run.
+
+    For a weak label, other values are not accepted.
+    """
     return run is label or found.end - found.start >= len(run.text.strip(" #"))
 
 
 def _is_under(box: Box, label: Box) -> bool:
-    """Whether the boxes overlap horizontally by more than 30 % of the narrower one."""
+    """Whether two boxes overlap horizontally by more than 30 % of the width of the narrower one."""
     shared = min(box.right, label.right) - max(box.left, label.left)
     return shared > 0.3 * min(box.right - box.left, label.right - label.left)
 
@@ -138,7 +144,10 @@ Candidates = Mapping[str, Sequence[Candidate]]
 
 
 def choose(candidates: Candidates, checks: Sequence[Check], sums: Mapping[str, str]) -> dict[str, Candidate]:
-    """Choose the best candidate for each field, preferring amounts that pass the checks. `sums`: totals of columns."""
+    """Choose the best candidate for each field. Amounts that pass the checks are preferred.
+
+    `sums` contains the totals of table columns.
+    """
     ranked = {name: _distinct(found) for name, found in candidates.items() if found}
     chosen = {name: found[0] for name, found in ranked.items()}
     equations = [check for check in checks if not check.at_most]
@@ -157,7 +166,7 @@ def choose(candidates: Candidates, checks: Sequence[Check], sums: Mapping[str, s
 
 
 def _distinct(found: Sequence[Candidate]) -> list[Candidate]:
-    """The most confident candidates, each value once; a repeated value gets a little more confidence."""
+    """The most confident candidates, each value once. A value found several times gets a little more confidence."""
     best: dict[str, Candidate] = {}
     times: dict[str, int] = {}
     for one in sorted(found, key=lambda candidate: -candidate.confidence):

@@ -1,4 +1,7 @@
-"""Reads the invoice that a PDF contains as XML (Factur-X, ZUGFeRD). Its values are exact, so rules are not needed."""
+"""Reads an invoice that is embedded in a PDF as XML (Factur-X, ZUGFeRD).
+
+Its values are exact, so no rules are needed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _MOST_ROWS = 2000
 
 
 class EmbeddedInvoice:
-    """A parsed attachment. Paths are element names without namespaces, relative to the root."""
+    """A parsed attachment. Paths consist of element names without namespaces and start at the root."""
 
     def __init__(self, root: Any) -> None:  # noqa: ANN401
         self._root = root
@@ -35,7 +38,7 @@ class EmbeddedInvoice:
 
 
 def open_embedded(mapping: Mapping, attachments: Sequence[tuple[str, bytes]]) -> EmbeddedInvoice | None:
-    """Open the attachment with the invoice, if there is one and the mapping has paths for it."""
+    """Parse the attachment that contains the invoice, if there is one and the mapping has paths for it."""
     if not any(field.embedded for field in mapping.fields):
         return None
     for name, body in attachments:
@@ -45,7 +48,7 @@ def open_embedded(mapping: Mapping, attachments: Sequence[tuple[str, bytes]]) ->
 
 
 def parse_safely(body: bytes) -> Any:  # noqa: ANN401
-    """The root of untrusted XML; None if it is not well-formed, or declares entities or a document type."""
+    """Parse untrusted XML. None if it is not well-formed, or declares entities or a document type."""
     parser = _etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True
     )

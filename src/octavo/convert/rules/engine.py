@@ -1,4 +1,4 @@
-"""Finds the values of a mapping in the words of a document: by patterns, labels and tables. Runs the checks."""
+"""Finds the values of a mapping in the words of a document, by patterns, labels and tables, and runs the checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_TITLE = 80
 
 
 def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
-    """Find all values. Missing required fields are listed, never invented."""
+    """Find all values. Required fields without a value are listed as missing; values are never invented."""
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
     values = list(document.from_embedded(embedded)) if embedded else list(document.values())
@@ -36,7 +36,7 @@ def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tup
 
 
 def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion:
-    """Make the conversion: run the cross-checks and adjust the confidence of values by their results."""
+    """Make the conversion: run the checks, and adjust the confidence of values by the results."""
     lookup = _values_by_name(values)
     checks = tuple(CheckResult(check.text, check.holds(lookup.get)) for check in mapping.checks)
     weighed = tuple(_weigh(one, mapping.checks, checks) for one in values)
@@ -46,7 +46,7 @@ def finish(mapping: Mapping, values: Sequence[Value], source: str) -> Conversion
 
 
 def _values_by_name(values: Sequence[Value]) -> dict[str, str]:
-    """Map fields to their values, and `table.column` to the sum of the column."""
+    """Map the names of fields to their values, and `table.column` to the sum of the column."""
     found = {one.name: one.value for one in values if not one.table}
     sums: dict[str, Decimal] = {}
     for one in values:
@@ -60,7 +60,7 @@ def _values_by_name(values: Sequence[Value]) -> dict[str, str]:
 
 
 def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> Value:
-    """Raises the confidence of a value whose checks pass, and lowers it if they fail."""
+    """Raise the confidence of a value whose checks pass, and lower it if they fail."""
     name = f"{value.table}.{value.name}" if value.table else value.name
     outcomes = [result.holds for check, result in zip(checks, checked, strict=True) if name in check.names]
     confidence = min(value.confidence, 0.99) if value.confidence < 1 else 1.0
@@ -105,7 +105,7 @@ class _Document:
     # By embedded XML
 
     def from_embedded(self, embedded: EmbeddedInvoice) -> Iterator[Value]:
-        """Yield the values of the embedded invoice, except those that are not in the canonical form of their type."""
+        """Yield the values of the embedded invoice. Values not in the canonical form of their type are skipped."""
         for value, kind in self._exact_values(embedded):
             if FIELD_TYPES[kind].accepts(value.value):
                 yield value
@@ -150,7 +150,10 @@ class _Document:
         return find_table(self._lines, field, self._notation, self._ends_table)
 
     def _ends_table(self, line: Line) -> bool:
-        """Whether the line contains an amount, and a text run that starts with the label of an amount field."""
+        """Whether a line ends a table.
+
+        Such a line contains an amount, and a text run that starts with the label of an amount field.
+        """
         amounts = {field.name for field in self._mapping.singles if field.type == "amount"}
         hits = (self._hits.get((line.number, index), ()) for index in range(len(line.runs)))
         if not any(hit.field in amounts and hit.start == 0 for found in hits for hit in found):
@@ -165,7 +168,7 @@ class _Document:
         yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """Find a value without label or pattern: near another value, or by the field's fallback."""
+        """Find a value that has no label and no pattern: next to another value, or by the field's fallback."""
         beside = chosen.get(field.near or "")
         found = self._beside(field, beside.place) if beside else None
         if found or field.otherwise is None:
@@ -186,7 +189,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """The value nearest to this place in the same line."""
+        """Find the value in the same line that is nearest to this place."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:
@@ -203,7 +206,7 @@ class _Document:
         return Candidate(self._known_dollar(value, place), place, _COMMON)
 
     def _known_dollar(self, value: str, place: Place) -> str:
-        """Read a plain $ as the dollar currency that the document names elsewhere, if it names exactly one."""
+        """The currency of a plain $ sign: the dollar currency that the document names, if it names exactly one."""
         if value != "USD" or place.quote != "$":
             return value
         named = {one for _, one in every_value(self._lines, "currency", self._notation)} & _DOLLARS
@@ -215,7 +218,10 @@ class _Document:
         return found.most_common(1)[0][0] if found else None
 
     def _top(self) -> Candidate | None:
-        """The text run in the largest letters at the top of the first page that is not a label: the sender's name."""
+        """Guess the sender's name.
+
+        It is the text run in the largest letters at the top of the first page that is not a label.
+        """
         if not self._lines:
             return None
         border = self._sheets[0].height * _TOP_SHARE

@@ -1,4 +1,4 @@
-"""Finds labels: words that announce the value of a field. The longest label wins: `due date` is not `date`."""
+"""Finds labels: words that introduce the value of a field. The longest label wins: `due date` is not `date`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AFTER = re.compile(r"[\s:.#=\u2013\u2116*-]*(?:\([^)]{0,30}\))?[\s:.#=\u2013\u2
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`field` is None for a label that belongs to no field of the mapping."""
+    """A label. `field` is None if the label does not belong to any field of the mapping."""
 
     field: str | None
     weak: bool = False
@@ -41,7 +41,7 @@ class LabelHit:
 
 
 class LabelFinder:
-    """All labels as one pattern. A label of several fields belongs to the first one."""
+    """Finds all labels with one pattern. If several fields have the same label, it belongs to the first field."""
 
     def __init__(self, labels: Iterable[tuple[str, Label]]) -> None:
         self._labels: dict[str, Label] = {}
@@ -66,7 +66,7 @@ class LabelFinder:
 
 @lru_cache(maxsize=32)
 def field_labels(mapping: Mapping) -> LabelFinder:
-    """The labels of all single fields, and the labels that belong to no field."""
+    """A finder for the labels of all fields that are not tables, and for labels that belong to no field."""
     strong = [(text, Label(one.name)) for one in mapping.singles for text in one.labels]
     weak = [(text, Label(one.name, weak=True)) for one in mapping.singles for text in one.weak_labels]
     return LabelFinder([*strong, *weak, *((text, Label(None)) for text in mapping.other_labels)])

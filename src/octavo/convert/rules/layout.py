@@ -1,4 +1,4 @@
-"""The layout of a page: words grouped into lines and text runs, the page as plain text, and locating text on it."""
+"""The layout of a page: groups words into lines and text runs, writes a page as text, and locates text on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_COLUMNS = 400
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Adjacent words of a line: a label, a value, a cell."""
+    """Adjacent words in a line, such as a label, a value or a cell."""
 
     page: int
     line: int
@@ -28,13 +28,13 @@ class TextRun:
     box: Box
 
     def place(self, start: int, end: int) -> Place:
-        """The location of these characters."""
+        """The place of the characters from `start` to `end`."""
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, max(end - 1, start)) - 1
         box = enclosing_box(word.box for word in self.words[first : last + 1])
         return Place(self.page, box, self.text[start:end])
 
     def left_of(self, start: int) -> float:
-        """The left edge of this character's word."""
+        """The left edge of the word that contains this character."""
         return self.words[bisect_right(self.starts, start) - 1].box.left
 
 
@@ -50,7 +50,7 @@ def make_run(page: int, line: int, words: Sequence[Word]) -> TextRun:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page; `number` counts over all pages."""
+    """A line of a page. `number` counts the lines of all pages."""
 
     page: int
     number: int
@@ -73,7 +73,7 @@ def lines_of(sheets: Sequence[Sheet]) -> list[Line]:
 
 
 def _rows(words: Sequence[Word]) -> list[list[Word]]:
-    """Assign each word to the line whose first word it overlaps vertically."""
+    """Group words into lines. A word belongs to a line if it overlaps vertically with the first word of the line."""
     rows: list[list[Word]] = []
     spans: list[tuple[float, float]] = []
     for word in sorted(words, key=lambda one: (one.box.middle, one.box.left)):
@@ -102,14 +102,20 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """All pages as text in columns, as templates expect it. `origins`: the index of each character's word, or -1."""
+    """All pages as text in columns, as templates expect it.
+
+    `origins` contains the index of the word that each character comes from, or -1.
+    """
 
     text: str
     origins: tuple[int, ...]
     words: tuple[tuple[int, Word], ...]
 
     def place(self, start: int, end: int) -> Place | None:
-        """The location of these characters; if they span pages, only the part on the first."""
+        """The place of the characters from `start` to `end`.
+
+        If they span several pages, only the part on the first page.
+        """
         indexes = sorted({index for index in self.origins[start:end] if index >= 0})
         if not indexes:
             return None
@@ -119,7 +125,10 @@ class PageText:
 
 
 def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None) -> PageText:
-    """Indent text runs as on the page, in units of the median letter width. `lines` are the lines of the pages."""
+    """Write the pages as text in columns: text runs are indented as on the page.
+
+    The unit of indentation is the median letter width. `lines` are the lines of the pages, if they are known.
+    """
     letters: list[str] = []
     origins: list[int] = []
     words: list[tuple[int, Word]] = []
@@ -158,7 +167,7 @@ def _letter_width(lines: Sequence[Line]) -> float:
 
 
 def locate_text(lines: Sequence[Line], text: str, page: int | None = None) -> Place | None:
-    """The first place with these whole words, ignoring case and accents."""
+    """The first place that contains these whole words, ignoring case and accents."""
     wanted = fold(" ".join(text.split()))
     if not wanted:
         return None
@@ -181,7 +190,7 @@ def _is_within(text: str, start: int, end: int) -> bool:
 
 
 def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notation) -> Place | None:
-    """The first place with the same value of this type, in any notation."""
+    """The first place that contains this value of this type, in any notation."""
     if kind == "text":
         return locate_text(lines, value)
     return next((place for place, found in every_value(lines, kind, notation) if found == value), None)

@@ -1,4 +1,4 @@
-"""Finds fields by patterns in the text in columns, after the mapping's replacements. Letters keep their places."""
+"""Finds fields by patterns in the text in columns, after the mapping's replacements. Characters keep their places."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _by_letter(text: PageText, change: Callable[[str], str]) -> PageText:
 
 
 def _replaced(text: PageText, pattern: re.Pattern[str], new: str) -> PageText:
-    """Replace matches. Unchanged letters keep their place on the page; new letters have none."""
+    """Replace matches of a pattern. Unchanged characters keep their place on the page; new characters have none."""
     parts: list[str] = []
     origins: list[int] = []
     end = 0
@@ -65,14 +65,17 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str) -> PageText:
 
 
 def fits(mapping: Mapping, text: PageText) -> bool:
-    """Whether the mapping is meant for this document. Keywords are matched in the unchanged text."""
+    """Whether the mapping is meant for this document.
+
+    The text must contain all keywords and none of the excluded ones, before it is changed by the mapping's options.
+    """
     return all(word.search(text.text) for word in mapping.keywords) and not any(
         word.search(text.text) for word in mapping.exclude_keywords
     )
 
 
 def find_by_patterns(text: PageText, field: Field, notation: Notation) -> Finding | None:
-    """Find a value by the first pattern that matches, or by all patterns if matches are joined."""
+    """Find a value with the first pattern that matches, or with all patterns if their matches are joined."""
     findings: list[Finding] = []
     for pattern in field.patterns:
         findings += _findings(text, pattern, field, notation)

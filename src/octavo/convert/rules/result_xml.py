@@ -1,6 +1,6 @@
 """Writes, validates and reads the XML of a conversion, and makes the XML Schema of a mapping.
 
-The XML of a remote conversion service must match the same schema.
+The XML that a remote conversion service returns must match the same schema.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Element = Any
 
 
 def render(conversion: Conversion, mapping: Mapping, *, plain: bool = False) -> bytes:
-    """Deterministic: identical values give identical bytes. A missing required field becomes a nil element."""
+    """Write the XML. Identical values give identical bytes. A missing required field becomes a nil element."""
     names = {None: mapping.namespace, "xsi": _XSI} | ({} if plain else {"p": PROVENANCE})
     root = _etree.Element(_tag(mapping, mapping.root), nsmap=names)
     if not plain:
@@ -73,7 +73,7 @@ def _add_value(parent: Element, mapping: Mapping, name: str, value: Value, *, pl
 
 
 def schema_of(mapping: Mapping) -> bytes:
-    """XML Schema for both forms: attributes of the provenance namespace are allowed everywhere and never required."""
+    """The XML Schema of a mapping. Provenance attributes are allowed everywhere and never required."""
     root = _etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS, "m": mapping.namespace})
     root.set("targetNamespace", mapping.namespace)
     root.set("elementFormDefault", "qualified")
@@ -92,7 +92,7 @@ def schema_of(mapping: Mapping) -> bytes:
 
 
 def _add_type(root: Element, kind: str) -> None:
-    """A simple type for the canonical form, and a complex type that adds provenance attributes."""
+    """Add a simple type for the canonical form, and a complex type that allows provenance attributes."""
     known = FIELD_TYPES[kind]
     base = _xs(_xs(root, "simpleType", name=f"{kind}Value"), "restriction", base=known.schema)
     if known.pattern:
@@ -130,7 +130,10 @@ def _allow_provenance(element: Element) -> None:
 
 
 def validate(document: bytes, mapping: Mapping) -> None:
-    """Raises `Defect` if the XML does not match its schema, because Octavo made both."""
+    """Validate the XML against its schema. Octavo generates both, so a mismatch is a bug and raises `Defect`.
+
+    For XML from a remote service, `read_xml` turns the error into `SchemaMismatch`.
+    """
     schema = _schema(schema_of(mapping))
     if not schema.validate(_etree.fromstring(document)):
         raise Defect(f"The XML of {mapping.name} does not match its schema: {str(schema.error_log.last_error)[:300]}")
@@ -203,7 +206,7 @@ def _place(attributes: dict[str, str]) -> Place | None:
 
 
 def _confidence(text: str | None) -> float:
-    """The stated confidence between 0 and 1; 0.5 if there is none."""
+    """The confidence that the XML states, limited to 0 to 1; 0.5 if it states none."""
     try:
         share = float(text or "")
     except ValueError:

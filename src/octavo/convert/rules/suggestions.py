@@ -1,4 +1,4 @@
-"""Adds a model's suggestions for fields that rules missed, verified against the document."""
+"""Adds a model's suggestions for fields in which the rules found nothing, and verifies them against the document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VERIFIED, _UNVERIFIED = 0.7, 0.3
 
 @dataclass(frozen=True, slots=True)
 class MissingField:
-    """A field without a value, as described to a model."""
+    """A field without a value, in the form in which a model gets it."""
 
     name: str
     type: str
@@ -24,7 +24,7 @@ class MissingField:
 
 
 def missing_fields(conversion: Conversion, mapping: Mapping) -> list[MissingField]:
-    """Single fields without a value, required ones first."""
+    """The fields without a value, except tables. Required fields come first."""
     missing = [field for field in mapping.singles if conversion.single(field.name) is None]
     missing.sort(key=lambda field: not field.required)
     return [MissingField(field.name, field.type, (*field.labels, *field.weak_labels)[:5]) for field in missing]
@@ -33,7 +33,7 @@ def missing_fields(conversion: Conversion, mapping: Mapping) -> list[MissingFiel
 def with_suggestions(
     conversion: Conversion, mapping: Mapping, sheets: Sequence[Sheet], suggestions: Sequence[Suggestion]
 ) -> Conversion:
-    """Adds suggestions for fields that have no value. Values already found stay unchanged."""
+    """Add suggestions for fields that have no value. Values that were already found stay unchanged."""
     added = list(_added(conversion, mapping, lines_of(sheets), suggestions))
     if not added:
         return conversion
@@ -55,7 +55,10 @@ def _added(
 
 
 def _value(field: Field, one: Suggestion, lines: Sequence[Line]) -> Value:
-    """Verified if the document contains the quote and the quote contains the value."""
+    """Make a value from a suggestion.
+
+    It is verified if the document contains the quote and the quote contains the value.
+    """
     place = locate_text(lines, one.quote, one.page) or locate_text(lines, one.quote)
     verified = place is not None and _contains_value(field, one, place.quote)
     confidence = _VERIFIED if verified else _UNVERIFIED

@@ -1,7 +1,7 @@
 """Finds tables, by their header or by patterns for their lines.
 
-A header is a line with the names of columns; the table reaches down to its totals. With patterns, a row starts with a
-first line, continues with lines and ends with a last line.
+A header is a line with the names of columns; the table extends down to its totals. With patterns, a row starts at a
+line that matches `first`, continues with lines that match `line`, and ends at a line that matches `last`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """`taken` contains the numbers of its lines, in which single fields are not searched."""
+    """A table. `taken` contains the numbers of its lines, which are not searched for other fields."""
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])
@@ -56,7 +56,7 @@ class _Head:
 
 
 def find_table(lines: Sequence[Line], wanted: Field, notation: Notation, is_end: Callable[[Line], bool]) -> Table:
-    """Finds a table by its header. `is_end` recognises the lines below a table, such as its totals."""
+    """Find a table by its header. `is_end` recognises lines below the table, such as totals."""
     finder = column_labels(wanted.columns)
     table = Table()
     head: _Head | None = None
@@ -90,8 +90,10 @@ def _amounts(wanted: Field) -> list[str]:
 
 
 def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
-    """Recognise a header: at least two columns, one of them an amount. If there are only two, one must be the mapping's
-    first column. If a column is named twice, the first place counts.
+    """Recognise a header: it names at least two columns, of which one is an amount.
+
+    If it names only two, one of them must be the first column of the mapping. If it names a column twice, the first
+    place counts.
     """
     by_name: dict[str, Box] = {}
     for hit in hits:
@@ -104,7 +106,10 @@ def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
 
 
 def _row(line: Line, head: _Head, notation: Notation) -> Row:
-    """Assigns numbers to the column they are aligned with; the rest is text, assigned by its left edge."""
+    """Read the cells of a line.
+
+    Numbers go to the column they are aligned with; other text is assigned by its left edge.
+    """
     taken: dict[str, list[Word]] = {}
     missed: dict[str, float] = {}
     for run in line.runs:
@@ -125,7 +130,7 @@ def _row(line: Line, head: _Head, notation: Notation) -> Row:
 
 
 def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list[Word]]:
-    """Splits a text run: numbers below the header of a number column become separate cells."""
+    """Split a text run into cells: a number below the header of a number column is a separate cell."""
     parts: list[list[Word]] = []
     text: list[Word] = []
     for word in words:
@@ -140,7 +145,7 @@ def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list
 
 
 def _column(words: Sequence[Word], head: _Head, notation: Notation) -> tuple[Column | None, float]:
-    """The column of these words, and their distance from its header."""
+    """The column that these words belong to, and their distance from its header."""
     box = enclosing_box(word.box for word in words)
     if _is_number(words, notation) and head.numbers:
         column, distance = _nearest(box, head.numbers)
@@ -152,7 +157,7 @@ def _column(words: Sequence[Word], head: _Head, notation: Notation) -> tuple[Col
 
 
 def _is_number(words: Sequence[Word], notation: Notation) -> bool:
-    """Whether the words are one number, with or without a currency."""
+    """Whether the words form one number, with or without a currency."""
     text = " ".join(word.text for word in words)
     found = FIELD_TYPES["amount"].find(text, notation)
     if len(found) != 1:
@@ -174,7 +179,7 @@ def _nearest(box: Box, columns: Sequence[tuple[Column, Box]]) -> tuple[Column, f
 
 
 def _continue(row: Row, more: Row) -> None:
-    """Append the continuation line of a description to its row."""
+    """Add the continuation line of a description to the row above."""
     for name, cell in more.items():
         before = row.get(name)
         if before and before.place.page == cell.place.page and not before.value.replace(".", "").isdigit():
@@ -187,7 +192,7 @@ Patterns = Sequence[re.Pattern[str]]
 
 
 def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
-    """Find the rows of all rules, in the order of the rules."""
+    """Find the rows of a table with all of its rules, in the order of the rules."""
     types = {column.name: column.type for column in wanted.columns}
     table = Table()
     for rule in wanted.rules:
@@ -216,7 +221,7 @@ def _blocks(text: str, rule: LineRule) -> Iterator[tuple[int, int]]:
 
 
 class _Block:
-    """The lines between the start and the end of a rule."""
+    """Reads rows from the lines between the start and the end of a rule."""
 
     def __init__(self, text: PageText, rule: LineRule) -> None:
         self._text = text

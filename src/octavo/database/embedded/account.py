@@ -1,4 +1,4 @@
-"""The system account for PostgreSQL: the current one or, if that is root, an unprivileged one."""
+"""The system account that runs PostgreSQL: the current account or, if that is root, an unprivileged one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Account:
     gid: int
 
     def process_options(self) -> ProcessAccount:
-        """Options for `subprocess` that start a program as this account; all None if it is the current one."""
+        """Options with which `subprocess` starts a program as this account; all None for the current account."""
         if self.is_ours:
             return ProcessAccount(user=None, group=None, extra_groups=None)
         return ProcessAccount(user=self.uid, group=self.gid, extra_groups=[])
@@ -38,7 +38,7 @@ class Account:
 
 
 def database_account(wanted: str | None) -> Account:
-    """Find the account. PostgreSQL refuses to run as root, so root uses another existing account."""
+    """Choose the account that runs PostgreSQL. PostgreSQL refuses to run as root, so root uses another account."""
     if os.geteuid() != 0:
         return _named(pwd.getpwuid(os.geteuid()).pw_name)
     if wanted:
@@ -67,7 +67,7 @@ def _named(name: str) -> Account:
 
 
 def first_closed_folder(path: Path, account: Account) -> Path | None:
-    """The first folder on the path that the account cannot enter, if any."""
+    """The first folder on the path that the account cannot enter; None if it can enter all of them."""
     resolved = path.resolve()
     for folder in [*reversed(resolved.parents), resolved]:
         if folder.is_dir() and not _may(folder.stat(), account, stat.S_IXOTH):

@@ -1,4 +1,4 @@
-"""Finds the PostgreSQL programs of the installed wheel, and copies them if another account cannot read them."""
+"""Finds the PostgreSQL programs in the installed wheel, and copies them if another account cannot read them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Binaries:
 
 
 def find_binaries(major: int) -> Binaries:
-    """Find the installed programs."""
+    """Find the installed PostgreSQL programs."""
     if major not in TREES:
         brought = " and ".join(str(known) for known in sorted(TREES))
         raise WrongDatabase(
@@ -42,7 +42,10 @@ def find_binaries(major: int) -> Binaries:
 
 
 def readable_binaries(major: int, account: Account, copies: Path) -> Binaries:
-    """Programs that the account can run: a copy in the data folder if the installation is not readable."""
+    """The programs in a place where the account can run them.
+
+    If the account cannot read the installation, they are copied to the data folder.
+    """
     installed = find_binaries(major)
     if account.is_ours or can_run(installed.program("postgres"), account):
         return installed

@@ -24,7 +24,7 @@ FIRST_MAJOR_WITH_BUILTIN_LOCALE = 17
 
 
 def recorded_major(folder: DataFolder) -> int | None:
-    """The major version that created the data directory; None if there is none yet."""
+    """The PostgreSQL major version of the data directory; None if there is no data directory yet."""
     file = folder.cluster / "PG_VERSION"
     try:
         return int(file.read_text())
@@ -37,12 +37,12 @@ def recorded_major(folder: DataFolder) -> int | None:
 
 
 def read_password(folder: DataFolder) -> str:
-    """The password of the superuser. It is created once, and only our account can read it."""
+    """The superuser's password. It is created once, and only our account can read it."""
     return _password_file(folder).read_text()
 
 
 def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> None:
-    """Create the data directory under another name, then rename it, so that it is never incomplete."""
+    """Create the data directory under a temporary name, then rename it, so that it is never incomplete."""
     fresh = folder.cluster.with_name("postgres.new")
     password_copy = fresh.with_suffix(".password")
     _remove_attempt(fresh)
@@ -64,7 +64,7 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
 
 
 def _remove_attempt(fresh: Path) -> None:
-    """Remove a killed attempt and end its programs, which may still be writing.
+    """Remove the folder that a killed attempt left, and end its programs, which may still be writing.
 
     The caller holds the start lock, so no other process is using the folder.
     """
@@ -137,5 +137,8 @@ def _sync_folder(path: Path) -> None:
 
 
 def choose_major(folder: DataFolder, wanted: int | None) -> int:
-    """The version of the data directory. A new one uses the requested version or, by default, the newest."""
+    """The PostgreSQL version of the data directory.
+
+    A new data directory gets the requested version or, by default, the newest.
+    """
     return recorded_major(folder) or wanted or NEWEST

@@ -16,7 +16,7 @@ PASSABLE = 0o711
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """The paths in the data folder. `prepare` creates the folders that every process needs."""
+    """The paths in the data folder. `prepare` creates the subfolders that every process needs."""
 
     root: Path
 
@@ -56,7 +56,7 @@ class DataFolder:
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """Create a folder with this mode. An existing folder keeps its mode."""
+    """Create a folder with this mode. If it already exists, its mode stays unchanged."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode, exist_ok=True)
@@ -67,7 +67,7 @@ def make_folder(path: Path, mode: int) -> None:
 
 
 def explain(error: OSError, path: Path) -> str:
-    """Describe the problem and what to do about it, in one line."""
+    """Describe a file system error and what to do about it, in one line."""
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return f"The disk is full: {path} cannot be written. Free some space, or set OCTAVO_DATA_DIR."
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:

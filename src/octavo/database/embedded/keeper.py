@@ -1,8 +1,8 @@
 """The keeper: a process that runs the bundled PostgreSQL and stops it when no other process uses it.
 
 Each process that uses the server holds a shared lock, which the kernel releases when the process ends for any reason.
-The keeper waits for the exclusive lock, which it gets when the last of them has ended. It runs as a script and uses
-only the standard library, so that it starts quickly and needs little memory.
+The keeper waits for the exclusive lock, which it gets when the last of these processes has ended. It runs as a script
+and uses only the standard library, so that it starts quickly and needs little memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ LOCK_TRIES, LOCK_PAUSE_SECONDS = 200, 0.01
 
 
 def main(order: dict[str, Any]) -> int:
-    """Take the lock and continue in a child process. Returns when other processes can find the keeper."""
+    """Take the lock and continue in a child process.
+
+    Returns when other processes can see that the keeper is running.
+    """
     held = os.open(order["keeper_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     if not take(held):
         return 1
@@ -53,12 +56,12 @@ def take(descriptor: int) -> bool:
 
 
 def write_state(descriptor: int, pid: int, state: str) -> None:
-    """Write the pid and state of the keeper to the lock file, for other processes."""
+    """Write the keeper's process id and state to the lock file, for other processes to read."""
     os.pwrite(descriptor, f"{pid:>10} {state:<8}\n".encode(), 0)
 
 
 def keep(order: dict[str, Any], held: int) -> int:
-    """Run the server until its last user has ended, a stop is requested, or it ends."""
+    """Run the server until its last user has ended, a stop is requested, or the server ends."""
     users = os.open(order["users_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     server = start_server(order)
 
@@ -95,7 +98,7 @@ def start_server(order: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def end_with_keeper() -> None:
-    """Let PostgreSQL shut down cleanly if the keeper is killed."""
+    """Make sure that PostgreSQL shuts down cleanly if the keeper is killed. Works only on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
 

@@ -1,7 +1,7 @@
-"""Starts the bundled PostgreSQL once for all processes of a data folder.
+"""Starts the bundled PostgreSQL once for all processes that use the same data folder.
 
-Any number of processes can call `start` at the same time: the first creates and starts the server, the others wait and
-use it. Each holds a shared lock until it ends. When the last one has ended, the keeper stops the server.
+Any number of processes can call `start` at the same time: the first one creates and starts the server, the others wait
+and use it. Each holds a shared lock until it ends. When the last process has ended, the keeper stops the server.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ LEAST_BUFFERS_MB, MOST_BUFFERS_MB, SHARE_OF_MEMORY = 128, 1024, 8
 
 
 def buffers() -> str:
-    """The value of PostgreSQL's setting `shared_buffers`."""
+    """The value for PostgreSQL's setting `shared_buffers`."""
     share = psutil.virtual_memory().total // SHARE_OF_MEMORY >> 20
     return f"{min(max(share, LEAST_BUFFERS_MB), MOST_BUFFERS_MB)}MB"
 
 
 class EmbeddedPostgres:
-    """The PostgreSQL server of one data folder. `start` registers this process as a user of it."""
+    """The PostgreSQL server of one data folder. `start` registers this process as a user of the server."""
 
     def __init__(self, folder: DataFolder, *, account: str | None = None, major: int | None = None) -> None:
         self._folder = folder
@@ -103,17 +103,17 @@ class EmbeddedPostgres:
         )
 
     def is_running(self) -> bool:
-        """Whether the server accepts connections and has a keeper. This only reads two files."""
+        """Whether the server accepts connections and has a keeper. Only two files are read."""
         postmaster = read_postmaster(self._folder.cluster)
         return postmaster is not None and postmaster.is_ready and self._has_keeper()
 
     def pid(self) -> int | None:
-        """The process id of the server; None if it is not running."""
+        """The process id of the server; None if the server is not running."""
         postmaster = read_postmaster(self._folder.cluster)
         return postmaster.pid if postmaster else None
 
     def release(self) -> None:
-        """Stop using the server. It stops when no other process uses it."""
+        """Stop using the server. The server stops when no other process uses it."""
         if self._users:
             self._users.close()
             self._users = None
@@ -128,7 +128,10 @@ class EmbeddedPostgres:
         end_orphan(self._folder.cluster, keeper.PATIENCE_SECONDS)
 
     def socket_folder(self) -> Path:
-        """The folder of the socket: in the data folder if the path is short enough, else a private temporary folder."""
+        """The folder of the socket.
+
+        It is in the data folder if the path is short enough, otherwise a private temporary folder.
+        """
         if len(os.fsencode(self._folder.socket)) <= LONGEST_SOCKET_FOLDER:
             return self._folder.socket
         name = hashlib.sha256(os.fsencode(self._folder.root)).hexdigest()[:16]
@@ -157,7 +160,7 @@ class EmbeddedPostgres:
         self._start_server(binaries, account)
 
     def _start_server(self, binaries: Binaries, account: Account) -> None:
-        """Start the server, with several tries: processes of a killed server may briefly hold its shared memory."""
+        """Start the server, retrying a few times: processes of a killed server may still hold its shared memory."""
         for _ in range(START_TRIES):
             self._spawn_keeper(binaries, account)
             if self._wait_until_ready():
@@ -226,7 +229,7 @@ class EmbeddedPostgres:
             time.sleep(POLL_SECONDS)
 
     def _wait_until_ready(self) -> bool:
-        """Wait until the server accepts connections. False if it ended instead."""
+        """Wait until the server accepts connections. Returns False if the server ended instead."""
         deadline = time.monotonic() + START_SECONDS
         while not self.is_running():
             if not self._has_keeper():

@@ -13,7 +13,7 @@ POLL_SECONDS = 0.01
 
 
 class FileLock:
-    """An open lock file. It can be locked shared or exclusive until it is closed."""
+    """An open lock file. The lock can be shared or exclusive and is held until the file is closed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -27,7 +27,7 @@ class FileLock:
         return True
 
     def lock(self, *, shared: bool = False, seconds: float) -> None:
-        """Wait for the lock; raises `DatabaseUnavailable` after `seconds`."""
+        """Wait for the lock. Raises `DatabaseUnavailable` after `seconds`."""
         deadline = time.monotonic() + seconds
         while not self.try_lock(shared=shared):
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Reads `postmaster.pid` of a running server, and recognises a stale one."""
+"""Reads the file `postmaster.pid` of a running server, and recognises a stale one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class Postmaster:
 
 
 def read_postmaster(cluster: Path) -> Postmaster | None:
-    """The live server of this data directory. None if its pid is missing, dead, a zombie or another program."""
+    """The running server of this data directory; None if there is none.
+
+    The process in `postmaster.pid` may be dead, a zombie or another program.
+    """
     try:
         lines = (cluster / "postmaster.pid").read_text().splitlines()
         process = psutil.Process(int(lines[0]))
@@ -43,14 +46,17 @@ def _serves(process: psutil.Process, cluster: Path) -> bool:
 
 
 def remove_stale_files(cluster: Path, socket_folder: Path) -> None:
-    """Remove files of a dead server. PostgreSQL does not start if another program or a zombie has the pid in them."""
+    """Remove the files of a dead server.
+
+    PostgreSQL does not start if the process id in them belongs to a zombie or to another program.
+    """
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     for file in socket_folder.glob(".s.PGSQL.*"):
         file.unlink(missing_ok=True)
 
 
 def end_orphan(cluster: Path, patience_seconds: float) -> None:
-    """Stop a server whose keeper has died. It recovers at the next start; no committed data is lost."""
+    """Stop a server whose keeper has died. It recovers at the next start, and no committed data is lost."""
     started = time.monotonic()
     signalled: dict[int, signal.Signals] = {}
     while postmaster := read_postmaster(cluster):

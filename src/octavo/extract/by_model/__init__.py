@@ -1,4 +1,4 @@
-"""Text written by a model: it reads PDF pages that parsers cannot read, and rewrites extracted text.
+"""Text written by a model, which reads PDF pages that parsers cannot read and rewrites extracted text.
 
 Pure except for `page_reading.py`, which calls a model through the `PageReader` protocol.
 """

@@ -1,6 +1,6 @@
-"""Plan which pages go into each model call, so that its answer fits the output limit and can be joined with the next.
+"""Plans which pages go into each model call: the answers must fit the output limit and overlap, to be joined later.
 
-A model is asked to write a marker line before each page, so that pages can be found in its answer.
+A model is asked to write a marker line before each page, so that the pages can be found in its answer.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ class PageRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """Up to `single_pages` go into one call; longer documents into calls of `batch_pages` that share `overlap_pages`.
+    """The limits of model calls.
 
-    `output_tokens` is the model's limit; only the share `filled` is used, because page sizes are estimates.
+    A document of up to `single_pages` pages is read in one call. A longer document is read in calls of `batch_pages`
+    pages, and consecutive calls share `overlap_pages` pages. `output_tokens` is the model's output limit. Calls are
+    planned to use only the share `filled` of it, because page lengths are estimates.
     """
 
     single_pages: int = 200
@@ -46,13 +48,13 @@ class CallLimits:
 
 
 def estimate_tokens(text: str) -> int:
-    """A high estimate of the output tokens of a page, from a rough version of its text."""
+    """Estimate the output tokens of a page from a rough version of its text. The estimate is deliberately high."""
     ascii_only = len(text.encode("ascii", errors="ignore"))
     return ascii_only // _CHARACTERS_PER_TOKEN + len(text) - ascii_only + _MARKER_TOKENS
 
 
 def plan_calls(tokens: Sequence[int], limits: CallLimits | None = None) -> list[PageRange]:
-    """Plan one call for all pages, or several calls that overlap. `tokens` contains one estimate per page.
+    """Plan one call for all pages, or several calls that overlap. `tokens` contains the estimated tokens of each page.
 
     A page that is too long for any call gets a separate call without overlap.
     """
@@ -83,7 +85,7 @@ def _batches(tokens: Sequence[int], limits: CallLimits) -> Iterator[PageRange]:
 
 
 def halve_call(pages: PageRange, limits: CallLimits) -> list[PageRange]:
-    """Split a call whose answer was cut off into two. Raises `TokenLimit` for a single page."""
+    """Split a call whose answer was cut off into two calls. Raises `TokenLimit` if the call has only one page."""
     count = pages.last - pages.first + 1
     if count == 1:
         raise TokenLimit(f"Affected: page {pages.first}.")
@@ -97,7 +99,7 @@ def page_marker(page: int) -> str:
 
 
 def find_page_markers(markdown: str) -> dict[int, int]:
-    """The offset of each page's marker."""
+    """Map each page number to the offset of its marker."""
     places: dict[int, int] = {}
     for found in _MARKER.finditer(markdown):
         places.setdefault(int(found[1]), found.start())

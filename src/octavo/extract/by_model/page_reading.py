@@ -1,4 +1,4 @@
-"""Read all pages of a document with a model, call by call, and join its answers."""
+"""Reads all pages of a document with a model, call by call, and joins the answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from octavo.extract.by_model.seams import PageAnswer, Seam, stitch
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`whole` is false if the model stopped at its output limit."""
+    """A model's answer to one call. `whole` is false if the model stopped at its output limit."""
 
     markdown: str
     whole: bool = True
@@ -26,7 +26,7 @@ class PageReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PagesText:
-    """`missing` contains the pages without a marker: the model skipped them, or they are blank."""
+    """The text of all pages. `missing` lists the pages without a marker: the model skipped them, or they are blank."""
 
     markdown: str
     seams: tuple[Seam | None, ...]
@@ -34,7 +34,10 @@ class PagesText:
 
 
 async def read_pages(reader: PageReader, tokens: Sequence[int], limits: CallLimits | None = None) -> PagesText:
-    """Read all pages; `tokens` contains an estimate for each. Raises `TokenLimit` if a single page is too long."""
+    """Read all pages. `tokens` contains the estimated output tokens of each page.
+
+    Raises `TokenLimit` if a single page is too long for a call.
+    """
     limits = limits or CallLimits()
     answers: list[PageAnswer] = []
     pending = plan_calls(tokens, limits)[::-1]

@@ -1,7 +1,7 @@
-"""Combine an extracted document with the sections that a model rewrote.
+"""Combines an extracted document with the sections that a model rewrote.
 
-A section stays as extracted if the model lost or invented words, or did not answer. Pages, headings, boxes and moments
-are located again in the new text.
+A section is kept as extracted if the model returned no text for it, or lost or invented words in it. Pages, headings,
+boxes and moments are located again in the new text.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[
 
 @sandboxed
 def rewrite_document(task: Task, *, made_by: str) -> None:
-    """Run `rewrite`. The first line of the input is the document, the second maps section indexes to new texts."""
+    """Run `rewrite`. The first line of the input is the document; the second line maps section indexes to new texts."""
     plain = from_json(task.input.readline())
     texts = {int(place): text for place, text in json.loads(task.input.readline()).items()}
     task.output.write(to_json(rewrite(plain, texts, made_by)))
 
 
 def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
-    """The document with its rewritten sections. `texts` maps indexes of `sections_of` to rewritten text.
+    """Replace sections of a document with a model's text. `texts` maps indexes into `sections_of(plain)` to new texts.
 
-    The metadata's `extra` lists the sections that were kept as extracted.
+    Sections without a faithful new text are kept as extracted, and are listed in the metadata's `extra`.
     """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
@@ -96,9 +96,10 @@ def _kept_note(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, st
 
 
 def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, str]) -> Quality:
-    """The quality of the new text: partial becomes full, and empty becomes OCR, if a model answered for every section.
+    """The quality of the new document.
 
-    It then also read the pages that are only images.
+    If the model answered for every section, it also read the pages that are only images. So partial becomes full, and
+    empty becomes OCR if the answers contain any text.
     """
     if plain.quality not in {Quality.EMPTY, Quality.PARTIAL} or not all(
         place in texts for place in range(len(sections))
@@ -168,7 +169,10 @@ class _Document:
 
 
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
-    """The boxes of the new blocks. The box of each old block goes to the new block that shares most words with it."""
+    """Map the index of each new block to its box.
+
+    The box of an old block goes to the new block that shares the most words with it.
+    """
     if not any(block.box for block in before):
         return {}
     words = [Counter(index_words(block.text).words) for block in blocks]
@@ -192,7 +196,7 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Move each moment to its first word that is in both texts; drop it if none of its words remain."""
+    """Move each moment to the first of its words that is in both texts. Drop moments that have no such word."""
     lefts = [left for left, _ in places]
     last = -1
     for number, moment in enumerate(moments):
@@ -204,7 +208,11 @@ def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) 
 
 
 def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
-    """The new outline: made again if it came from headings; otherwise its entries point to the new page starts."""
+    """The new outline.
+
+    If the old outline was made from the headings, the new one is made from the new headings. Otherwise the entries are
+    kept and point to the new starts of their pages.
+    """
     if plain.outline == outline_of(plain.blocks):
         return outline_of(document.blocks)
     starts = {page.number: page.start for page in document.pages}
@@ -212,7 +220,10 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
 
 
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
-    """Whether few words were lost and few were added, in any order. If there were no words, any text is accepted."""
+    """Whether few words were lost and few were added.
+
+    The order does not matter; a text without words can become any text.
+    """
     before, after = (Counter(index_words(_BY_MODEL.sub(" ", text)).words) for text in (plain, written))
     if not before:
         return True

@@ -1,8 +1,8 @@
-"""Join overlapping answers of a model into one text that contains each part of the document once.
+"""Joins overlapping answers of a model into one text that contains each part of the document once.
 
-Answers never agree exactly, so they are compared by words, without case, markup and line ends. Word sequences that
-occur once in each answer show where the two match. The seam is in the middle of the match, because the start of an
-answer lacks context and its end may be cut off.
+Answers never agree exactly, so they are compared word by word, ignoring case, markup and line breaks. Word sequences
+that occur once in each answer show where two answers match. The seam is in the middle of the match, because the start
+of an answer lacks context and its end may be cut off.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ class PageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """Where two answers are joined: as `before[:end] + after[start:]`. `at_block`: a block starts here in both."""
+    """Where two answers are joined: `before[:end] + after[start:]`.
+
+    `at_block`: a block starts at the seam in both answers.
+    """
 
     end: int
     start: int
@@ -42,7 +45,7 @@ class Seam:
 
 @dataclass(frozen=True, slots=True)
 class StitchedText:
-    """The joined text. A seam is None if two overlapping answers do not match; then both are kept completely."""
+    """The joined text. A seam is None where two overlapping answers do not match; both are then kept completely."""
 
     markdown: str
     seams: tuple[Seam | None, ...]
@@ -69,7 +72,10 @@ def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
 
 
 def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
-    """Find the seam in the shared pages, located by their markers; otherwise anywhere, because markers can be wrong."""
+    """Find the seam in the pages that both answers contain.
+
+    If there is none, search both texts completely, because page markers can be wrong.
+    """
     begin = max((place for page, place in find_page_markers(rest).items() if page <= after.pages.first), default=0)
     end = min((place for page, place in find_page_markers(after.markdown).items() if page > pages.last), default=None)
     found = find_seam(rest[begin:], after.markdown[:end])
@@ -79,10 +85,10 @@ def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
 
 
 def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
-    """Where to switch from one text to the other, if the end of the first is the beginning of the second.
+    """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
-    `moved`: the first also contains earlier text, so a match at the same position in both is only a phrase that all
-    answers start with.
+    `moved`: `before` also contains earlier text. A match at the same position in both texts is then ignored, because it
+    is only a phrase that all answers start with.
     """
     left, right = index_words(before), index_words(after)
     for size in _RUNS:
@@ -100,7 +106,10 @@ Pair = tuple[int, int]
 
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
-    """For each stretch in which the two texts run in parallel, the positions of the matching words."""
+    """Find the stretches of text that both answers contain.
+
+    Yields the positions of the matching words of each stretch.
+    """
     runs = sorted(_shared_sequences(left, right, size), key=_shift)
     begin = 0
     for end in range(1, len(runs) + 1):
@@ -110,13 +119,13 @@ def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator
 
 
 def _shared_sequences(left: Sequence[str], right: Sequence[str], size: int) -> list[Pair]:
-    """Start positions of the sequences of `size` words that occur exactly once in each text."""
+    """Start positions, in both texts, of the sequences of `size` words that occur exactly once in each text."""
     right_places = _unique_sequences(right, size)
     return [(place, right_places[run]) for run, place in _unique_sequences(left, size).items() if run in right_places]
 
 
 def common_places(before: str, after: str) -> list[Pair]:
-    """Offsets of the matching words of two versions of a text, in order."""
+    """The words that two versions of a text share, in order, as pairs: offset in `before`, offset in `after`."""
     left, right = index_words(before), index_words(after)
     size = _RUNS[-1]
     runs = _longest_increasing(sorted(_shared_sequences(left.words, right.words, size)))
@@ -153,7 +162,7 @@ def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
-    """Pairs of matching words; overlapping sequences yield each word once."""
+    """Expand matching word sequences to pairs of matching words. Sequences may overlap; each word is yielded once."""
     last = (-1, -1)
     for left, right in runs:
         for pair in zip(range(left, left + size), range(right, right + size), strict=True):
@@ -163,10 +172,10 @@ def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
 
 
 def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
-    """Confidence that this match is the overlap.
+    """The confidence that the matching words are part of a real overlap.
 
-    If it is, the overlap also contains the words before the match on the right and after it on the left. The score is
-    the share of the overlap that matches, lowered if it has few words, because short phrases are repeated by chance.
+    A real overlap reaches from the beginning of the right text to the end of the left text. The confidence is the share
+    of it that matches, and is lowered if few words match, because short phrases also match by chance.
     """
     end_left, end_right = pairs[-1]
     agreement = len(pairs) / (end_right + left_words - end_left)
@@ -174,7 +183,7 @@ def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
 
 
 def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
-    """Choose the seam, preferably at the start of a block, because answers format tables and lists differently."""
+    """Choose the seam. The start of a block is preferred, because answers format tables and lists differently."""
     middle = (pairs[0][0] + pairs[-1][0]) / 2
     blocks = [pair for pair in pairs if pair[0] in left.blocks and pair[1] in right.blocks]
     chosen = _best_candidate(blocks or pairs, pairs, middle)
@@ -184,7 +193,10 @@ def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
 
 
 def _best_candidate(candidates: Sequence[Pair], pairs: Sequence[Pair], middle: float) -> Pair:
-    """The candidate nearest to the middle among those whose surroundings match almost completely."""
+    """The candidate nearest to `middle`.
+
+    Candidates with at least half of the surrounding words matching are preferred.
+    """
     places = [left for left, _ in pairs]
 
     def doubt(pair: Pair) -> tuple[bool, float]:

@@ -1,4 +1,4 @@
-"""Split a text into sections that are rewritten or kept as a whole: pages, or groups of blocks if it has no pages."""
+"""Splits a text into sections, each rewritten or kept as a whole: its pages or, without pages, groups of blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ MOST_CODE = 2000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text `plain[start:end]`. `page` is None if the document has no pages. `fixed`: it is never rewritten."""
+    """The text `markdown[start:end]`. `page` is None if the document has no pages.
+
+    A `fixed` section is never rewritten.
+    """
 
     start: int
     end: int
@@ -25,7 +28,7 @@ class Section:
 
 
 def sections_of(plain: Extracted) -> list[Section]:
-    """Sections that cover the whole text; only white space is between them."""
+    """Split the document into sections that contain all of its text. Only white space is left between sections."""
     if plain.pages:
         return [Section(page.start, page.end, page.number) for page in plain.pages]
     return [_trimmed(plain.markdown, section) for section in _split_at_blocks(plain)]
@@ -54,7 +57,10 @@ def _trimmed(markdown: str, section: Section) -> Section:
 
 
 def group_into_calls(sections: Sequence[Section]) -> list[list[int]]:
-    """Group section indexes into calls. Only pages share a call, because their markers separate them."""
+    """Group section indexes into model calls.
+
+    Only pages can share a call, because page markers separate them in the answer.
+    """
     calls: list[list[int]] = []
     remaining = 0
     for place, section in enumerate(sections):
@@ -76,9 +82,9 @@ def write_sections(plain: str, sections: Iterable[Section]) -> str:
 
 
 def split_answer(markdown: str, sections: Mapping[int, Section]) -> dict[int, str]:
-    """Split a model's answer by section index; pages without a marker are missing from the result.
+    """Map section indexes to their texts in a model's answer. Pages without a marker are left out.
 
-    Text before the first marker belongs to the first page if that page has no marker; otherwise it is a remark of the
+    Text before the first marker belongs to the first page if that page has no marker. Otherwise it is a remark by the
     model and is dropped.
     """
     first = min(sections)

@@ -17,7 +17,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class WordIndex:
-    """`starts` contains the offset of each word; `blocks` maps words that start a block to the offset of the line."""
+    """The words of a text. `starts` contains the offset of each word.
+
+    `blocks` maps the index of each word that starts a block to the offset of its line.
+    """
 
     words: Sequence[str]
     starts: Sequence[int]
@@ -40,7 +43,7 @@ def _folded(word: str) -> str:
 
 
 def _block_lines(markdown: str) -> Iterator[tuple[int, int]]:
-    """Start and end of headings and of lines after an empty line, except in fenced code."""
+    """Yield the start and end of each heading and of each line after an empty line, except in fenced code."""
     fence, after_blank = "", True
     for match in _LINE.finditer(markdown):
         line = match.group()

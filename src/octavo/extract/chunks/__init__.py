@@ -1,1 +1,1 @@
-"""Cuts extracted documents into chunks. Pure, except for `from_document`, which cuts in the sandbox."""
+"""Cuts extracted documents into chunks. Pure, except for `from_document`, which runs in the sandbox."""

@@ -37,26 +37,29 @@ class PageBox(NamedTuple):
         return (self.right - self.left) * (self.bottom - self.top)
 
     def around(self, other: PageBox) -> PageBox:
-        """The smallest box around both."""
+        """The smallest box that contains this box and `other`."""
         left, top = min(self.left, other.left), min(self.top, other.top)
         return PageBox(self.page, left, top, max(self.right, other.right), max(self.bottom, other.bottom))
 
 
 class BoxFinder:
-    """Finds the boxes of a range of text."""
+    """Finds the boxes that a range of text covers on its pages."""
 
     def __init__(self, blocks: Iterable[BoxedLike]) -> None:
         self._blocks = sorted(_placed(blocks), key=lambda placed: placed[0])
         self._starts = [start for start, _, _ in self._blocks]
 
     def boxes_in(self, start: int, end: int) -> tuple[PageBox, ...]:
-        """The boxes of all blocks that overlap this range, joined where possible; a block is never cut."""
+        """The boxes of all blocks that overlap this range of text. Adjacent boxes are joined.
+
+        If a block is only partly in the range, its whole box is used.
+        """
         first, last = max(bisect_right(self._starts, start) - 1, 0), bisect_left(self._starts, end)
         return tuple(_join(box for _, until, box in self._blocks[first:last] if until > start))
 
 
 def _join(boxes: Iterable[PageBox]) -> list[PageBox]:
-    """Join adjacent boxes, unless the joined box would cover much space that belongs to neither."""
+    """Join adjacent boxes, unless the joined box would be much larger than the two boxes together."""
     joined: list[PageBox] = []
     for box in boxes:
         whole = box

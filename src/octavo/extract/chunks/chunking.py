@@ -19,7 +19,7 @@ _LONGEST_INDENT = 200
 
 
 class BlockOnPage(BlockLike, BoxedLike, Protocol):
-    """A block with its words and its box."""
+    """A block with its text, its page and its box."""
 
 
 class PageLike(Protocol):
@@ -64,7 +64,10 @@ def chunk(
     pages: Iterable[PageLike] = (),
     moments: Iterable[MomentLike] = (),
 ) -> list[Chunk]:
-    """The chunks in reading order. Blocks mark headings, tables and code; text without blocks is cut as well."""
+    """Cut a text into chunks, in reading order.
+
+    `blocks` shows where headings, tables and code are. A text without blocks can be cut too.
+    """
     measure = Measure(markdown)
     in_order = sorted(blocks, key=lambda block: block.start)
     sections = list(read_sections(measure, in_order))
@@ -96,7 +99,7 @@ def chunk(
 
 
 def _range(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range without white space at its ends, but with the indent of the first line, which matters in code."""
+    """Remove white space at both ends of a range, but keep the indent of the first line, which matters in code."""
     before = text[max(start - _LONGEST_INDENT, 0) : start]
     indent = before[before.rfind("\n") + 1 :] if "\n" in before or len(before) == start else ""
     return start - len(indent) * indent.isspace(), start + len(text[start:end].rstrip())

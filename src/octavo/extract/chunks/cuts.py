@@ -1,4 +1,4 @@
-"""Cuts a section that is too long for one chunk: between blocks, or after a sentence or line, or at a space."""
+"""Cuts a section that is too long for one chunk: between blocks, else after a sentence or line, else at a space."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAUSE = re.compile(rf"\n\s*|[.!?\u2026][{_CLOSING}]*\s+(?=[^a-z\s])|[\u3002\uff
 
 
 class Window(NamedTuple):
-    """The range of units in which a chunk can end, and the best unit for it."""
+    """The range of units in which a chunk can end, and the preferred end."""
 
     low: int
     high: int
@@ -32,7 +32,7 @@ class Window(NamedTuple):
 
 
 class Cutter:
-    """Cuts a text along its blocks."""
+    """Cuts sections of a text, preferably between blocks."""
 
     def __init__(self, measure: Measure, blocks: Sequence[BlockLike]) -> None:
         self._measure = measure
@@ -40,7 +40,10 @@ class Cutter:
         self._starts = [measure.unit_at(block.start) for block in blocks]
 
     def cut(self, section: Section) -> Iterator[tuple[int, int]]:
-        """Cut the section into ranges of units, each between `SHORTEST` and `LONGEST` if the blocks allow it."""
+        """Cut a section into ranges of units, each with `SHORTEST` to `LONGEST` units.
+
+        Tables and code listings can make a range shorter, because they are not split if they fit into one chunk.
+        """
         start = section.start
         while section.end - start > LONGEST:
             end = self._best_end(start, section.end)
@@ -76,7 +79,11 @@ class Cutter:
         return None
 
     def _at_word(self, window: Window) -> int | None:
-        """The nearest space; otherwise the nearest position between two ideographs, or between any two characters."""
+        """The start of the word nearest to the target.
+
+        If the window contains no start of a word, the nearest position before an ideograph or, failing that, before any
+        character.
+        """
         text, start = self._measure.text, self._measure.start
         tests: tuple[Callable[[int], bool], ...] = (
             self._measure.begins_word,
@@ -88,13 +95,16 @@ class Cutter:
         return next((unit for unit in found if unit), None)
 
     def _nearest(self, units: Iterable[int], window: Window) -> int | None:
-        """The candidate nearest to the target; the first of two equally near ones."""
+        """The candidate nearest to the target, the first one if two are equally near.
+
+        Candidates that split a table or code listing are skipped.
+        """
         allowed = (unit for unit in units if window.low <= unit <= window.high)
         by_distance = sorted(allowed, key=lambda unit: abs(unit - window.target))
         return next((unit for unit in by_distance if not self._splits_whole(unit)), None)
 
     def _splits_whole(self, unit: int) -> bool:
-        """Whether a cut here splits a table or code listing that fits into one chunk."""
+        """Whether a cut before this unit would split a table or code listing that fits into one chunk."""
         start, end, kind = self._block_at(unit)
         return kind in _WHOLE and start < unit < end and end - start <= LONGEST
 
@@ -105,7 +115,11 @@ class Cutter:
         return self._starts[place], self._measure.unit_at(self._blocks[place].end), self._blocks[place].kind
 
     def _around_whole(self, start: int, window: Window) -> int:
-        """Cut after the table or code listing if it fits, otherwise before it, even if little text precedes it."""
+        """Cut next to the table or code listing that fills the window.
+
+        The cut is after the listing or table if the chunk can contain it, otherwise before it, even if the chunk
+        becomes short.
+        """
         whole_start, whole_end, _ = self._block_at(window.low)
         if whole_end - start <= LONGEST:
             return whole_end

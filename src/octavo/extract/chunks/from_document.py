@@ -1,4 +1,4 @@
-"""Cuts an extracted document into chunks in the sandbox, because a long text takes seconds, and checks the result."""
+"""Cuts an extracted document into chunks in the sandbox, because a long text takes seconds. Checks the result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _fill(file: BinaryIO, content: bytes) -> None:
 
 
 def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
-    """Parse and validate the chunks, because a hostile file can make a child write anything."""
+    """Parse the chunks and validate all of them, because a hostile file may have taken over the child process."""
     # Imported late: the preloaded parent imports this module too, and its forks are faster without pydantic.
     from pydantic import ValidationError
 
@@ -102,7 +102,7 @@ class Moment:
 
 @sandboxed
 def cut_document(task: Task) -> None:
-    """Cut a document and write the positions of its chunks. Their texts are not needed: the caller has the text."""
+    """Cut a document and write the positions of its chunks, without their texts, which the caller already has."""
     document = json.load(task.input)
     blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
     pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]

@@ -30,7 +30,7 @@ class Measure:
         return len(self._starts)
 
     def start(self, unit: int) -> int:
-        """The offset of the unit; after the last unit, the end of the text."""
+        """The offset at which a unit starts. For an index after the last unit, the end of the text."""
         return self._starts[unit] if unit < len(self._starts) else len(self.text)
 
     def unit_at(self, position: int) -> int:

@@ -1,4 +1,4 @@
-"""Divides a document along its headings into sections that are large enough for a chunk."""
+"""Divides a document at its headings into sections, and merges those that are too short for a chunk."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BlockLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text from one heading to the next, in units. Level 0 is the text before the first heading."""
+    """The text from one heading to the next, in units. Text before the first heading has level 0."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ class Section:
 
 
 def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Section]:
-    """Divide the text at its headings. Consecutive headings without text between them begin one section together."""
+    """Divide the text at its headings. Headings without text between them start one section together."""
     path: list[tuple[int, str]] = []
     start, level, headings_end = 0, 0, 0
     for block in blocks:
@@ -65,7 +65,11 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Join a short section with the next one, unless that begins with a main heading or one of a higher level."""
+    """Merge short sections with their neighbours.
+
+    A section that starts with a main heading, or with a heading above the current level, starts a new section, unless
+    the section before it is only a fragment.
+    """
     current: Section | None = None
     for place, section in enumerate(sections):
         following = sections[place + 1] if place + 1 < len(sections) else None
@@ -89,5 +93,5 @@ def _belongs(current: Section, section: Section, following: Section | None) -> b
 
 
 def _is_remnant(section: Section, following: Section | None) -> bool:
-    """Whether the section is too short for a chunk, and not the introduction of its subsections."""
+    """Whether the section is too short for a chunk and does not introduce subsections."""
     return section.size < FRAGMENT and (following is None or following.level <= section.level)

@@ -44,7 +44,10 @@ def from_text(text: str) -> Extracted:
 
 
 def read_rows(text: str, separator: str) -> Iterator[list[str]]:
-    """Parse the rows. If a quote is never closed, the rest is read without quoting, so that no rows are lost."""
+    """Parse the rows.
+
+    If a quote is never closed, the remaining lines are read without quoting, so that no rows are lost.
+    """
     csv.field_size_limit(_MOST_FIELD)
     lines = text.split("\n")
     count = 0
@@ -58,7 +61,7 @@ def read_rows(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def find_separator(sample: str) -> str:
-    """The separator for which most rows have the same number of cells, and more than one."""
+    """The separator that splits most rows into the same number of cells, which must be at least two."""
     lines = [line for line in sample.split("\n") if line.strip()][:_SAMPLE_ROWS]
     scores = [
         (_agreement(lines, separator, strict=True), _agreement(lines, separator, strict=False), -place, separator)
@@ -68,7 +71,10 @@ def find_separator(sample: str) -> str:
 
 
 def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[float, int]:
-    """The share of rows with the most common number of cells, and that number. `strict` stops at misplaced quotes."""
+    """The share of rows that have the most common number of cells, and that number.
+
+    `strict`: stop counting at a misplaced quote.
+    """
     counts: Counter[int] = Counter()
     with suppress(csv.Error):
         counts.update(
@@ -79,7 +85,7 @@ def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[f
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is a header: none of its cells looks like a value."""
+    """Whether the first row is a header: none of its cells looks like a number, date or other value."""
     head = next((row for row in rows if any(map(str.strip, row))), ())
     return not any(_VALUE.fullmatch(cell.strip().lower()) for cell in head)
 

@@ -1,4 +1,4 @@
-"""Email files: headers, the text as a mail program shows it, and the list of attachments."""
+"""Email files: headers, the text as a mail program shows it, and a list of the attachments."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 @dataclass(slots=True)
 class MessageReader:
-    """Reads a message and the messages attached to it. `attachments` lists the attachments of all of them.
+    """Reads a message and the messages attached to it. `attachments` lists the attachments of all these messages.
 
     `left_out` counts parts beyond the limit and messages that are nested too deeply.
     """
@@ -99,7 +99,10 @@ class MessageReader:
             self.attachments.append(_attachment(part))
 
     def _best(self, parts: list[Message], level: int) -> Iterator[str]:
-        """The plain text alternative, unless it only points to another one."""
+        """Choose between alternative versions of the text.
+
+        Plain text is preferred, unless it is only a stub that refers to another version.
+        """
         texts = [(one.get_content_type(), "\n\n".join(filter(None, self._part(one, level)))) for one in parts]
         most = max((count_words(text) for _, text in texts), default=0)
         plain = next((text for kind, text in texts if kind == "text/plain"), "")
@@ -115,7 +118,7 @@ def read_message(data: bytes) -> Message:
 
 
 def header(message: Message, name: str) -> str:
-    """A decoded header on one line."""
+    """Read a header, decoded and on one line."""
     value: Any = message.get(name)
     if value is None:
         return ""
@@ -137,7 +140,7 @@ def _decoded(part: bytes | str, charset: str | None) -> str:
 
 
 def author_of(message: Message) -> str | None:
-    """The sender's name, or the address if there is no name."""
+    """The sender's name, or the sender's address if there is no name."""
     addresses = getaddresses([header(message, "From")])
     return next((name or address for name, address in addresses if name or address), None)
 
@@ -155,7 +158,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _is_text(part: Message) -> bool:
-    """Whether the part is text of the message, and not an attached text file."""
+    """Whether this part belongs to the text of the message. An attached text file does not."""
     is_attached = part.get_content_disposition() == "attachment"
     return part.get_content_type() in {"text/plain", "text/html"} and not is_attached
 

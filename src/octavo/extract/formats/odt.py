@@ -72,7 +72,7 @@ class Style:
 
 @dataclass(slots=True)
 class Styles:
-    """Text styles by name, and for each list style the depths at which it is numbered."""
+    """Text styles by name, and the depths at which each list style has numbers."""
 
     texts: dict[str, Style] = field(default_factory=dict[str, Style])
     numbered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
@@ -112,7 +112,7 @@ class Styles:
 
 
 def convert(archive: Archive) -> str:
-    """The Markdown, with page breaks if the document stores them reliably."""
+    """Convert the document to Markdown, with page breaks if the document stores them reliably."""
     _reject_encrypted(archive)
     root = parse(archive.read("content.xml"))
     styles = Styles()
@@ -210,7 +210,7 @@ class _BodyReader:
         return Quote(inline(runs)) if self.styles.is_named(style, *_QUOTE_STYLES) else Paragraph(inline(runs))
 
     def _runs(self, element: Element, formatting: TextRun) -> Iterator[TextRun]:
-        """Text in document order, each run with the formatting of its enclosing spans."""
+        """Yield the text in document order, as runs with the formatting of their enclosing spans."""
         yield self._run(element.text, formatting)
         for one in element:
             name = name_of(one)
@@ -313,7 +313,10 @@ class _BodyReader:
             yield Table(rows)
 
     def _row(self, row: Element, spans: dict[int, tuple[int, str]]) -> list[str]:
-        """The cells of a row. `spans`: how many more rows a cell above covers in a column, and its text."""
+        """Read the cells of a row.
+
+        For each column, `spans` contains how many more rows a cell above covers, and the text of that cell.
+        """
         cells: list[str] = []
         for cell in row:
             name = name_of(cell)

@@ -22,7 +22,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 def from_text(pasted: str, url: str = "") -> Extracted:
     if not pasted.strip():
-        raise Empty("The text contains no words.")
+        raise Empty("It contains no text.")
     snippets = read_timestamps(pasted)
     if snippets is not None:
         return youtube.from_snippets(snippets, SourceType.PASTE, Metadata())

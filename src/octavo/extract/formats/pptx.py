@@ -63,7 +63,7 @@ def _slide(package: Package, slide: Relation | None, *, is_first: bool) -> str:
 
 
 def _kind(shape: Element) -> str | None:
-    """The type of a placeholder; None for other shapes."""
+    """The placeholder type of a shape; None if the shape is not a placeholder."""
     for one in shape:
         found = child(one, "p:nvPr", "p:ph")
         if found is not None:
@@ -163,7 +163,7 @@ class _Slide:
         return safe_link(relation.target) if relation and relation.external else ""
 
     def _frame(self, frame: Element) -> Iterator[DocumentBlock]:
-        """A table, or the text of a diagram."""
+        """Convert a graphic frame: a table, or the text of a diagram."""
         for table in descendants(frame, "a:tbl"):
             rows = [self._row(row) for row in children(table, "a:tr")]
             _fill_down(table, rows)
@@ -190,7 +190,7 @@ class _Slide:
 
 
 def _fill_down(table: Element, rows: list[list[str]]) -> None:
-    """Repeat the text of vertically merged cells."""
+    """Repeat short texts of vertically merged cells in every row that they cover."""
     for place, row in enumerate(children(table, "a:tr")):
         for column, cell in enumerate(children(row, "a:tc")):
             if attribute(cell, "vMerge") in {"1", "true"} and place and column < len(rows[place - 1]):

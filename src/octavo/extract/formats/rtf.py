@@ -45,7 +45,7 @@ def _to_text(source: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The Markdown of each part. A line is a paragraph, or a table row if a bar follows each of its cells."""
+    """Convert each part of the text to Markdown. A line that ends with a bar is a table row; others are paragraphs."""
     for is_table, group in groupby(text.split("\n"), key=lambda line: line.rstrip().endswith("|")):
         lines = list(group)
         if is_table:

@@ -1,4 +1,4 @@
-"""The article of a web page, without menus and advertisements."""
+"""Reads the article of a web page, without menus and advertisements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ def from_html(html: str, url: str = "", source_type: SourceType = SourceType.HTM
 
 
 def to_text(data: bytes, content_type: str = "") -> str:
-    """Decode with the charset of the HTTP header, otherwise of the page, otherwise detected from the bytes."""
+    """Decode a web page.
+
+    The charset comes from the HTTP header, otherwise from the page, otherwise it is detected from the bytes.
+    """
     in_header = _CHARSET.search(content_type)
     in_page = _META_CHARSET.search(data[:_HEAD_BYTES])
     if not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -1,4 +1,4 @@
-"""Excel workbooks: each sheet becomes a heading and its tables, with values as people write them."""
+"""Excel workbooks: each sheet becomes a heading and its tables, with values formatted for people."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class WorkbookText(NamedTuple):
 
 
 def check(archive: Archive) -> None:
-    """Check the unpacked sizes before calamine reads the file, because it unpacks without limits."""
+    """Check the unpacked size of all parts before calamine reads the file, because calamine unpacks without limits."""
     for name in archive:
         if name.lower().endswith(_PARTS):
             parts = archive.steps(name, MOST_PART)
@@ -130,7 +130,10 @@ def _text(value: Value) -> str:
 
 
 def _merged(ranges: Iterable[Range], start: tuple[int, int]) -> dict[int, list[Range]]:
-    """Merged ranges by their first row, shifted by the empty columns on the left that calamine drops."""
+    """Map rows to the merged ranges that start there.
+
+    Columns are shifted, because calamine drops empty columns on the left.
+    """
     by_row: dict[int, list[Range]] = {}
     for (top, left), (bottom, right) in ranges:
         by_row.setdefault(top, []).append(((top, left - start[1]), (bottom, right - start[1])))
@@ -138,7 +141,7 @@ def _merged(ranges: Iterable[Range], start: tuple[int, int]) -> dict[int, list[R
 
 
 def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """Repeat short texts of merged cells in every place they cover, so that each row makes sense alone."""
+    """Repeat short texts of merged cells in every cell that they cover, so that each row can be understood alone."""
     reach: dict[int, tuple[int, str]] = {}
     for place, row in enumerate(rows):
         for column, (last, text) in list(reach.items()):

@@ -25,7 +25,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 def from_snippets(snippets: Iterable[Snippet], source_type: SourceType, metadata: Metadata) -> Extracted:
     text = write_transcript(clean_snippets(snippets))
     if not text.markdown:
-        raise Empty("The transcript contains no words.")
+        raise Empty("The transcript contains no text.")
     return Extracted(
         source_type=source_type,
         markdown=text.markdown,

@@ -1,4 +1,4 @@
-"""Markdown: read its blocks, headings and front matter with exact offsets; escape text and write blocks."""
+"""Reads blocks, headings and front matter of Markdown with exact offsets, escapes text, and writes blocks."""
 
 from octavo.extract.markdown.blocks import read_blocks
 from octavo.extract.markdown.front_matter import FrontMatter, read_front_matter

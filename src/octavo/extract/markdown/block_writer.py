@@ -1,4 +1,4 @@
-"""Blocks of a document that is being converted, and how they are written as Markdown."""
+"""Blocks of a document, and how they are written as Markdown."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def write_blocks(blocks: Iterable[DocumentBlock]) -> str:
 
 
 def one_line(blocks: Iterable[DocumentBlock]) -> str:
-    """All blocks on one line, for a table cell, which cannot contain blocks."""
+    """Write all blocks on one line, for a table cell, which cannot contain blocks."""
     return " ".join(filter(None, (_as_line(block) for block in blocks))).replace("  \n", " ").replace("\n", " ")
 
 
@@ -137,7 +137,7 @@ def _row(cells: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Level:
-    """An open list: the depth of its items, where their text starts, and the type of its markers."""
+    """An open list: the depth of its items, the columns of marker and text, and the last marker and its number."""
 
     depth: int
     indent: int
@@ -148,7 +148,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _List:
-    """Writes lists. Where numbering restarts, the character after the number changes, which starts a new list."""
+    """Writes lists. Where numbering restarts, "1." changes to "1)" or back, because Markdown then starts a new list."""
 
     levels: list[_Level] = field(default_factory=list[_Level])
 

@@ -1,7 +1,7 @@
-"""Split Markdown into its top-level blocks with exact offsets, in one pass.
+"""Splits Markdown into its top-level blocks with exact offsets, in one pass.
 
-markdown-it-py creates an object for every cell and item (a 2 MB table took 15 s and 900 MB), and only the boundaries
-of blocks are needed here. The tests compare the results with markdown-it-py.
+Only the boundaries of blocks are needed. markdown-it-py would create an object for every cell and list item: a table of
+2 MB took 15 s and 900 MB. The tests compare the results with markdown-it-py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
 
 def read_blocks(text: str, start: int = 0) -> Iterator[Block]:
-    """The blocks from `start` on. After `MOST_BLOCKS`, the rest of the text becomes one paragraph."""
+    """Read the blocks from offset `start` on. After `MOST_BLOCKS`, the rest of the text becomes one paragraph."""
     for number, span in enumerate(_read_spans(text, start), 1):
         if number == MOST_BLOCKS:
             span = Span(BlockKind.PARAGRAPH, span.start, len(text.rstrip()))  # noqa: PLW2901 - the last one
@@ -166,13 +166,13 @@ _READERS: dict[str, Callable[[str, int], Span]] = {
 
 @dataclass(slots=True)
 class OpenContent:
-    """The fence or paragraph that is still open inside a container."""
+    """The code fence or paragraph that is still open inside a quote or list item."""
 
     fence: str | None = None
     paragraph: bool = False
 
     def read(self, content: str) -> None:
-        """Read one line, without the markers of the container."""
+        """Read one line, without the markers of the quote or list item around it."""
         if self.fence:
             closing = line_syntax.CLOSING_FENCE.match(content)
             self.fence = None if closing and closing[1].startswith(self.fence) else self.fence
@@ -187,12 +187,15 @@ class OpenContent:
         self.paragraph = kind == "text" or (kind == "indented" and self.paragraph)
 
     def continues(self, line: str) -> bool:
-        """Whether a line without the container's marker continues the open paragraph: a lazy continuation line."""
+        """Whether a line without the marker of the quote or list item still belongs to the open paragraph.
+
+        Markdown calls this a lazy continuation line.
+        """
         return self.paragraph and line_syntax.begins(line) in {"text", "tag", "indented"}
 
 
 def _skip_marks(content: str) -> int:
-    """Where the text starts after the markers of all quotes and lists that the line opens."""
+    """The offset after all quote and list markers at the start of a line."""
     marks = line_syntax.CONTAINERS.match(content)
     return marks.end() if marks else 0
 
@@ -257,7 +260,10 @@ def _list_end(text: str, position: int) -> int:
 
 
 def _has_mark(line: str, mark: str) -> bool:
-    """Whether the line starts another item of the list: its bullet, or the character after its number, is `mark`."""
+    """Whether the line starts another item of the same list.
+
+    `mark` is the bullet of the list, or the character after its numbers.
+    """
     found = _ITEM_MARK.match(line)
     return found is not None and found[1][-1] == mark and line_syntax.begins(line) == "list"
 

@@ -1,4 +1,4 @@
-"""Escape plain text for Markdown. Only characters with a special meaning at their position are escaped."""
+"""Escapes plain text for Markdown. Only characters with a special meaning at their position are escaped."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _NUMBER = re.compile(r"\d{1,9}(?=[.)])")
 
 
 def escape(line: str) -> str:
-    """Escape one line of text so that it can be any line of a paragraph or list item."""
+    """Escape one line of text, so that it can be used anywhere in a paragraph or list item."""
     return escape_start(escape_inside(line.strip()))
 
 
 def escape_inside(text: str) -> str:
-    """Escape text that does not start a line: after the marks of a heading, or in a cell."""
+    """Escape text that does not start a line, such as the text of a heading or a table cell."""
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def escape_start(escaped: str) -> str:
-    """Escape the start of a line whose other characters are escaped already, so that it does not start a block."""
+    """Escape the start of a line so that it does not start a block. The rest of the line must be escaped already."""
     if not _starts_block(escaped):
         return escaped
     number = _NUMBER.match(escaped)
@@ -52,14 +52,14 @@ def _starts_block(line: str) -> bool:
 
 
 def fence(content: list[str], language: str = "") -> str:
-    """The lines as a fenced code block, with a fence that none of them closes."""
+    """Write lines as a fenced code block. The fence is longer than any fence in the lines."""
     longest = max((len(run) for line in content for run in re.findall(r"^\s*(`{3,})", line)), default=2)
     mark = "`" * (longest + 1)
     return "\n".join([mark + language, *content, mark])
 
 
 def escape_places(line: str) -> list[int]:
-    """Positions where `escape` inserts a backslash, for callers that also insert formatting."""
+    """The positions where `escape` inserts a backslash, for callers that also insert formatting."""
     places = [found.start() for found in _SPECIAL.finditer(line)]
     if places[:1] != [0] and _starts_block(line):
         number = _NUMBER.match(line)
@@ -68,5 +68,5 @@ def escape_places(line: str) -> list[int]:
 
 
 def escape_inline(text: str, mark: str) -> str:
-    """Like `escape_inside`, with `mark` in place of each backslash."""
+    """Like `escape_inside`, but insert `mark` instead of a backslash."""
     return _SPECIAL.sub(rf"{mark}\g<0>", text)

@@ -20,14 +20,14 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
 class FrontMatter(NamedTuple):
-    """`end` is the offset at which the text of the document starts."""
+    """The metadata in the front matter. `end` is the offset at which the text of the document starts."""
 
     metadata: Metadata
     end: int
 
 
 def read_front_matter(text: str) -> FrontMatter | None:
-    """The front matter of a text; None if there is none, or if the dashes are just a horizontal rule."""
+    """Read the front matter; None if the text has none, or if its dashes are just a horizontal rule."""
     fences = _FENCES.match(text[:_MOST_CHARACTERS])
     fields = {name.lower(): _value(value) for name, value in _FIELD.findall(fences[1])} if fences else {}
     return FrontMatter(_metadata(fields), fences.end()) if fences and fields else None

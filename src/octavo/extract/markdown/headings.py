@@ -37,13 +37,13 @@ def _inline_text(found: re.Match[str]) -> str:
 
 
 def shorten(title: str) -> str:
-    """A single line of limited length."""
+    """Put a title on one line and limit its length."""
     title = _SPACE.sub(" ", title).strip()
     return title if len(title) <= MOST_CHARACTERS else title[: MOST_CHARACTERS - 1].rstrip() + "…"
 
 
 def outline_of(blocks: Iterable[Block]) -> tuple[OutlineEntry, ...]:
-    """The outline made from all headings that have text."""
+    """Make the outline from all headings that have text."""
     return tuple(
         OutlineEntry(block.level or 1, block.text, block.page, block.start)
         for block in blocks

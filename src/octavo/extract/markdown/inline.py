@@ -1,4 +1,4 @@
-"""Convert text runs with formatting, as office programs store them, to inline Markdown."""
+"""Converts text runs with formatting, as office programs store them, to inline Markdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _LINK_ESCAPES = str.maketrans({"(": "%28", ")": "%29", "<": "%3C", ">": "%3E", "
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Text with uniform formatting. `is_raw`: it is Markdown already, such as a formula or a footnote reference."""
+    """Text with uniform formatting.
+
+    `is_raw`: the text is already Markdown, such as a formula or a footnote reference.
+    """
 
     text: str
     bold: bool = False
@@ -61,13 +64,13 @@ def _is_formatted(run: TextRun) -> bool:
 
 
 def _simple_lines(runs: Iterable[TextRun]) -> list[str]:
-    """The lines of runs without formatting, as in most paragraphs. Three times as fast as `_lines`."""
+    """Write runs without formatting as lines, as in most paragraphs. Three times as fast as `_lines`."""
     lines = (line.strip(" ") for line in _SPACES.sub(" ", "".join(run.text for run in runs)).split("\n"))
     return [_with_backslashes(line, escape_places(line), 0, len(line)) for line in lines]
 
 
 def _with_backslashes(text: str, places: Sequence[int], start: int, end: int) -> str:
-    """`text[start:end]` with a backslash at each of the places."""
+    """`text[start:end]` with a backslash inserted at each of the places."""
     first, last = bisect_left(places, start), bisect_left(places, end)
     return "\\".join(text[left:right] for left, right in pairwise([start, *places[first:last], end]))
 
@@ -77,7 +80,7 @@ def _page_breaks(lines: Iterable[str]) -> str:
 
 
 def _lines(runs: Iterable[TextRun]) -> Iterator[list[TextRun]]:
-    """The runs of each line, with equally formatted neighbours merged and outer spaces removed."""
+    """Split runs into lines. Equally formatted neighbours are merged; spaces at the ends of lines are removed."""
     line: list[TextRun] = []
     for run in _merged(runs):
         first, *others = run.text.split("\n") if not run.is_raw else [run.text]
@@ -98,7 +101,7 @@ def _merged(runs: Iterable[TextRun]) -> Iterator[TextRun]:
 
 
 def _stripped(line: list[TextRun]) -> list[TextRun]:
-    """Collapse white space between runs to one space and remove it at both ends."""
+    """Collapse white space between runs to one space, and remove it at both ends of the line."""
     stripped: list[TextRun] = []
     after_space = True
     for run in line:
@@ -131,7 +134,7 @@ def _line(line: Sequence[TextRun]) -> Iterator[str]:
 
 
 def _escaped(line: Sequence[TextRun]) -> Iterator[str]:
-    """Escape a whole line at a time, because a character's meaning depends on its neighbours in other runs too."""
+    """Escape a whole line at a time, because the meaning of a character also depends on the neighbouring runs."""
     whole = "".join("x" * len(run.text) if run.is_raw or run.code else run.text for run in line)
     marks = len(whole) - len(whole.lstrip(PAGE_BREAK))
     places = [place + marks for place in escape_places(whole[marks:])]
@@ -165,7 +168,7 @@ def _formatted(run: TextRun, text: str, before: str, after: str) -> str:
 
 
 def _would_be_literal(core: str, before: str, after: str) -> bool:
-    """Whether Markdown would treat emphasis marks here as text: between a letter and punctuation it does."""
+    """Whether Markdown would show emphasis marks here as text, as it does between a letter and punctuation."""
     return (_is_punctuation(core[0]) and before.isalnum()) or (_is_punctuation(core[-1]) and after.isalnum())
 
 

@@ -1,7 +1,7 @@
-"""Which block a line of Markdown starts, by the rules of CommonMark and GitHub's tables.
+"""Detects which block a line of Markdown starts, by the rules of CommonMark and of GitHub's tables.
 
-Every pattern is matched at the start of a line in linear time; possessive quantifiers (`*+`) ensure this where one
-repeat follows another.
+Every pattern is matched at the start of a line and takes linear time. Possessive quantifiers (`*+`) ensure this where
+one repeat follows another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ IMAGE = re.compile(r"!\[[^\]\n]{0,1000}\]\([^()\n]{0,2000}\)\s*")
 
 
 class Markup(NamedTuple):
-    """How an HTML block starts and ends; if `end` is None, an empty line ends it."""
+    """The patterns for the start and the end of a kind of HTML block.
+
+    If `end` is None, an empty line ends the block.
+    """
 
     start: re.Pattern[str]
     end: re.Pattern[str] | None
@@ -75,7 +78,10 @@ LONE_TAG = Markup(
 
 
 def begins(text: str, position: int = 0) -> str:
-    """Which block the line at `position` starts: a group of `LINE`, "html", or "tag" for a lone tag."""
+    """The kind of block that the line at `position` starts.
+
+    A group name of `LINE`, "html", "tag" for a tag alone on its line, or "text".
+    """
     if text[position : position + 1].isalpha():  # true for most lines, and ten times faster than the pattern
         return "text"
     found = LINE.match(text, position)

@@ -1,4 +1,4 @@
-"""Convert rows of spreadsheet cells to Markdown tables. If a table is cut, a note says what is missing."""
+"""Converts rows of spreadsheet cells to Markdown tables. If a table is cut, a note says what is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_CHARACTERS = 2000
 
 @dataclass(slots=True)
 class CellBudget:
-    """The number of cells that may still be shown, over all sheets of a file."""
+    """The number of cells that may still be written, for all sheets of a file together."""
 
     cells: int = MOST_CELLS
 
@@ -27,7 +27,7 @@ class CellBudget:
 
 @dataclass(slots=True)
 class Grid:
-    """Collects rows up to the limits and counts the rest."""
+    """Collects rows up to the limits, and counts the rows that are left out."""
 
     budget: CellBudget = field(default_factory=CellBudget)
     rows: list[list[str]] = field(default_factory=list[list[str]])
@@ -52,7 +52,7 @@ class Grid:
         return self.rows_left_out > 0 or self.cells_cut > 0 or self.widest > MOST_COLUMNS
 
     def blocks(self, *, has_header: bool = True) -> Iterator[DocumentBlock]:
-        """One table for each group of rows between empty rows; a single cell becomes a paragraph."""
+        """Write a table for each group of rows between empty rows. A group of a single cell becomes a paragraph."""
         for is_empty, group in groupby(self.rows, key=lambda row: not any(row)):
             if is_empty:
                 continue
@@ -79,7 +79,7 @@ class Grid:
 
 
 def _width(row: Sequence[str]) -> int:
-    """The number of cells, not counting empty ones at the end."""
+    """The number of cells up to the last one that is not empty."""
     width = len(row)
     while width and not row[width - 1]:
         width -= 1
@@ -91,7 +91,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
-    """Drop empty columns on the left; tables do not always start in the first column."""
+    """Drop empty columns on the left, because tables do not always start in the first column."""
     used = sorted({place for row in rows for place, cell in enumerate(row) if cell})
     first = used[0] if used else 0
     return [row[first:] for row in rows] if first else rows

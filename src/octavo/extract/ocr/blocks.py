@@ -1,4 +1,4 @@
-"""Converts recognised lines to the blocks of a page in reading order, as for a page that has its text in the file."""
+"""Converts recognised lines to the blocks of a page, in the same form as the blocks of a page with text."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 
 def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
-    """The blocks of a page. Boxes stay in pixels; letter sizes are converted to page units of `scale` pixels each."""
+    """The blocks of a page. Boxes stay in pixels; letter sizes are divided by `scale`, the pixels per page unit."""
     paragraphs = [paragraph for column in reading_order(lines) for paragraph in join_lines(column)]
     usual = _usual(paragraphs)
     return list(_blocks(paragraphs, usual, scale))
 
 
 def _usual(paragraphs: Sequence[Paragraph]) -> float:
-    """The median size of the letters."""
+    """The median letter size, weighted by the amount of text."""
     sizes = [paragraph.size for paragraph in paragraphs for _ in range(1 + len(paragraph.text) // 20)]
     return median(sizes) if sizes else 0.0
 
@@ -55,7 +55,7 @@ def _mark(paragraph: Paragraph) -> str:
 
 
 def _counts(items: Sequence[Paragraph]) -> bool:
-    """Whether the numbers form a list: they are consecutive, and there is more than one."""
+    """Whether the numbers of these paragraphs form a list: there are at least two, and they are consecutive."""
     numbers = [int(found[1]) for item in items if (found := _NUMBER.match(item.text))]
     return len(numbers) > 1 and all(after == before + 1 for before, after in pairwise(numbers))
 
@@ -85,14 +85,17 @@ def _text(paragraph: Paragraph, usual: float, scale: float) -> PageBlock:
 
 
 def _is_heading(paragraph: Paragraph, usual: float) -> bool:
-    """Whether its size or number suggests a heading. The final decision is made when the document is assembled."""
+    """Whether the size or number of a paragraph suggests a heading.
+
+    The final decision is made when the document is assembled.
+    """
     if not paragraph.runs or len(paragraph.text.split()) > HEADING_WORDS:
         return False
     return paragraph.size >= HEADING * usual or (paragraph.lines == 1 and _TITLE.fullmatch(paragraph.text) is not None)
 
 
 def _size(paragraph: Paragraph, usual: float, scale: float) -> float:
-    """The letter size, rounded to half points. Sizes close to the most common one are replaced by it."""
+    """The letter size, rounded to half points. A size close to the usual one is replaced by the usual one."""
     same = not paragraph.runs or abs(paragraph.size - usual) <= SAME_SIZE * usual
     return round((usual if same else paragraph.size) / scale * 2) / 2
 

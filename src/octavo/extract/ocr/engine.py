@@ -29,7 +29,10 @@ LEAST_SCORE = 0.5
 
 
 def recognise(picture: Image, language: str = ANY_LANGUAGE) -> list[Line]:
-    """The lines of an image, in the order of the engine; boxes are in pixels of the image."""
+    """Recognise the lines of an image, in the order in which the engine returns them.
+
+    Boxes are in pixels of the image.
+    """
     import numpy as np
 
     engine = load_engine()
@@ -50,9 +53,10 @@ def recognise(picture: Image, language: str = ANY_LANGUAGE) -> list[Line]:
 
 @cache
 def load_engine() -> Any:  # noqa: ANN401 - it has no types
-    """Load the engine with its models. The preloaded parent does this once, so that its children do not have to.
+    """Load the engine with its models. The parent process does this once, and its children inherit the engine.
 
-    It uses one thread: several would waste CPU time waiting for each other, and pages can be read in parallel.
+    The engine uses one thread: several threads would waste CPU time waiting for each other, and pages can be read in
+    parallel.
     """
     # If this is not set, the runtime sends telemetry on every start, and keeps a thread for it.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -78,14 +82,14 @@ def load_engine() -> Any:  # noqa: ANN401 - it has no types
 
 
 def reading_scale(width: int, height: int) -> float:
-    """The factor by which an image is scaled before it is read."""
+    """The factor by which an image is scaled before OCR."""
     if width * height > MOST_PIXELS:
         return (MOST_PIXELS / (width * height)) ** 0.5
     return min(MOST_ENLARGED, max(1.0, SMALL_SIDE / max(width, height)))
 
 
 def search_side(width: int, height: int) -> int:
-    """The longer side of the image in which lines are detected."""
+    """The length of the longer side to which an image is scaled for detecting lines."""
     long, short = max(width, height), min(width, height)
     side = SEARCH_SIDE * max(1.0, long / short / PAGE_SHAPE)
     return round(min(side, (SEARCH_PIXELS * long / short) ** 0.5))
@@ -93,7 +97,7 @@ def search_side(width: int, height: int) -> int:
 
 @cache
 def _decoder(language: str) -> Callable[..., Any]:
-    """The decoder for the output of the model. It ignores letters that the language does not have."""
+    """The decoder for the output of the model. Letters that the language does not use are ignored."""
     whole = _whole_decoder()
     if language == ANY_LANGUAGE:
         return whole
@@ -126,7 +130,7 @@ _KANA = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff65-\uff9f]")
 
 
 def has_letter(language: str, letter: str) -> bool:
-    """Whether texts in this language can contain the letter. Digits and punctuation are in all languages."""
+    """Whether texts in this language can contain the letter. All languages can contain digits and punctuation."""
     if language == ANY_LANGUAGE:
         return True
     if language in IN_LATIN_LETTERS:

@@ -17,7 +17,7 @@ _STAYS_SMALL = re.compile(r"[acemnorsuvwxzgpqy.,;:\s-]+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`box` is in pixels of the image; `score` is the confidence of the engine, from 0 to 1."""
+    """A recognised line. `box` is in pixels of the image; `score` is the confidence of the engine, from 0 to 1."""
 
     text: str
     box: Box
@@ -33,7 +33,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The size of the letters, from the height of the box and whether the text has ascenders or descenders."""
+        """The letter size, from the height of the box and from whether the text has ascenders or descenders."""
         extent = _SMALL + _MARGIN
         extent += 0 if _STAYS_SMALL.fullmatch(self.text) else _ABOVE
         extent += _BELOW if self._reaches_below else 0
@@ -41,7 +41,7 @@ class Line:
 
     @property
     def base(self) -> float:
-        """The baseline of the letters, regardless of where the box ends."""
+        """The vertical position of the baseline, computed so that it does not depend on descenders."""
         return self.box.bottom - self.size * (_MARGIN / 2 + (_BELOW if self._reaches_below else 0))
 
     @property
@@ -58,7 +58,7 @@ class Line:
 
 
 def around(lines: list[Line]) -> Box:
-    """The smallest box around all of these."""
+    """The smallest box that contains all of these boxes."""
     return Box(
         min(line.box.left for line in lines),
         min(line.box.top for line in lines),

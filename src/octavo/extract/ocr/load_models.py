@@ -1,6 +1,6 @@
 """Loads the OCR models when imported.
 
-Imported by the preloaded parent of a sandbox that only runs OCR: its children inherit the models.
+The parent process of a sandbox that only runs OCR imports this module, so its children inherit the models.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Puts the lines of a page in reading order: column by column, with full-width lines in between.
 
-Engines return lines from top to bottom, which mixes columns. So the page is cut into bands by lines that cross a
-gutter (the space between columns), and each band into columns by the gutters that none of its lines crosses. Tables
-look like columns too: if the lines of neighbouring columns are side by side all the way down, they are read row by row.
+Engines return lines from top to bottom, which mixes columns. So the page is cut into bands at the lines that cross a
+gutter (the space between columns). Each band is then cut into columns at the gutters that none of its lines crosses.
+Tables look like columns too: if the lines of neighbouring columns are side by side all the way down, they are read row
+by row.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ FILLED = 0.8
 
 
 def reading_order(lines: Sequence[Line]) -> list[list[Line]]:
-    """Columns in reading order, each from top to bottom; a page without columns is one column.
+    """The columns in reading order, each from top to bottom. A page without columns is one column.
 
-    Vertical lines at the edge of a page come last.
+    Vertical lines, such as those at the edge of a page, come last.
     """
     level = [line for line in lines if not line.is_vertical]
     vertical = [[line] for line in sorted(lines, key=_from_top) if line.is_vertical]
@@ -54,7 +55,7 @@ def _from_top(line: Line) -> tuple[float, float]:
 
 
 def _bands(lines: list[Line], height: float) -> list[list[Line]]:
-    """Cut the page into bands: before and after lines that cross a gutter of the other lines."""
+    """Cut the page into bands. A band ends where lines start or stop crossing a gutter between the narrower lines."""
     left, right = min(line.box.left for line in lines), max(line.box.right for line in lines)
     narrow = [line for line in lines if line.width < SPANNING * (right - left)]
     gutters = _gutters(narrow, height)
@@ -85,7 +86,7 @@ def _columns(band: list[Line], height: float) -> list[list[Line]]:
 
 
 def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
-    """Horizontal ranges that no line touches, with lines on both sides."""
+    """The gutters: horizontal ranges that no line touches, with lines on both sides."""
     if not lines:
         return []
     covered: list[list[float]] = []
@@ -98,7 +99,7 @@ def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
 
 
 def _is_table(parts: list[list[Line]], height: float) -> bool:
-    """Whether neighbouring columns are the cells of a table rather than columns of text."""
+    """Whether neighbouring columns are the columns of a table rather than columns of running text."""
     usual = median(len(line.text) for part in parts for line in part)
     if usual > CELL_CHARACTERS or (usual > SURE_CELL_CHARACTERS and all(map(_is_filled, parts))):
         return False
@@ -120,7 +121,7 @@ def _has_near(middles: list[float], middle: float, distance: float) -> bool:
 
 
 def _across(band: list[Line], height: float) -> list[Line]:
-    """The lines row by row, each from left to right. Lines whose middles are close form a row."""
+    """Order the lines row by row, from left to right. Lines whose middles are at about the same height form a row."""
     rows: list[list[Line]] = []
     for line in sorted(band, key=_from_top):
         if rows and line.middle - rows[-1][0].middle < height / 2:

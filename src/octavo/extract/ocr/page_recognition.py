@@ -1,4 +1,4 @@
-"""Recognises the text of one page image. The result has the same form as a page that has its text in the file."""
+"""Recognises the text of one page image. The result has the same form as a page whose text is in the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST_LETTERS = 2
 def recognise_page(
     picture: Image.Image, number: int, label: str, *, scale: float = 1.0, language: str = ANY_LANGUAGE
 ) -> PageText:
-    """Recognise the text of a page; `scale` is the number of pixels per page unit. OCR is skipped for a blank page."""
+    """Recognise the text of a page. `scale` is the number of pixels per page unit. OCR is skipped for a blank page."""
     width, height = (side / scale for side in picture.size)
     if not has_ink(picture):
         return PageText(number, label, width, height, recognised=True)
@@ -30,7 +30,7 @@ def recognise_page(
 
 
 def _placed(block: PageBlock, upright: UprightSheet, scale: float) -> PageBlock:
-    """The block with its box in units of the displayed page."""
+    """Convert the box of a block from pixels of the upright sheet to units of the displayed page."""
     if block.box is None:
         return block
     return replace(block, box=Box(*(round(side / scale, 1) for side in upright.before_rotation(block.box))))
@@ -47,7 +47,7 @@ _LEAST_POINTS = 12
 def has_ink(picture: Image.Image) -> bool:
     """Whether the page is not blank. This check is much faster than OCR.
 
-    Faint print counts; the grain and shadows of an empty sheet do not.
+    Faint print counts as ink; the paper grain and shadows of an empty sheet do not.
     """
     small = picture.convert("L")
     small.thumbnail((_SIDE, _SIDE), reducing_gap=2.0)

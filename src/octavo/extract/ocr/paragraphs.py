@@ -30,9 +30,9 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """`text` contains only intended line breaks; `size` is the size of its letters, `lines` the number of lines.
+    """`text` contains only intended line breaks; `size` is the letter size, `lines` the number of lines.
 
-    `runs`: it is horizontal running text, not the cells of a table and not vertical text.
+    `runs`: the paragraph is horizontal running text, not table cells and not vertical text.
     """
 
     text: str
@@ -44,7 +44,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Lines side by side, from left to right; usually there is only one."""
+    """Lines side by side, from left to right. Most rows have only one line."""
 
     lines: list[Line]
 
@@ -75,7 +75,7 @@ class Row:
 
 
 def join_lines(column: Sequence[Line]) -> list[Paragraph]:
-    """The paragraphs of one column."""
+    """Join the lines of one column into paragraphs."""
     return [_paragraph(rows) for rows in _cut(list(_rows(column)))]
 
 
@@ -110,7 +110,7 @@ def _cut(rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _pitch(rows: Sequence[Row]) -> float:
-    """The usual distance between rows."""
+    """The usual distance between the baselines of two rows."""
     most = MOST_PITCH * median(row.height for row in rows)
     steps = [row.base - before.base for before, row in pairwise(rows) if row.base > before.base]
     return min(median(steps), most) if steps else most

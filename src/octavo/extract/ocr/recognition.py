@@ -1,4 +1,4 @@
-"""OCR for other packages: one page per call, in the sandbox, with a limit on parallel pages to bound memory."""
+"""OCR for other packages: one page per call, in the sandbox. The number of parallel pages is limited to save memory."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _WALL_PER_CPU_SECOND = 4  # on a busy machine
 
 
 class Recognition:
-    """Runs OCR in a sandbox, with a language, a limit of CPU seconds per page, and a limit on parallel pages.
+    """Runs OCR in a sandbox.
 
-    Waiting pages are processed in order.
+    It has a language, a limit of CPU seconds per page, and a limit on parallel pages. Waiting pages are processed in
+    order.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Recognition:
         self._slots = asyncio.Semaphore(parallel)
 
     async def page(self, source_type: SourceType, path: Path, number: int, password: str | None = None) -> bytes:
-        """Recognise one page. Returns a batch; empty if the page cannot be recognised."""
+        """Recognise one page. Returns a batch of one page, or empty bytes if the page cannot be recognised."""
         call = recognise_page_of_file.call(
             source_type=source_type, number=number, language=self._language, password=password
         )
@@ -68,7 +69,10 @@ def _log_failure(page: int, error: OctavoError) -> None:
 
 @sandboxed
 def recognise_page_of_file(task: Task, *, source_type: str, number: int, language: str, password: str | None) -> None:
-    """Recognise one page. Each page has a separate child, so that memory is freed and failures affect no other page."""
+    """Recognise one page of a file.
+
+    Each page has a separate child process, so that memory is freed and a failure affects no other page.
+    """
     from octavo.extract.pdf.page_text import recognise_pdf_page
     from octavo.extract.pictures.sheets import read_sheet
 

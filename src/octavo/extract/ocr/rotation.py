@@ -1,4 +1,4 @@
-"""Finds the rotation of a sheet. The engine reads only upright text and text rotated right by a quarter turn."""
+"""Finds the rotation of a sheet. The engine reads only upright text and text rotated to the right by a quarter turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 0.7
 
 @dataclass(frozen=True, slots=True)
 class UprightSheet:
-    """Lines of a sheet that was rotated to be upright, by `quarters` quarter turns to the left.
+    """The lines of a sheet after it was rotated to the left by `quarters` quarter turns, so that it is upright.
 
     `width` and `height` are those of the sheet before the rotation.
     """
@@ -32,7 +32,7 @@ class UprightSheet:
     quarters: int = 0
 
     def before_rotation(self, box: Box) -> Box:
-        """The position of a box on the sheet before the rotation."""
+        """Convert a box to its position on the sheet before the rotation."""
         left, top, right, bottom = box
         width, height = self.width, self.height
         match self.quarters:
@@ -47,7 +47,7 @@ class UprightSheet:
 
 
 def recognise_upright(picture: Image, language: str) -> UprightSheet:
-    """Recognise the image in any orientation."""
+    """Recognise the text of an image in any orientation."""
     lines, quarters = recognise(picture, language), 0
     if _letters(lines) >= ENOUGH_LETTERS and _certainty(lines) < CERTAIN:
         turned = recognise(picture.rotate(180), language)
@@ -62,7 +62,7 @@ def recognise_upright(picture: Image, language: str) -> UprightSheet:
 
 
 def rotated_left(box: Box, width: int) -> Box:
-    """The position of a box after a sheet of this width was rotated left by a quarter turn."""
+    """The position of a box after its sheet, which is `width` wide, was rotated left by a quarter turn."""
     return Box(box.top, width - box.right, box.bottom, width - box.left)
 
 

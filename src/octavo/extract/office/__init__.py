@@ -1,1 +1,1 @@
-"""Code shared by the formats: secure XML and HTML parsing, OOXML packages, and assembling the result."""
+"""Code that several formats share: secure XML and HTML parsing, OOXML packages, and assembling the result."""

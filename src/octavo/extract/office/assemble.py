@@ -1,4 +1,4 @@
-"""Assemble the result of a processor from finished Markdown: blocks, pages, outline and metadata."""
+"""Assembles the result of a processor from finished Markdown: blocks, pages, outline and metadata."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def to_extracted(
     quality: Quality = Quality.FULL,
     has_title: bool = True,
 ) -> Extracted:
-    """Assemble a document. If `outline` is None, it is made from the headings.
+    """Assemble a document. If `outline` is None, the outline is made from the headings.
 
-    `has_title`: if the metadata contains no title, the highest heading is the title.
+    `has_title`: if the metadata contains no title, use the highest heading as the title.
     """
     words = count_words(markdown)
     if not words:
-        raise Empty("The file contains no words.")
+        raise Empty("The file contains no text.")
     blocks = tuple(assign_pages(read_blocks(markdown), pages))
     outline = outline_of(blocks) if outline is None else outline
     if not metadata.title and outline and has_title:
@@ -50,7 +50,7 @@ def to_extracted(
 def add_page_numbers(
     outline: tuple[OutlineEntry, ...] | None, pages: Sequence[Page]
 ) -> tuple[OutlineEntry, ...] | None:
-    """The outline with the page on which each entry starts."""
+    """Add the number of the page on which each outline entry starts."""
     starts = [page.start for page in pages]
     if outline is None or not starts:
         return outline
@@ -82,7 +82,7 @@ def join_pages(contents: Sequence[str]) -> tuple[str, list[Page]]:
 
 
 def take_page_breaks(text: str) -> tuple[str, list[int]]:
-    """The cleaned text without page breaks, and the offsets of the page breaks."""
+    """Remove page breaks from a text and clean it. Returns the text and the offsets of the page breaks."""
     parts = [clean(part) for part in text.strip().split(PAGE_BREAK)]
     offsets: list[int] = []
     length = 0
@@ -93,14 +93,14 @@ def take_page_breaks(text: str) -> tuple[str, list[int]]:
 
 
 def pages_between(breaks: Sequence[int], length: int) -> list[Page]:
-    """Pages that start at the beginning of the text and at each break."""
+    """Make the pages of a text: one starts at the beginning, and one at each page break."""
     starts = [0, *breaks]
     ends = [*breaks, length]
     return [Page(number, str(number), *ends_of) for number, ends_of in enumerate(zip(starts, ends, strict=True), 1)]
 
 
 def clean_line(text: str | None) -> str | None:
-    """Metadata on one line of limited length; None if empty."""
+    """Clean a metadata value: one line of limited length; None if it is empty."""
     return " ".join(clean(text).split())[:_MOST_CHARACTERS] or None if text else None
 
 
@@ -110,7 +110,7 @@ def clean_title(text: str | None) -> str | None:
 
 
 def clean_date(text: str | None) -> str | None:
-    """The ISO year, month or day that the text starts with."""
+    """The ISO 8601 date (year, month or day) at the start of the text, if any."""
     found = _DATE.match((text or "").strip())
     return found.group() if found else None
 
@@ -121,5 +121,5 @@ def clean_language(text: str | None) -> str | None:
 
 
 def non_empty(**fields: str | None) -> dict[str, str]:
-    """The fields that are not empty, cleaned."""
+    """Clean metadata fields and drop empty ones."""
     return {name: value for name, text in fields.items() if (value := clean_line(text))}

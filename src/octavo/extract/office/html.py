@@ -1,7 +1,7 @@
-"""Convert HTML inside other formats (books, emails) to Markdown, keeping all of the text and not only an article.
+"""Converts HTML inside other formats (books, emails) to Markdown. Keeps all of the text, not only an article.
 
-html-to-markdown does the conversion. It silently drops text inside more than a thousand nested elements, so the words
-are counted; if many are missing, a simpler conversion without recursion is used instead.
+html-to-markdown does the conversion. It silently drops text inside more than a thousand nested elements. So the words
+are counted, and if many are missing, a simpler conversion without recursion is used instead.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BLOCKS = re.compile(
 
 
 def read_page(data: bytes) -> Element:
-    """Parse well-formed XHTML as XML and everything else like a browser."""
+    """Parse a page: well-formed XHTML as XML, everything else as a browser would parse it."""
     if not _DECLARES_ENTITY.search(data):
         try:
             return _without_namespaces(etree.fromstring(_without_entities(data), secure_parser()))
@@ -56,7 +56,7 @@ def read_page(data: bytes) -> Element:
 
 
 def read_html(text: str) -> Element:
-    """Parse HTML; if it is nested too deeply for the parser, the nesting is dropped."""
+    """Parse HTML. If elements are nested too deeply for the parser, parse it again without the nesting."""
     parser: Any = _html_parser()
     try:
         root: Any = etree.fromstring(text.encode(errors="replace") or b"<p/>", parser)
@@ -68,12 +68,15 @@ def read_html(text: str) -> Element:
 
 
 def _html_parser() -> object:
-    """A parser for HTML. `huge_tree` raises its depth limit from 256 to 2,048; callers limit the size of the input."""
+    """A parser for HTML.
+
+    `huge_tree` raises the depth limit of the parser from 256 to 2,048. Callers limit the size of the input.
+    """
     return etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True, encoding="utf-8")
 
 
 class _FlatReader(HTMLParser):
-    """Collects paragraphs and headings without nesting."""
+    """Collects the paragraphs and headings of a page, ignoring nesting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +114,7 @@ def _flattened(text: str) -> str:
 
 
 def _without_entities(data: bytes) -> bytes:
-    """Replace named HTML entities, which XML does not know, by their characters."""
+    """Replace named HTML entities, which XML does not know, with their characters."""
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
         return data
     return _ENTITY.sub(_character, data)
@@ -172,7 +175,7 @@ def _tidy(markdown: str) -> str:
 
 
 def _simplify(body: Element) -> None:
-    """Remove non-text elements, replace images by their descriptions, and escape Markdown characters."""
+    """Remove elements without text, replace images with their descriptions, and escape Markdown characters."""
     for element in list(body.iter()):
         name = element.tag
         if name in _NO_TEXT and element is not body:
@@ -200,7 +203,7 @@ def _drawing_texts(drawing: Element) -> Iterator[str]:
 
 
 def _simplify_link(element: Element) -> None:
-    """Keep links to other documents; internal links become plain text."""
+    """Keep links to web, FTP and mail addresses. Other links become plain text."""
     link = safe_link(element.get("href"))
     if link:
         element.set("href", link)
@@ -215,7 +218,7 @@ def _simplify_link(element: Element) -> None:
 
 
 def _replace(element: Element, text: str) -> None:
-    """Replace an element by text."""
+    """Replace an element with text."""
     parent = element.getparent()
     if parent is None:
         return
@@ -245,7 +248,7 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """Escape a text. `before` is the text before it, because both together could look like a link."""
+    """Escape a text. `before` is the text that precedes it: the two together could look like a link."""
     text = escape_inline(_SPACES.sub(" ", text), _ESCAPE).replace("\\", _BACKSLASH)
     if before.endswith("]") and text[0] in "(:":
         text = _ESCAPE + text
@@ -255,7 +258,10 @@ def _escaped(text: str, before: str, *, in_link: bool) -> str:
 
 
 def _plain_blocks(body: Element) -> Iterator[str]:
-    """Text blocks in document order, ignoring nesting. Not recursive, because deep nesting is why this is needed."""
+    """Yield the text blocks in document order, ignoring nesting.
+
+    Not recursive, because this function is used when elements are nested too deeply for recursion.
+    """
     texts: list[str] = []
     level = 0
     for event, element in etree.iterwalk(body, events=("start", "end")):

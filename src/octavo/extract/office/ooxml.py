@@ -34,7 +34,7 @@ class Package:
         return parse(data) if data else None
 
     def main(self, default: str) -> tuple[str, Element]:
-        """The main document part and its name."""
+        """The name and the content of the main document part."""
         named = self.related("", "officeDocument")
         name = named if named and named in self.archive else default
         root = self.part(name)
@@ -43,7 +43,7 @@ class Package:
         return name, root
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """Relationships of a part by id; those of the whole package belong to the part ""."""
+        """The relationships of a part by id. The part name "" means the whole package."""
         if part not in self._relations:
             folder, name = posixpath.split(part)
             root = self.part(posixpath.join(folder, "_rels", f"{name}.rels"))
@@ -53,7 +53,7 @@ class Package:
         return self._relations[part]
 
     def related(self, part: str, kind: str) -> str | None:
-        """The first internal part with this kind of relationship."""
+        """The name of the first internal part to which `part` has a relationship of this kind."""
         found = (one.target for one in self.relations(part).values() if one.kind == kind and not one.external)
         return next(found, None)
 

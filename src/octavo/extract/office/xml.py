@@ -1,4 +1,4 @@
-"""Parse untrusted XML without entities, network or DTD. Tags get the short prefixes used in the standards."""
+"""Parses untrusted XML without entities, network or DTD. Tags get the short prefixes used in the standards."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PREFIXES = {
 
 
 class Element(Protocol):
-    """The part of lxml's element that is used here; comments and processing instructions are removed on parsing."""
+    """The methods of lxml elements that Octavo uses. The parser removes comments and processing instructions."""
 
     tag: str
     text: str | None
@@ -99,7 +99,10 @@ def parse(data: bytes) -> Element:
 
 @lru_cache(maxsize=8192)
 def short(tag: str) -> str:
-    """A tag with its short prefix, "w:p" for a Word paragraph in every edition of the standard; "?:p" if unknown."""
+    """A tag with its short prefix, such as "w:p" for a Word paragraph in every edition of the standard.
+
+    Unknown namespaces get the prefix "?".
+    """
     namespace, brace, name = tag[1:].rpartition("}") if tag.startswith("{") else ("", "", tag)
     return f"{PREFIXES.get(namespace, '?')}:{name}" if brace else name
 
@@ -113,7 +116,7 @@ def local_name(element: Element) -> str:
 
 
 def child(element: Element | None, *path: str) -> Element | None:
-    """The first descendant along a path of child names."""
+    """Follow a path of tag names down from an element. Returns the first match, or None."""
     for name in path:
         if element is None:
             return None
@@ -130,7 +133,7 @@ def descendants(element: Element | None, *names: str) -> Iterator[Element]:
 
 
 def attribute(element: Element | None, name: str) -> str | None:
-    """An attribute by its short name, such as "w:val"; some programs omit the prefix."""
+    """Read an attribute by its short name, such as "w:val". Files in which the prefix is missing can be read too."""
     if element is None:
         return None
     found = next((value for key, value in element.attrib.items() if short(key) == name), None)

@@ -1,4 +1,4 @@
-"""Assembles pages into one document: without running headers, with consistent heading levels and exact offsets."""
+"""Assembles pages into one document, without running headers, with consistent heading levels and exact offsets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLOSING_MARKS = re.compile(r"(?<![^\s])#+\Z")
 
 
 def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: SourceType) -> Extracted:
-    """Assemble the pages of a document. Raises `BadInput` if not a single page could be read."""
+    """Assemble the pages of a document. Raises `BadInput` if no page could be read."""
     if all(page.failed for page in pages):
         raise BadInput("The file is damaged: none of its pages can be read.")
     body = body_size(pages)
@@ -50,7 +50,10 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 
 
 def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
-    """All pages, each once. If a page was also recognised by OCR, the version with more text is used."""
+    """Merge batches into a list of all pages.
+
+    If OCR found much more text on a page than the file contains, the text from OCR is used.
+    """
     brought: dict[int, PageText] = {}
     for page in (page for batch in batches for page in batch.pages):
         before = brought.get(page.number)
@@ -62,7 +65,7 @@ def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
 
 
 def _with_more_text(read: PageText, recognised: PageText) -> PageText:
-    """The page with its text from OCR if that is much longer, otherwise with its text from the file, which is exact."""
+    """Choose between the text from OCR, if it is much longer, and the text from the file, which is exact."""
     own, seen = (sum(len(block.text) for block in page.blocks) for page in (read, recognised))
     return recognised if seen > _MANY_MORE * own or not own else replace(read, pictures=False)
 
@@ -126,7 +129,10 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) -> Iterator[OutlineEntry]:
-    """The bookmarks of the file. An entry without a matching heading starts where its page starts."""
+    """Make the outline from the bookmarks of the file.
+
+    A bookmark without a matching heading points to the start of its page.
+    """
     for number, bookmark in enumerate(facts.bookmarks):
         start = document.starts.get(places[number]) if number in places else None
         if start is None and bookmark.page and bookmark.page <= len(document.pages):
@@ -135,7 +141,10 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """The quality: partial if a page is only images or could not be read. Blank pages count as complete."""
+    """The quality of the text. It is partial if a page is only images or could not be read.
+
+    Blank pages count as complete.
+    """
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY
     if any(page.pictures or page.failed for page in pages):

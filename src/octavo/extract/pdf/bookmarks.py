@@ -1,4 +1,4 @@
-"""Finds the block that each bookmark points to: on the same page, with nearly the same words."""
+"""Finds the block that each bookmark points to: a block on the same page with nearly the same words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 class Match(NamedTuple):
-    """The index of a bookmark, and the place of its block."""
+    """The index of a bookmark, and the place of the block that it points to."""
 
     bookmark: int
     place: Place
@@ -32,7 +32,7 @@ class Match(NamedTuple):
 def match_bookmarks(
     pages: Sequence[PageText], bookmarks: Sequence[Bookmark], skipped: Collection[Place]
 ) -> Iterator[Match]:
-    """Match bookmarks with blocks, each with at most one. Of two equally similar blocks, the first is chosen."""
+    """Match each bookmark with at most one block. Of two equally similar blocks, the first is chosen."""
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     for number, bookmark in enumerate(bookmarks):
         if bookmark.page and bookmark.page <= len(pages):
@@ -56,7 +56,7 @@ def _words(text: str) -> str:
 
 
 def _score(title: str, words: str, block: PageBlock) -> float:
-    """How well a block matches a title, 0 if they differ; headings and large letters score higher than body text."""
+    """How well a block matches the title of a bookmark; 0 if they differ. Headings and large letters score higher."""
     alike = _likeness(title, words)
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 

@@ -1,4 +1,4 @@
-"""A typed wrapper around PDFium, which has no types."""
+"""A typed wrapper around pypdfium2, the untyped Python binding of PDFium."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _raw: Any = pypdfium2_raw
 
 
 class PageError(Exception):
-    """PDFium failed on these pages."""
+    """PDFium could not process the page."""
 
 
 @contextmanager
 def open_document(path: Path, password: str | None = None) -> Generator[Document]:
     """Open a PDF. Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open.
 
-    A file that only needs a password for changing or printing it opens without a password.
+    If the password only protects against changing or printing, the file opens without it.
     """
     password = password or None
     try:
@@ -66,7 +66,7 @@ def _named(error: Any, path: Path, password: str | None) -> Exception:  # noqa: 
 
 
 def _opens(path: Path, password: str | None) -> bool:
-    """Whether PDFium opens the file. Checked because pypdfium2 reports files without pages as damaged."""
+    """Whether PDFium can open the file. Needed because pypdfium2 reports files without pages as damaged."""
     document = _raw.FPDF_LoadDocument(bytes(path) + b"\0", password and password.encode() + b"\0")
     if document:
         _raw.FPDF_CloseDocument(document)
@@ -74,7 +74,7 @@ def _opens(path: Path, password: str | None) -> bool:
 
 
 class Document:
-    """An open PDF. Pages are counted from 1."""
+    """An open PDF. Page numbers start at 1."""
 
     def __init__(self, document: Any) -> None:  # noqa: ANN401
         self._document = document
@@ -93,7 +93,7 @@ class Document:
 
     @property
     def information(self) -> dict[str, str]:
-        """Title, Author and so on; only those present."""
+        """The metadata of the file, such as Title and Author, without empty fields."""
         return self._document.get_metadata_dict(skip_empty=True)
 
     @property
@@ -111,7 +111,7 @@ class Document:
         return self._document.get_page_label(number - 1)
 
     def bookmarks(self) -> Iterator[tuple[int, str, int | None]]:
-        """Level, title and page of each bookmark; each once, even if they are linked in a circle."""
+        """Level, title and page of each bookmark. Each is read once, even if bookmarks form a cycle."""
         return self._bookmarks(None, 1, set())
 
     def _bookmarks(self, parent: Any, level: int, seen: set[int]) -> Iterator[tuple[int, str, int | None]]:  # noqa: ANN401
@@ -127,7 +127,7 @@ class Document:
             pointer = _raw.FPDFBookmark_GetNextSibling(self._document, pointer)
 
     def copy(self, first: int, last: int) -> bytes:
-        """A PDF that contains only these pages, without bookmarks and password."""
+        """A PDF that contains only these pages, without bookmarks and without a password."""
         made = _pdfium.PdfDocument.new()
         try:
             made.import_pages(self._document, list(range(first - 1, last)))
@@ -140,7 +140,7 @@ class Document:
             made.close()
 
     def attachments(self, ending: str, most_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """Names and contents of attached files with this ending, except empty ones and ones above the size limit."""
+        """Names and contents of attached files with this ending. Empty and too large files are skipped."""
         for index in range(self._document.count_attachments()):
             attachment = self._document.get_attachment(index)
             name, size = attachment.get_name(), ctypes.c_ulong()
@@ -184,7 +184,7 @@ class OpenPage:
             return text_page.get_text_bounded()
 
     def texts_in(self, boxes: list[Box]) -> list[str]:
-        """The text in each of these boxes. Not for rotated pages."""
+        """The text in each of these boxes. Does not work for rotated pages."""
         left, _, _, top = self._page.get_cropbox()
         with self._text_page() as text_page:
             return [
@@ -198,7 +198,7 @@ class OpenPage:
             ]
 
     def letters(self) -> Iterator[tuple[str, Box] | None]:
-        """Each letter with its box on the displayed page, in the order of the file; None where a word ends."""
+        """Each character with its box on the displayed page, in the order of the file; None where a word ends."""
         left, bottom, right, top = self._page.get_cropbox()
         turn, box = self._page.get_rotation(), _raw.FS_RECTF()
         with self._text_page() as text_page:
@@ -219,7 +219,7 @@ class OpenPage:
                 yield letter, Box(*sides)
 
     def shows_pictures(self) -> bool:
-        """Whether the page has anything that may contain text: an image, or very many strokes."""
+        """Whether the page may show text that is not stored as text: in an image or as very many strokes."""
         for count, shown in enumerate(self._page.get_objects(max_depth=_DEEPEST_OBJECT)):
             if shown.type == _raw.FPDF_PAGEOBJ_IMAGE or count >= _MANY_OBJECTS:
                 return True
@@ -235,7 +235,7 @@ class OpenPage:
         return False
 
     def drawn(self, scale: float) -> Image:
-        """The page as an image, with `scale` pixels per point."""
+        """Draw the page as an image with `scale` pixels per point."""
         bitmap = self._page.render(scale=scale)
         try:
             return bitmap.to_pil().convert("RGB")
@@ -257,7 +257,7 @@ MOST_SIDE = 8000
 
 
 def render(document: Document, number: int, scale: float) -> Image:
-    """Draw a page on white, with `scale` pixels per point, or fewer if the image would be too large.
+    """Draw a page on a white background with `scale` pixels per point, or fewer if the image would be too large.
 
     Raises `PageError` if the page cannot be drawn.
     """
@@ -266,7 +266,7 @@ def render(document: Document, number: int, scale: float) -> Image:
 
 
 def fitting_scale(width: float, height: float, scale: float) -> float:
-    """The largest scale, up to `scale`, at which a page of this size stays within the image limits."""
+    """The largest scale, at most `scale`, at which the image of a page of this size stays within the limits."""
     by_side = MOST_SIDE / max(width, height, 1.0)
     by_area = (MOST_PIXELS / max(width * height, 1.0)) ** 0.5
     return min(scale, by_side, by_area)

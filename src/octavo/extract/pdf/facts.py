@@ -1,4 +1,4 @@
-"""Reads the facts of a PDF: page count, bookmarks, title, author, date and language."""
+"""Reads facts about a PDF: page count, bookmarks, title, author, date and language."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXTRA = {"Subject": "subject", "Keywords": "keywords", "Creator": "creator", "P
 
 
 def open_pdf(path: Path, password: str | None = None) -> PdfFacts:
-    """Read the facts. Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open."""
+    """Read facts about a PDF. Raises `Encrypted`, `Empty`, `TooLarge`, or `BadInput` for a file too damaged to open."""
     with open_document(path, password) as document:
         return PdfFacts(
             page_count=document.page_count,
@@ -58,7 +58,7 @@ def _line(value: str) -> str:
 
 
 def _is_not_a_title(title: str) -> bool:
-    """Whether the title is missing, a placeholder or the name of a file, which many programs write as the title."""
+    """Whether the title is missing, a placeholder or a file name. Many programs write the file name as the title."""
     return not title or title.lower() in _NO_TITLE or _FILE_NAME.fullmatch(title) is not None
 
 

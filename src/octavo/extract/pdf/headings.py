@@ -33,7 +33,7 @@ _SENTENCE_END = re.compile(r"[.;,:]\W*\Z")
 
 
 class Style(NamedTuple):
-    """The look of a heading."""
+    """The letter size of a heading, and whether it is bold."""
 
     size: float
     bold: bool
@@ -43,7 +43,7 @@ Headings = Mapping[Place, PageBlock]
 
 
 def body_size(pages: Iterable[PageText]) -> float:
-    """The size of most letters in the document; 0 if no size is known."""
+    """The letter size of most of the text in the document; 0 if no size is known."""
     letters: Counter[float] = Counter()
     for page in pages:
         for block in page.blocks:
@@ -55,7 +55,7 @@ def body_size(pages: Iterable[PageText]) -> float:
 def heading_levels(
     pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
 ) -> dict[Place, int]:
-    """The levels of all headings; other blocks are not headings, even if their kind is heading.
+    """Map the places of all headings to their levels. Blocks that are not in the result are not headings.
 
     `marked` contains the blocks that bookmarks point to, with the levels of the bookmarks.
     """
@@ -76,7 +76,7 @@ def heading_levels(
 
 
 def is_likely(block: PageBlock, body: float) -> bool:
-    """Whether the block looks like a heading in a document with body text of this size."""
+    """Whether the block looks like a heading, given the letter size of the body text."""
     text = block.text
     if len(text) > _MOST_CHARACTERS or block.lines > _MOST_LINES or len(_LETTERS.findall(text)) < _LEAST_LETTERS:
         return False
@@ -101,7 +101,10 @@ def _style(block: PageBlock) -> Style:
 
 
 def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Style, int]:
-    """A style gets the level of most of its bookmarks; without bookmarks, it comes below the next larger style."""
+    """Map styles to levels by bookmarks: each style gets the level that most of its bookmarks have.
+
+    A style without bookmarks is placed below the next larger style.
+    """
     votes: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for place, level in marked.items():
         if place in likely:
@@ -116,7 +119,10 @@ def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Sty
 
 
 def _levels_by_rank(likely: Headings) -> dict[Style, int]:
-    """Levels by size, bold before regular. A top style used only on the first page does not shift the rest."""
+    """Map styles to levels by letter size; bold styles come before regular styles of the same size.
+
+    If the largest style is used only on the first page, as for a title, the next style also gets level 1.
+    """
     places: defaultdict[Style, list[Place]] = defaultdict(list)
     for place, block in likely.items():
         places[_style(block)].append(place)
@@ -133,9 +139,10 @@ def _levels_by_rank(likely: Headings) -> dict[Style, int]:
 
 
 def _levels_by_number(likely: Headings) -> dict[Style, int]:
-    """A heading numbered "2.1" has the second level; unnumbered styles come below the next larger numbered one.
+    """Map styles to levels by the numbers of their headings: "2.1" means the second level.
 
-    Empty if no style is numbered often enough to trust.
+    A style without numbers is placed below the next larger numbered style. The result is empty if no style is numbered
+    often enough.
     """
     depths: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for block in likely.values():
@@ -157,7 +164,7 @@ def _depth(text: str) -> int:
 
 
 def _without_contents(likely: Headings) -> dict[Place, PageBlock]:
-    """Drop the lines of a printed table of contents: they look like headings, but end with page numbers."""
+    """Drop the lines of a printed table of contents. They look like headings, but end with page numbers."""
     entries = Counter(place.page for place, block in likely.items() if _CONTENTS_LINE.search(block.text))
     return {
         place: block

@@ -1,7 +1,7 @@
-"""The layout of PDF pages, read by liteparse and converted to our own blocks.
+"""Reads the layout of PDF pages with liteparse and converts it to our own blocks.
 
 Only blocks and letter sizes are used. liteparse would decide heading levels and running headers for each batch
-separately; we do that later, for the whole document.
+separately; Octavo decides them later, for the whole document.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PageLayout:
 
 
 def lay_out(file: bytes) -> Iterator[PageLayout]:
-    """The layouts of all readable pages, in order. Raises `LayoutError` if the whole file cannot be read."""
+    """Read the layouts of all readable pages, in order. Raises `LayoutError` if the whole file cannot be read."""
     for page in _parse(file).pages:
         yield PageLayout(page.page_num, page.width, page.height, tuple(_blocks(page)))
 
@@ -65,7 +65,7 @@ def _parse(file: bytes) -> Any:  # noqa: ANN401
 
 
 class LayoutError(Exception):
-    """The library cannot open the file."""
+    """liteparse cannot open the file."""
 
 
 def _blocks(page: Any) -> Iterator[PageBlock]:  # noqa: ANN401
@@ -117,7 +117,7 @@ def _paragraph(text: str, style: BlockStyle, runs: Sequence[Run]) -> str:
 
 
 def _lists(items: Sequence[Any], runs: Sequence[Run]) -> Iterator[PageBlock]:
-    """Join consecutive items into one list per kind of bullet."""
+    """Join consecutive list items into lists. A new list starts where bullets change to numbers or back."""
     made = [markup.Item(item.marker or "", one_line(item.text or ""), item.level or 0) for item in items]
     start = 0
     for end in markup.list_ends(made):

@@ -1,4 +1,4 @@
-"""Converts characters as PDFs store them to characters as people write them."""
+"""Converts the characters that PDFs store to the characters that people write."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def one_line(text: str) -> str:
 
 
 def is_meaningless(text: str) -> bool:
-    """Whether the text is mostly garbage, because the fonts do not map their glyphs to characters."""
+    """Whether the text is mostly garbage. This happens if the fonts do not map their glyphs to characters."""
     if text.isascii():
         return False
     return len(_NO_LETTERS.findall(text)) > _MANY * len(text)

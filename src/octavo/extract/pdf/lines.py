@@ -1,4 +1,4 @@
-"""The lines of a block, from the positions of its words: their size, and which line breaks are intended."""
+"""Finds the lines of a block from the positions of its words: their size, and which line breaks are intended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
 
 class BlockStyle(NamedTuple):
-    """The size of most letters in a block, whether they are bold, and the lines."""
+    """The letter size of most of a block, whether it is bold, and its lines."""
 
     size: float = 0.0
     bold: bool = False
@@ -60,7 +60,7 @@ def style_of(runs: Sequence[Run]) -> BlockStyle:
 
 
 def _lines(runs: Sequence[Run]) -> tuple[tuple[Run, ...], ...]:
-    """The lines from top to bottom, each from left to right."""
+    """Group runs into lines, from top to bottom. The runs of a line are ordered from left to right."""
     lines: list[list[Run]] = []
     reach = float("-inf")
     for run in sorted(runs, key=lambda run: run.top):
@@ -72,9 +72,9 @@ def _lines(runs: Sequence[Run]) -> tuple[tuple[Run, ...], ...]:
 
 
 def intended_lines(text: str, style: BlockStyle, page: Sequence[Run]) -> list[str] | None:
-    """The lines of a block if their breaks are intended, as in addresses, forms and verse; None for prose.
+    """The lines of a block if its line breaks are intended, as in addresses, forms and verse; None for prose.
 
-    They are intended if the lines are centred, or if the next word would have fitted on most lines.
+    Line breaks are intended if the lines are centred, or if the next word would have fitted on most lines.
     """
     lines = style.lines
     if len(lines) < 2:  # noqa: PLR2004 - a single line has no break
@@ -89,7 +89,7 @@ def intended_lines(text: str, style: BlockStyle, page: Sequence[Run]) -> list[st
 
 
 def _is_centred(lines: Sequence[Sequence[Run]]) -> bool:
-    """Whether the lines are centred. Lines of the same width are not: they are justified prose."""
+    """Whether the lines are centred. Lines of equal width do not count, because they are justified prose."""
     middles = [line[0].left + line[-1].right for line in lines]
     rights = [line[-1].right for line in lines]
     return max(middles) - min(middles) < _CENTRED and max(rights) - min(rights) > _SAME_LEFT
@@ -120,7 +120,7 @@ def _letters(text: str) -> str:
 
 
 def indented(lines: Sequence[str], style: BlockStyle) -> list[str]:
-    """Lines of code with their indentation on the page, if each line is found there."""
+    """Restore the indentation of code from the page. Lines stay unchanged if their number differs from the page."""
     if len(lines) != len(style.lines):
         return list(lines)
     left = min(line[0].left for line in style.lines)

@@ -21,7 +21,7 @@ _MOST_DEPTH = 5
 
 
 class Item(NamedTuple):
-    """A list item; `mark` is the bullet or number on the page, `text` the Markdown of liteparse."""
+    """A list item. `mark` is the bullet or number on the page; `text` is the Markdown that liteparse returns."""
 
     mark: str
     text: str
@@ -33,14 +33,14 @@ class Item(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text after the mark. Markdown supports only bullets and numbers, so other marks become part of it."""
+        """The text of the item. A mark that Markdown does not support becomes part of the text."""
         text = inline(self.text)
         is_mark = self.is_numbered or _BULLETS.fullmatch(self.mark)
         return escape_start(text) if is_mark else escape_start(f"{plain(self.mark)} {text}")
 
 
 def inline(text: str) -> str:
-    """Convert one line of liteparse's Markdown to ours."""
+    """Convert one line of liteparse's Markdown to the Markdown that Octavo uses."""
     if "\\" not in text and "*" not in text:
         return plain(text)
     text = _ESCAPED_OR_STARS.sub(lambda found: found[1] or _STARS[found[2]], text)
@@ -48,12 +48,15 @@ def inline(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Convert one line of text to Markdown. Most lines need no escaping, and checking that is fast."""
+    """Convert one line of text to Markdown. A quick check skips the many lines that need no escaping."""
     return escape_inside(text) if _MAY_MEAN.search(text) else text
 
 
 def list_ends(items: Sequence[Item]) -> Iterator[int]:
-    """Where each list ends: a top-level item of another kind begins a new list."""
+    """The index after the last item of each list.
+
+    A new list starts where top-level bullets change to numbers or back.
+    """
     numbered = items[0].is_numbered
     for index, item in enumerate(items):
         if item.depth == 0 and item.is_numbered != numbered and index:

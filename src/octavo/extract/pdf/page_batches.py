@@ -1,4 +1,4 @@
-"""Facts and batches of pages of a PDF before they become one document, and the JSON that passes them between steps."""
+"""Facts and pages of a PDF before they become one document, and the JSON that passes them between steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """An entry of the table of contents in the file; the top level is 1. `page` is a number, not a label."""
+    """A bookmark of the file. Level 1 is the top level. `page` is a page number, not a page label."""
 
     level: int
     title: str
@@ -41,9 +41,9 @@ class PdfFacts:
 class PageBlock:
     """A block of a page, in reading order.
 
-    `text` is Markdown. In headings and paragraphs it contains only intended line breaks and no markup of their
-    kind, so that one can become the other; all other blocks are final. `size` is the height of the letters in points,
-    0 if unknown; `lines` is the number of lines.
+    `text` is Markdown. Headings and paragraphs have no Markdown markers and only intended line breaks, so that a
+    heading can still become a paragraph or the reverse. The text of all other blocks is final. `size` is the letter
+    height in points, 0 if unknown; `lines` is the number of lines.
     """
 
     kind: BlockKind
@@ -56,10 +56,11 @@ class PageBlock:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """`pictures`: the page has images that may contain text; only checked if it has little or no text.
+    """The text of a page.
 
-    `plain`: the text has no layout, so headings, tables and boxes are missing. `recognised`: the text comes from OCR.
-    `failed`: why there is no text, if the page could not be read.
+    `pictures`: the page has images that may contain text; only checked if the page has little or no text. `plain`: the
+    text has no layout, so headings, tables and boxes are missing. `recognised`: the text comes from OCR. `failed`: the
+    reason why the page could not be read.
     """
 
     number: int
@@ -87,7 +88,7 @@ class PageText:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A range of consecutive pages."""
+    """Some consecutive pages."""
 
     pages: tuple[PageText, ...]
 
@@ -140,7 +141,7 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Raise a `Defect` for invalid JSON, without the reason, which may contain text of the document."""
+    """Raise `Defect` for invalid JSON. The reason is left out, because it may contain text of the document."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -199,7 +200,7 @@ BATCH_PAGES = 100
 
 
 def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> Iterator[tuple[int, int]]:
-    """The batches of a document from page `start` on, as first and last page numbers.
+    """The first and last page numbers of each batch, from the batch that contains page `start`.
 
     The boundaries do not depend on `start`, because the text read from a page depends slightly on its neighbours.
     """
@@ -209,7 +210,7 @@ def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> It
 
 
 def unreadable(first: int, last: int, reason: str) -> Batch:
-    """A batch for pages that crashed the process that read them."""
+    """A batch of pages without text, for pages that crashed the child process."""
     return Batch(tuple(PageText(number, str(number), None, None, failed=reason) for number in range(first, last + 1)))
 
 

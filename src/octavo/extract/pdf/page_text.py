@@ -1,4 +1,4 @@
-"""The text of PDF pages: layout by liteparse, PDFium where liteparse fails, and OCR for pages that are only images."""
+"""Reads the text of PDF pages with liteparse, with PDFium where liteparse fails, and with OCR for scanned pages."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def read_batch(path: Path, first: int, last: int, password: str | None = None, *
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
-    """How many pages to copy in one batch, so that a book of large images does not fill the memory."""
+    """How many pages to copy at a time, so that a book of large images does not fill the memory."""
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
 
 def _lay_out(document: Document, first: int, last: int, pages_per_copy: int) -> dict[int, PageLayout]:
-    """The pages that liteparse can read. It reads copies of the pages, written by PDFium, for four reasons.
+    """Read the layout of pages with liteparse, from copies of the pages that PDFium makes, for four reasons.
 
-    It refuses files without the right extension, keeps the whole file in memory, crashes on bookmarks that are linked
-    in a circle, and cannot open some damaged files that PDFium repairs.
+    liteparse refuses files without the right extension, keeps the whole file in memory, crashes on bookmarks that form
+    a cycle, and cannot open some damaged files that PDFium repairs.
     """
     laid: dict[int, PageLayout] = {}
     for start in range(first, last + 1, pages_per_copy):
@@ -75,7 +75,7 @@ def _page(document: Document, number: int, laid: PageLayout | None) -> PageText:
 
 
 def _is_scan(document: Document, number: int) -> bool:
-    """Whether one image covers most of the page. The little text on it was then stamped by a scanner."""
+    """Whether one image covers most of the page. If such a page has a little text, the scanner added it."""
     try:
         with document.page(number) as page:
             return page.shows_one_picture()
@@ -95,7 +95,7 @@ def _with_text(document: Document, number: int, laid: PageLayout | None) -> Page
 
 
 def _has_more_text(document: Document, number: int, text: str) -> bool:
-    """Whether much of the page is missing in the text: liteparse skips rotated text."""
+    """Whether PDFium finds much more text on the page than `text`, because liteparse skips rotated text."""
     try:
         with document.page(number) as page:
             return _LEFT * count_letters(page.text()) > count_letters(text)
@@ -104,7 +104,7 @@ def _has_more_text(document: Document, number: int, text: str) -> bool:
 
 
 def _read_plain(document: Document, number: int, label: str) -> PageText:
-    """Read a page with PDFium, if liteparse finds nothing on it or cannot read it."""
+    """Read a page with PDFium, because liteparse found little or nothing on it or could not read it."""
     try:
         with document.page(number) as page:
             width, height = page.size
@@ -117,7 +117,7 @@ def _read_plain(document: Document, number: int, label: str) -> PageText:
 
 
 def _with_fixed_direction(document: Document, page: PageText) -> PageText:
-    """Replace right-to-left text by that of PDFium, because liteparse reverses its letters."""
+    """Replace right-to-left text with the text that PDFium reads, because liteparse reverses the letters."""
     try:
         with document.page(page.number) as opened:
             if opened.is_turned:
@@ -132,7 +132,7 @@ _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 
 
 def read_plain(page: OpenPage) -> Iterator[PageBlock]:
-    """The text without positions; structure that is obvious in plain text, such as lists, is detected."""
+    """Read the text without positions. Structure that is obvious in plain text, such as lists, is detected."""
     markdown = convert(clean_letters(page.text()).replace("\f", "\n")).markdown
     for block in read_blocks(markdown):
         content = markdown[block.start : block.end]
@@ -148,7 +148,7 @@ def read_plain(page: OpenPage) -> Iterator[PageBlock]:
 
 
 def fix_right_to_left(page: OpenPage, blocks: Sequence[PageBlock]) -> Iterator[PageBlock]:
-    """Replace the text of right-to-left blocks by what PDFium finds in their boxes."""
+    """Replace the text of right-to-left blocks with the text that PDFium finds in their boxes."""
     backwards = {index: block.box for index, block in enumerate(blocks) if block.box and _is_right_to_left_block(block)}
     found = dict(zip(backwards, page.texts_in(list(backwards.values())), strict=True))
     for index, block in enumerate(blocks):

@@ -1,4 +1,4 @@
-"""Reads a PDF step by step in the sandbox: its facts, its pages in batches, OCR, and the assembled document."""
+"""Reads a PDF step by step in the sandbox: facts, batches of pages, OCR, and the assembled document."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PLAIN_SHARE = 3
 
 @dataclass(frozen=True, slots=True)
 class PdfInSandbox(PagesInSandbox):
-    """One PDF and how to read it."""
+    """A PDF that is read in the sandbox."""
 
     source_type: ClassVar[SourceType] = SourceType.PDF
 
@@ -47,22 +47,22 @@ class PdfInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(password=self.password), 1)).output)
 
     async def read(self, first: int, last: int) -> bytes:
-        """Read these pages. A page that crashes its process is found and skipped; the others are read."""
+        """Read these pages. Pages that crash the child process are found and skipped."""
         return await _BadPageSearch(self).read(first, last)
 
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
-        """Read these pages in one child. Raises its error."""
+        """Read these pages in one child process. Raises an error if any of them crashes it."""
         call = read_pages.call(first=first, last=last, layout=layout, password=self.password)
         reader = self if layout else replace(self, limits=_shorter(self.limits))
         return (await reader.run(call, last - first + 1)).output
 
     async def copy(self, first: int, last: int) -> bytes:
-        """A PDF of these pages only."""
+        """Make a PDF that contains only these pages."""
         call = copy_pages.call(first=first, last=last, password=self.password)
         return (await self.run(call, last - first + 1)).output
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
-        """Run all steps, one after the other."""
+        """Run all steps and return the document."""
         facts = await self.open()
         batches: list[bytes] = []
         for first, last in batch_ranges(facts.page_count):
@@ -78,7 +78,7 @@ def _shorter(limits: Limits) -> Limits:
 
 
 class _BadPageSearch:
-    """Finds the unreadable pages of a batch by bisection. If there are many, the rest is read without layout."""
+    """Finds the unreadable pages of a batch by bisection. If many reads fail, the rest is read without layout."""
 
     def __init__(self, pdf: PdfInSandbox) -> None:
         self._pdf = pdf
@@ -102,7 +102,7 @@ class _BadPageSearch:
 async def unlock_in_sandbox(sandbox: Sandbox, path: Path, password: str, made: Path) -> bool:
     """Write the PDF without its password to `made`, so that the password is needed only once.
 
-    Returns False for a file that opens without one, and writes nothing. Raises `Encrypted` for a wrong password.
+    Returns False and writes nothing if the file opens without a password. Raises `Encrypted` if the password is wrong.
     """
     with made.open("wb") as output:
         outcome = await sandbox.run(unlock_file.call(password=password), input_file=path, output_file=output)

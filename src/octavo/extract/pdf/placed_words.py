@@ -1,4 +1,4 @@
-"""Reads the words of a PDF with their positions, from the letters of PDFium. Conversions find form fields in them."""
+"""Reads the words of a PDF with their positions, from the characters that PDFium reports. Conversions search them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WordPages:
 
 
 def join_letters(letters: Iterator[Letter | None]) -> Iterator[PlacedWord]:
-    """Join letters to words. None, which is a space, or a gap ends a word."""
+    """Join characters into words. A word ends at None, which means a space, or at a gap."""
     word: list[Letter] = []
     for letter in letters:
         if word and (letter is None or _is_apart(word[-1][1], letter[1])):
@@ -84,7 +84,7 @@ def _word(letters: list[Letter]) -> PlacedWord:
 
 
 def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
-    """Estimate the positions of words in blocks: lines share the height of the block's box, letters its width."""
+    """Estimate the positions of words in blocks, assuming lines of equal height and letters of equal width."""
     for block in blocks:
         if block.box is None:
             continue
@@ -100,7 +100,7 @@ def words_of_blocks(blocks: Sequence[PageBlock]) -> Iterator[PlacedWord]:
 
 
 def words_as_json(read: WordPages) -> dict[str, JSON]:
-    """The JSON that conversions read; attachments are base64."""
+    """The words and attachments as JSON, in the form that conversions read. Attachments are base64-encoded."""
     attachments: list[JSON] = [[name, b64encode(body).decode()] for name, body in read.attachments]
     return {"page_count": read.page_count, "pages": pages_as_json(read), "attachments": attachments}
 
@@ -110,7 +110,7 @@ def pages_as_json(read: WordPages) -> list[JSON]:
 
 
 def page_as_json(page: WordPage) -> JSON:
-    """A page as JSON; each word is followed by the four sides of its box."""
+    """A page as JSON. Each word is a list of its text and the four sides of its box."""
     words: list[JSON] = [[word.text, *(round(side, 2) for side in word.box)] for word in page.words]
     return {"number": page.number, "width": page.width, "height": page.height, "words": words}
 
@@ -123,13 +123,13 @@ class DocumentWords(NamedTuple):
 
 
 async def read_words_in_sandbox(pdf: PdfInSandbox) -> DocumentWords:
-    """Read the words of a PDF. Raises what `Sandbox.run` raises, including `Encrypted`, `Empty` and `BadInput`."""
+    """Read the words of a PDF. Raises the errors of `Sandbox.run`, including `Encrypted`, `Empty` and `BadInput`."""
     made = await pdf.run(read_words_of_file.call(password=pdf.password), MOST_PAGES)
     return await recognise_words(pdf, await asyncio.to_thread(_parsed, made.output))
 
 
 async def recognise_words(pdf: PdfInSandbox, read: JSON) -> DocumentWords:
-    """Run OCR on scanned pages, and add their words to the words that a child has read."""
+    """Run OCR on pages with few words, and return all pages with their words."""
     document = _checked(read)
     pages: list[JSON] = []
     seen = 0
@@ -149,7 +149,7 @@ def _parsed(output: bytes) -> JSON:
 
 
 def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Validate the fields that are used here; conversions validate the rest in the sandbox."""
+    """Validate the fields that this process uses. Conversions validate the rest in the sandbox."""
     try:
         if all(isinstance(page["words"], list) for page in document["pages"]):
             return {"page_count": int(document["page_count"]), **document}
@@ -163,7 +163,7 @@ def _unusable() -> Defect:
 
 
 async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:
-    """The page with words from OCR, or unchanged if there are none. Blank pages are detected before OCR runs."""
+    """The page with the words that OCR found, or unchanged if it found none. OCR is skipped for blank pages."""
     batch = await pdf.recognise(int(page["number"]))
     if not batch:
         return page

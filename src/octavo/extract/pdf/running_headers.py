@@ -24,14 +24,14 @@ _NO_WORDS = re.compile(r"[^\w#]+")
 
 
 class Place(NamedTuple):
-    """The position of a block: the index of its page, and its index on the page."""
+    """The place of a block: the index of its page, and the index of the block on that page."""
 
     page: int
     block: int
 
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """The blocks that are running headers or footers: repeated at the edge of many pages, ignoring numbers."""
+    """The running headers and footers: blocks that are repeated at the edge of many pages, ignoring numbers."""
     shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
@@ -43,7 +43,10 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
-    """The blocks near the upper and lower edge. None if the page has no other blocks, so that it keeps these."""
+    """Yield the blocks near the upper and lower edge.
+
+    Yields nothing if the page has no other blocks, because the page would then be empty without them.
+    """
     if not page.height:
         return
     heads = [index for index, block in enumerate(page.blocks) if _is_above(block, page.height * _EDGE)]

@@ -1,4 +1,4 @@
-"""Images: opened safely, rotated upright and scaled down for display; pages and quotes as images.
+"""Opens images safely, rotates them upright and scales them down for display; draws pages and quotes as images.
 
 Other packages use `picture_file`, `page_images` and `quotes`, which run the rest in the sandbox.
 """

@@ -1,4 +1,4 @@
-"""Draws a page as an image, and boxes on such an image. Runs in the sandbox."""
+"""Draws a page as an image, and draws boxes on the image of a page. Runs in the sandbox."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _HAIR = 0.01  # subtracted, because pypdfium2 rounds sizes up
 
 
 def draw_page(path: Path, source_type: SourceType, number: int, width: int) -> bytes:
-    """Draw a page, counted from 1, as a PNG at most `width` pixels wide; images are never enlarged.
+    """Draw a page as a PNG that is at most `width` pixels wide. Pages are counted from 1; images are never enlarged.
 
-    Raises `PageMissing`, `PageNotDrawn`, and what opening the file raises, including `Encrypted`.
+    Raises `PageMissing`, `PageNotDrawn`, and errors from opening the file, such as `Encrypted`.
     """
     draw = _draw_sheet if source_type is SourceType.IMAGE else _draw_pdf
     return to_png(draw(path, number, width))
 
 
 def show_page(path: Path, source_type: SourceType, number: int, side: int) -> bytes:
-    """Draw a page as a JPEG for a model: no side longer than `side`, and a PDF page at most at 200 dots per inch."""
+    """Draw a page as a JPEG for a model. No side is longer than `side`; a PDF page has at most 200 dots per inch."""
     if source_type is SourceType.IMAGE:
         with _open_sheet(path, number) as picture:
             return to_jpeg(fit_image(picture, side))
@@ -45,7 +45,7 @@ def show_page(path: Path, source_type: SourceType, number: int, side: int) -> by
 
 
 def page_sizes(path: Path, most: int) -> list[tuple[float, float]]:
-    """Width and height in points of the first pages of a PDF; 0 if a page cannot be opened."""
+    """The width and height, in points, of the first `most` pages of a PDF; 0 and 0 for a page that cannot be opened."""
     sizes: list[tuple[float, float]] = []
     with open_document(path) as document:
         for number in range(1, min(document.page_count, most) + 1):
@@ -90,14 +90,14 @@ def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
 
 
 def _longest_side(picture: Image.Image, width: int) -> int:
-    """The longest side of an image that is `width` pixels wide after rotation by its EXIF data."""
+    """The longest side that an image must have to be `width` pixels wide after it is rotated by its EXIF data."""
     lies = picture.getexif().get(_ORIENTATION, 1) >= _LYING
     across, down = (picture.height, picture.width) if lies else picture.size
     return min(width * max(across, down) // across, MOST_SIDE)
 
 
 def to_png(picture: Image.Image) -> bytes:
-    """Encode as PNG. Grey images are stored as greyscale, which takes a third of the time."""
+    """Encode an image as PNG. Images without colour are stored as greyscale, which takes a third of the time."""
     red, green, blue = picture.split()
     is_grey = not (ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox())
     return _write(green if is_grey else picture, COMPRESSION)
@@ -110,7 +110,7 @@ def _write(picture: Image.Image, compression: int) -> bytes:
 
 
 def mark_boxes(png: bytes, boxes: Iterable[Box], page_width: float) -> bytes:
-    """Draw boxes on the image of a page that is `page_width` points wide, like a highlighter."""
+    """Draw highlighter marks over boxes on the image of a page that is `page_width` points wide."""
     with Image.open(BytesIO(png), formats=["PNG"]) as opened:
         picture = opened.convert("RGB")
     scale = picture.width / page_width

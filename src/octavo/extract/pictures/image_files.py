@@ -1,4 +1,4 @@
-"""Opens image files of known formats, checks their size before decoding, and makes the copies that are shown."""
+"""Opens image files of known formats, checks their size before decoding, and makes smaller copies for display."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def count_sheets(picture: Image.Image) -> int:
 
 
 def seek_sheet(picture: Image.Image, number: int) -> None:
-    """Go to a sheet by number; it may have another size than the first."""
+    """Go to a sheet by number. Its size can differ from the size of the first sheet."""
     picture.seek(number - 1)
     _check_size(picture)
 
@@ -78,9 +78,9 @@ _MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;1
 
 
 def fit_image(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
-    """Rotate by EXIF data, convert to RGB on white, and scale down so that no side is longer than `side`.
+    """Rotate an image by its EXIF data, convert it to RGB on white, and scale it down to at most `side` pixels a side.
 
-    Changes the given image, because memory may not suffice for two.
+    Changes the given image, because there may not be enough memory for two.
     """
     if picture.mode in _MIXABLE:
         picture = picture.convert(_MIXABLE[picture.mode])
@@ -107,7 +107,7 @@ def _eight_bits(picture: Image.Image) -> Image.Image:
 
 
 def to_jpeg(picture: Image.Image, quality: int = JPEG_QUALITY) -> bytes:
-    """Encode as JPEG without metadata, so that the place and time of a photo are not passed on."""
+    """Encode an image as JPEG without metadata, so that the place and time of a photo are not passed on."""
     body = BytesIO()
     picture.save(body, "JPEG", quality=quality, optimize=True)
     return body.getvalue()
@@ -119,6 +119,6 @@ def make_jpeg(path: Path, side: int = SHOWN_PIXELS) -> bytes:
 
 
 def shrink_jpeg(path: Path, side: int) -> bytes:
-    """Scale down a stored copy for a model with a smaller limit; unchanged if it is small enough."""
+    """Scale down a stored image for a model with a smaller limit. An image that is small enough stays unchanged."""
     with open_picture(path) as picture:
         return path.read_bytes() if max(picture.size) <= side else to_jpeg(fit_image(picture, side))

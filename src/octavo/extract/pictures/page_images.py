@@ -1,6 +1,6 @@
-"""Images of pages, always drawn in the sandbox, even if only boxes are drawn on an existing image.
+"""Images of pages, always drawn in the sandbox, even if only boxes are added to an existing image.
 
-An image comes from a child that read an untrusted file, so opening it is as unsafe as opening the file.
+An image comes from a child process that read an untrusted file, so opening it is as unsafe as opening the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ JPEG = b"\xff\xd8\xff"
 
 
 async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, width: int) -> bytes:
-    """Draw a page of the file at `path` as a PNG. Raises `PageMissing`, `PageNotDrawn`, `Encrypted` and others."""
+    """Draw a page of the file at `path` as a PNG. Raises the same errors as `draw_page`."""
     return await _run(sandbox, draw_file_page.call(source_type=source_type, number=number, width=width), path)
 
 
@@ -52,7 +52,7 @@ async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
 
 
 async def sizes_in_sandbox(sandbox: Sandbox, path: Path, most: int) -> list[tuple[float, float]]:
-    """Width and height in points of the first pages of a PDF. Raises the same errors as `draw_in_sandbox`."""
+    """The width and height, in points, of the first pages of a PDF. Raises the same errors as `draw_in_sandbox`."""
     made = await _run(sandbox, measure_pages.call(most=most), path, b"[")
     try:
         sizes = [(float(across), float(down)) for across, down in json.loads(made)]

@@ -23,7 +23,7 @@ PRELOAD = (
 
 @dataclass(frozen=True, slots=True)
 class PictureInSandbox(PagesInSandbox):
-    """One image file and how to read it."""
+    """An image file that is read in the sandbox."""
 
     source_type: ClassVar[SourceType] = SourceType.IMAGE
 
@@ -31,7 +31,7 @@ class PictureInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(), 1)).output)
 
     async def fit(self) -> bytes:
-        """A JPEG for display. Raises `BadInput` if the image cannot be decoded within the limits."""
+        """Make a JPEG for display. Raises `BadInput` if the image cannot be decoded within the limits."""
         try:
             made = (await self.run(fit_file.call(), 1)).output
         except ENDED as error:
@@ -41,13 +41,13 @@ class PictureInSandbox(PagesInSandbox):
         return made
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
-        """Run all steps, one after the other."""
+        """Run all steps and return the document."""
         facts = await self.open()
         return await self.recognise_all(facts, [unread_sheets(facts)], on_progress)
 
 
 def unread_sheets(facts: PdfFacts) -> bytes:
-    """A batch of all sheets before OCR; each is assumed to contain something."""
+    """A batch of all sheets before OCR. Each sheet is marked as a page that may contain text."""
     sheets = (PageText(number, str(number), None, None, pictures=True) for number in range(1, facts.page_count + 1))
     return batch_to_json(Batch(tuple(sheets))) + b"\n"
 

@@ -1,4 +1,4 @@
-"""Finds the words of a quote on a page of a PDF, with one box per line; the file is read in the sandbox."""
+"""Finds the words of a quote on a PDF page and returns one box per line. The file is read in the sandbox."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 
 
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
-    """The boxes of all parts of the quote, in order; empty if a part is not found.
+    """The boxes of all parts of the quote, in order; empty if any part is not found.
 
     Only letters and digits are compared, so punctuation and hyphenation do not matter.
     """
@@ -99,7 +99,7 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 
 
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
-    """The offset of `part` in the text after `place`; -1 if not found. Whole words are preferred to parts of words."""
+    """The offset of `part` in the text from `place` on; -1 if not found. Matches of whole words are preferred."""
     first = start = text.find(part, place)
     while start >= 0:
         end = start + len(part)

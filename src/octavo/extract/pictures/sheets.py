@@ -1,4 +1,4 @@
-"""An image file as a document: one page per sheet, usually only one. Runs in the sandbox."""
+"""Treats an image file as a document with one page per sheet. Most images have one sheet. Runs in the sandbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d)")
 
 
 def open_sheets(path: Path) -> PdfFacts:
-    """Read the facts of an image file. Raises `BadInput` if it is damaged, and `TooLarge`."""
+    """Read the facts of an image file. Raises `BadInput` if the file is damaged, and `TooLarge`."""
     with open_picture(path) as picture:
         sheets = count_sheets(picture)
         if sheets > MOST_SHEETS:

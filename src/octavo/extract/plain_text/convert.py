@@ -1,4 +1,4 @@
-"""Decide what each group of lines is and write it as Markdown."""
+"""Decides what each group of lines is, and writes it as Markdown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAST_ALIGNED = 0.5
 
 
 class _Block(NamedTuple):
-    """Markdown of one block. `is_code`: code lines without a fence yet."""
+    """The Markdown of one block. `is_code`: the text is code that has no fence yet."""
 
     text: str
     page: int
@@ -46,7 +46,7 @@ def convert(text: str) -> ConvertedText:
 
 
 def _ranges(contents: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The start and end of each page in the joined text. Empty lines separate the pages that have text."""
+    """The start and end of each page in the joined text. Pages with text are separated by an empty line."""
     end = 0
     for content in contents:
         start = end + 2 if end and content else end
@@ -55,7 +55,7 @@ def _ranges(contents: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _fence_code(blocks: Iterator[_Block]) -> Iterator[_Block]:
-    """Fence code; code with empty lines inside becomes one block."""
+    """Put code into fences. Adjacent blocks of code become one block, with empty lines between them."""
     for (page, is_code), same in groupby(blocks, key=lambda block: (block.page, block.is_code)):
         if not is_code:
             yield from same
@@ -100,7 +100,7 @@ class _Converter:
         return self._groups[place] if 0 <= place < len(self._groups) else None
 
     def _prose(self, lines: Sequence[str], neighbours: Sequence[Group], last_item: lists.Item | None) -> Iterator[str]:
-        """A paragraph, a list, or a list after an introductory paragraph."""
+        """Write a paragraph, a list, or an introductory paragraph with a list."""
         start = lists.first_item(lines)
         items = lists.read_items(lines[start:]) if start is not None else []
         is_list = lists.is_list(items, neighbours if start == 0 else ())

@@ -1,4 +1,4 @@
-"""Split plain text into groups of lines, and undo line breaks inserted by programs."""
+"""Splits plain text into groups of lines, and joins lines that a program has wrapped."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Group:
 
 
 def split_pages(text: str) -> list[str]:
-    """Split at form feeds. Beyond the limit, the last page holds the rest."""
+    """Split a text at form feeds. If there are too many pages, the last page contains the rest."""
     pages = text.split("\f", MOST_PAGES - 1)
     return [*pages[:-1], pages[-1].replace("\f", "\n\n")]
 
 
 def split_groups(pages: Iterable[str]) -> Iterator[Group]:
-    """Groups of all pages; pages are numbered from 1."""
+    """Split pages into groups of lines. Pages are numbered from 1."""
     for number, page in enumerate(pages, 1):
         lines: list[str] = []
         for line in page.split("\n"):
@@ -59,13 +59,13 @@ def split_groups(pages: Iterable[str]) -> Iterator[Group]:
 
 
 def wrap_width(groups: Sequence[Group]) -> int:
-    """The wrap width: nearly all lines that have a following one are at most this long."""
+    """The width at which the text is wrapped. Nearly all lines with another line after them are at most this long."""
     lengths = sorted(len(line) for group in groups for line in group.lines[:-1])
     return lengths[int(len(lengths) * _WIDTH_SHARE)] if lengths else 0
 
 
 def unwrap(lines: Sequence[str], width: int) -> list[str]:
-    """The lines as the author meant them: lines that a program broke at the wrap width are joined."""
+    """The lines as the author wrote them: lines that a program wrapped are joined again."""
     width = min(width, max(map(len, lines)))
     if len(lines) == 1 or width < _LEAST_WIDTH or _is_verse(lines):
         return [line.strip() for line in lines]
@@ -88,13 +88,13 @@ def _is_verse(lines: Sequence[str]) -> bool:
 
 
 def _is_full(line: str, following: str, width: float) -> bool:
-    """Whether the next word would not have fitted on the line."""
+    """Whether the first word of the next line would not have fitted on this line."""
     word = _FIRST_WORD.match(following)
     return len(line) + 1 + (len(word[1]) if word else 0) >= width
 
 
 def _continues(line: str, following: str) -> bool:
-    """Whether the sentence continues on the next line; the length of a line alone does not prove it."""
+    """Whether the sentence continues on the next line: it has not ended, and the next line starts in lower case."""
     return following.lstrip()[0].islower() and not _ENDS_SENTENCE.search(line)
 
 

@@ -1,4 +1,4 @@
-"""Recognise obvious headings in plain text. A line that only might be a heading stays text."""
+"""Recognises obvious headings in plain text. A line that only might be a heading stays text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SMALL_WORD = 3
 
 
 class Heading(NamedTuple):
-    """A heading. `lines` is the number of lines that it takes, including an underline."""
+    """A heading. `lines` is the number of lines that it occupies, including the underline."""
 
     level: int
     text: str
@@ -38,7 +38,7 @@ class Heading(NamedTuple):
 
 
 def underlined(lines: Sequence[str]) -> Heading | None:
-    """A line underlined by a row of signs of about the same length."""
+    """The heading made of a line of text and an underline of about the same length, if any."""
     title, signs = (line.strip() for line in lines) if len(lines) > 1 else ("", "")
     if not _UNDERLINE.fullmatch(signs) or not _LETTER.search(title) or len(title) > _MOST_CHARACTERS:
         return None
@@ -47,7 +47,7 @@ def underlined(lines: Sequence[str]) -> Heading | None:
 
 
 def heading_of(group: Group, following: Group | None, *, is_first: bool) -> Heading | None:
-    """The heading at the start of a group, if the group introduces the next one."""
+    """The heading at the start of a group, if the text of the next group belongs under it."""
     text, first = group.text, group.lines[0]
     if is_first and _is_centred(first) and len(group.lines) <= _MOST_LINES and _is_name(first.strip()):
         return Heading(1, first.strip())
@@ -71,7 +71,7 @@ def _of_line(line: str, following: Group) -> Heading | None:
 
 
 def _numbered(text: str, following: Group) -> Heading | None:
-    """A numbered heading such as "1.2 Something", if text follows it and not the next item of a numbered list."""
+    """A numbered heading such as "1.2 Something", unless the next item of a numbered list follows."""
     number = _NUMBERED.match(text)
     title = text[number.end() :].removesuffix(".") if number else ""
     if not number or _ENDS_SENTENCE.search(title) or not title[0].isupper():

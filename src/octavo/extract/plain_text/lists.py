@@ -1,4 +1,4 @@
-"""Lists in plain text: bullets, and consecutive numbers."""
+"""Reads lists in plain text: bullets, and consecutive numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ITEM = re.compile(r"([ \t]*)(?:([-*+•‣◦▪●·\u2013])|(\d{1,3})([.)]))[
 
 @dataclass(slots=True)
 class Item:
-    """`number` is None for a bullet. In `lines`, spaces replace the marker, so that lines keep their length."""
+    """`number` is None for a bullet. In `lines`, spaces replace the marker, so that the lines keep their length."""
 
     indent: int
     number: int | None
@@ -27,7 +27,10 @@ class Item:
 
 
 def read_items(lines: Sequence[str]) -> list[Item]:
-    """The items; empty if the first line does not start one. Lines without a marker continue the previous item."""
+    """Read list items; none if the first line does not start an item.
+
+    A line without a marker continues the item before it.
+    """
     items: list[Item] = []
     for line in lines:
         found = _ITEM.match(line)
@@ -48,7 +51,10 @@ def first_item(lines: Sequence[str]) -> int | None:
 
 
 def is_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
-    """Whether there are two items, counting neighbouring groups, and all are numbered as Markdown would number them."""
+    """Whether the items form a list that Markdown would number in the same way.
+
+    A single item is a list only if a neighbouring group continues it.
+    """
     outer = [item for item in items if item.indent <= items[0].indent] if items else []
     if not outer or any(item.sign != outer[0].sign for item in outer) or not _counts_up(items):
         return False
@@ -56,7 +62,7 @@ def is_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
 
 
 def _counts_up(items: Sequence[Item]) -> bool:
-    """Whether the numbers are consecutive. Markdown renumbers the items of a list, so other numbers would be lost."""
+    """Whether the numbers are consecutive. Markdown renumbers list items, so other numbers would be lost."""
     last: dict[int, int] = {}
     for item in items:
         last = {indent: number for indent, number in last.items() if indent <= item.indent}
@@ -69,12 +75,12 @@ def _counts_up(items: Sequence[Item]) -> bool:
 
 
 def would_merge(last: Item, item: Item) -> bool:
-    """Whether Markdown would append the item to the list that ended before it, with a wrong number."""
+    """Whether Markdown would add the item to the list before it and give it a wrong number."""
     return item.number is not None and last.sign == item.sign and last.number not in {None, item.number - 1}
 
 
 def _continues(item: Item, group: Group) -> bool:
-    """Whether the neighbouring group starts with an item of the same list."""
+    """Whether the neighbouring group starts with the previous or next item of the same list."""
     other = read_items(group.lines[:1])
     if not other or other[0].sign != item.sign or other[0].indent != item.indent:
         return False
@@ -82,7 +88,7 @@ def _continues(item: Item, group: Group) -> bool:
 
 
 def render_list(items: Sequence[Item], width: int) -> str:
-    """Write the list as Markdown; items with a deeper indent belong to the item above."""
+    """Write the list as Markdown. Items with a deeper indent become children of the item above."""
     rendered: list[str] = []
     parents: list[tuple[int, int]] = []  # its original indent, and the indent of its children
     for item in items:

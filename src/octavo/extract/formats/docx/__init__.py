@@ -1,4 +1,4 @@
-"""Word documents. Their XML is interpreted here, because styles and numbering decide what a paragraph is."""
+"""Word documents. Octavo reads their XML itself, because styles and numbering decide what a paragraph is."""
 
 from octavo.extract.formats.docx.document import PROCESSOR
 

@@ -1,4 +1,4 @@
-"""Convert a Word document: headings, paragraphs, lists, tables, text boxes, and notes at the end."""
+"""Converts a Word document: headings, paragraphs, lists, tables and text boxes, with notes at the end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def convert(package: Package) -> str:
-    """The Markdown, with page breaks if the document stores them reliably."""
+    """Convert the document to Markdown, with page breaks if the document stores them reliably."""
     name, root = package.main(_MAIN)
     styles = Styles(package.part(package.related(name, "styles")))
     numbering = Numbering(package.part(package.related(name, "numbering")))
@@ -65,7 +65,7 @@ def convert(package: Package) -> str:
 
 
 def _shift_headings(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
-    """If there is a title, move all headings one level down."""
+    """If the document has a title, move all headings one level down."""
     has_title = any(isinstance(block, Heading) and block.level == 0 for block in blocks)
     if not has_title:
         return blocks
@@ -85,7 +85,10 @@ def _notes(package: Package, part: str, body: _BodyReader) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _BodyReader:
-    """Reads the blocks of the body. `pending`: page breaks of empty paragraphs, added to the next block with text."""
+    """Reads the blocks of the body.
+
+    `pending` holds the page breaks of empty paragraphs until the next block with text.
+    """
 
     reader: ParagraphReader
     numbering: Numbering
@@ -189,7 +192,7 @@ class _BodyReader:
 
 
 def _separate_formulas(text: str) -> str:
-    """Put each formula into a separate paragraph if the text consists of nothing else."""
+    """If the text consists only of formulas, put each formula into a separate paragraph."""
     parts = text.split("$$")
     is_formulas = text.startswith("$$") and text.endswith("$$") and len(parts) % 2 == 1
     if not is_formulas or any(part.strip() for part in parts[::2]):
@@ -198,14 +201,14 @@ def _separate_formulas(text: str) -> str:
 
 
 def read_table(element: Element, read: Callable[[Element], Cell]) -> list[list[Cell]]:
-    """Rows of cells. Short texts of merged cells are repeated in every place they cover."""
+    """Read the rows of a table. A short text of a merged cell is repeated in every cell that it covers."""
     table = _TableReader(read)
     return [row for one in _inside(element, "w:tr") if (row := table.row(one))]
 
 
 @dataclass(slots=True)
 class _TableReader:
-    """`above` holds the cells of the previous row by column, for vertically merged cells."""
+    """Reads the rows of a table. `above` maps columns to the cells of the previous row, for vertically merged cells."""
 
     read: Callable[[Element], Cell]
     above: dict[int, Cell] = field(default_factory=dict[int, Cell])
@@ -236,7 +239,7 @@ class _TableReader:
 
 
 def _inside(element: Element, name: str) -> Iterator[Element]:
-    """Rows or cells, including those wrapped in a content control or an insertion."""
+    """Yield the rows or cells in an element, including those inside content controls and tracked insertions."""
     for one in element:
         if name_of(one) == name:
             yield one

@@ -21,7 +21,7 @@ _MOST_FIELDS = 50
 
 @dataclass(slots=True)
 class Field:
-    """A field: first an instruction and then, after a separator, its result."""
+    """A Word field: an instruction and, after a separator, its result."""
 
     instruction: str = ""
     shows_result: bool = False
@@ -40,7 +40,7 @@ class Notes:
 
 @dataclass(slots=True)
 class ParagraphReader:
-    """Reads paragraphs in order; a field can span several of them."""
+    """Reads paragraphs in order, because a field can span several paragraphs."""
 
     styles: Styles
     relations: dict[str, Relation]
@@ -50,7 +50,7 @@ class ParagraphReader:
     _fields: list[Field] = field(default_factory=list[Field])
 
     def read(self, element: Element, link: str = "") -> Iterator[TextRun]:
-        """The runs of an element. Text boxes found in it are collected in `boxes`."""
+        """Read the text runs of an element. Text boxes in the element are added to `boxes`."""
         for one in element:
             name = name_of(one)
             if name == "w:r":
@@ -79,7 +79,10 @@ class ParagraphReader:
             yield TextRun(" ".join(f"$${text}$$" for text in formulas), is_raw=True)
 
     def _alternative(self, element: Element, link: str) -> Iterator[TextRun]:
-        """The first alternative with content. All hold the same content, for newer and older programs."""
+        """Read the first alternative that has content.
+
+        The alternatives contain the same content, for newer and for older programs.
+        """
         for one in element:
             boxes = len(self.boxes)
             runs = list(self._drawing(one, link))
@@ -160,7 +163,7 @@ class ParagraphReader:
             self._fields.pop()
 
     def _drawing(self, element: Element, link: str) -> Iterator[TextRun]:
-        """Collects text boxes; a picture yields its alternative text."""
+        """Add the text boxes of a drawing to `boxes`. For a picture, yield its alternative text."""
         boxes = list(_outermost_boxes(element))
         if boxes:
             self.boxes.extend(boxes)
@@ -178,7 +181,7 @@ class ParagraphReader:
 
 
 def _outermost_boxes(element: Element) -> Iterator[Element]:
-    """Each text box once, although files store it twice, for newer and for older programs."""
+    """Yield each text box once. Files store two copies of a text box, for newer and for older programs."""
     for one in element:
         name = name_of(one)
         if name == "w:txbxContent":

@@ -59,7 +59,7 @@ class Style:
 
 
 def is_on(properties: Element | None, name: str) -> bool | None:
-    """A toggle property: None if absent, otherwise whether it is on."""
+    """The state of a toggle property: on, off, or None if the property is absent."""
     found = child(properties, name)
     return (attribute(found, "w:val") or "on").lower() not in _OFF if found is not None else None
 
@@ -91,7 +91,7 @@ def numbering_of(properties: Element | None) -> tuple[str | None, int | None]:
 
 
 class Styles:
-    """Styles by id; each inherits from the styles it is based on."""
+    """The styles of a document by id. A style inherits from the style that it is based on."""
 
     def __init__(self, root: Element | None) -> None:
         self._styles = {attribute(one, "w:styleId") or "": _read(one) for one in children(root, "w:style")}
@@ -113,13 +113,16 @@ class Styles:
         return Formatting(*values)
 
     def contents_depth(self, style: str) -> int | None:
-        """The depth of an entry in the table of contents."""
+        """The depth of a style for entries of the table of contents; None for other styles."""
         return next(
             (int(found[1]) - 1 for one in self._ancestry(style) if (found := _CONTENTS.fullmatch(one.name))), None
         )
 
     def bullet_depth(self, style: str) -> int | None:
-        """The depth of a bullet style, for documents without its numbering definition."""
+        """The list depth of a bullet style, from its name.
+
+        Used for documents that do not define the numbering of the style.
+        """
         found = next(filter(None, (_BULLET.fullmatch(one.name) for one in self._ancestry(style))), None)
         return max(0, int(found[1] or 1) - 1) if found else None
 
@@ -162,7 +165,7 @@ class Level:
 
 @dataclass(slots=True)
 class Counters:
-    """The current numbers of an abstract list; lists based on it share them."""
+    """The current numbers of an abstract list. All lists based on it share them."""
 
     levels: dict[int, Level]
     values: dict[int, int] = field(default_factory=dict[int, int])
@@ -198,7 +201,7 @@ class Numbering:
             self._counters[key] = Counters(levels | overrides)
 
     def depth_of_style(self, number: str, style: str) -> int | None:
-        """The list level linked to a heading style."""
+        """The depth of the list level that is linked to this style, if any."""
         counters = self._counters.get(self._kinds.get(number, ""))
         levels = counters.levels if counters else {}
         return next((depth for depth, level in levels.items() if level.style and level.style == style), None)

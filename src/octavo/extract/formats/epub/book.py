@@ -1,4 +1,4 @@
-"""Convert a book chapter by chapter, so that only one chapter's tree is in memory at a time."""
+"""Converts a book chapter by chapter, so that only one chapter's tree is in memory at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOT_A_WORD = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class BookText:
-    """`outline` is None if there is no table of contents. `pages` are those of the printed edition, if listed."""
+    """`outline` is None if the book has no table of contents. `pages` are printed pages, if the book lists them."""
 
     markdown: str
     pages: list[Page]
@@ -75,7 +75,10 @@ def convert(archive: Archive) -> BookText:
 
 
 def _targets(contents: Contents) -> dict[str, list[Target]]:
-    """Targets by file. The entries of the table of contents are numbered first, then the pages."""
+    """Map files to their link targets.
+
+    Targets are numbered: first the entries of the table of contents, then the printed pages.
+    """
     targets: dict[str, list[Target]] = {}
     entries = [(entry, entry) for entry in contents.entries] + [(page, None) for page in contents.pages]
     for number, (place, entry) in enumerate(entries):
@@ -89,7 +92,7 @@ def _chapter(archive: Archive, chapter: Chapter, targets: list[Target]) -> str:
 
 
 def _take_marks(marked: str) -> tuple[str, dict[int, int]]:
-    """The text of a chapter without target marks, and the offset of each target."""
+    """Remove the target marks from a chapter. Returns the text and the offset of each target."""
     first, *others = _TARGET_MARK.split(marked.strip())
     parts = [_clean(first)]
     found: dict[int, int] = {}
@@ -114,7 +117,7 @@ def _pages(contents: Contents, starts: dict[int, int], length: int) -> list[Page
 
 
 def _outline(contents: Contents, starts: dict[int, int], markdown: str) -> tuple[OutlineEntry, ...] | None:
-    """Each entry starts at the beginning of the line that it points into."""
+    """Make the outline. Each entry starts at the beginning of the line that contains its target."""
     found = [
         OutlineEntry(entry.level, entry.title, None, _line_start(markdown, starts[number]))
         for number, entry in enumerate(contents.entries)
@@ -137,7 +140,7 @@ class Target:
 
 
 def convert_chapter(data: bytes, targets: Sequence[Target]) -> str:
-    """The Markdown of a chapter, with a mark at each target."""
+    """Convert a chapter to Markdown, with a mark at each link target."""
     body = body_of(read_page(data))
     places = _places(body, {target.fragment for target in targets})
     starts = {target: places.get(target.fragment, body) for target in targets}
@@ -161,7 +164,7 @@ def _places(body: Element, fragments: set[str]) -> dict[str, Element]:
 
 
 def _remove_lists(body: Element) -> None:
-    """Remove lists of pages and landmarks, which are for programs and not for people."""
+    """Remove lists of printed pages and landmarks, which are made for programs, not for readers."""
     for element in list(body.iter("nav")):
         parent = element.getparent()
         if attribute(element, "epub:type") in {"page-list", "landmarks"} and parent is not None:
@@ -169,7 +172,7 @@ def _remove_lists(body: Element) -> None:
 
 
 def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
-    """Set heading levels from the table of contents; headings between its entries keep their relative level."""
+    """Set heading levels from the table of contents. Other headings are placed below the last listed heading."""
     named = dict(_named_headings(body, entries))
     original, assigned = 0, 0
     for element in list(body.iter()):
@@ -183,7 +186,10 @@ def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
 
 
 def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator[tuple[Element, Entry]]:
-    """The first heading at or after each entry's target; a paragraph with the entry's title counts too."""
+    """Yield the heading of each entry: the first heading at or after its target, unless other text comes first.
+
+    A paragraph that consists of the entry's title counts as a heading.
+    """
     waiting: Entry | None = None
     for element in body.iter():
         waiting = entries.get(element, waiting)
@@ -202,7 +208,7 @@ def _words(text: str) -> str:
 
 
 def _mark(element: Element, mark: str) -> None:
-    """Insert a mark where text is allowed: not directly in a list or table, but in its first element with text."""
+    """Insert a mark at an element. In a list or table it goes into the first part that can contain text."""
     inner = next((one for one in element.iter() if _TEXT_TAGS.fullmatch(one.tag)), None)
     if inner is None and len(element):
         inner = element

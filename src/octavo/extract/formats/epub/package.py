@@ -38,7 +38,7 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """`contents` lists the tables of contents, the newer format first."""
+    """`contents` lists the files with a table of contents; files in the newer format come first."""
 
     chapters: list[Chapter]
     contents: list[Chapter]
@@ -127,7 +127,7 @@ def _is_author(element: Element) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a table of contents. `level` is 1 for the highest. `place` is a file and a fragment in it."""
+    """An entry of a table of contents; level 1 is the highest. `place` is the name of a file and a fragment in it."""
 
     level: int
     title: str
@@ -141,7 +141,10 @@ class Contents:
 
 
 def read_contents(archive: Archive, book: Book) -> Contents:
-    """Entries and pages from the first table that has them. Damaged tables are skipped; they are not essential."""
+    """Read the entries and the printed pages, each from the first file that lists any.
+
+    Damaged files are skipped, because a book can be read without a table of contents.
+    """
     entries: list[Entry] = []
     pages: list[Entry] = []
     for file in book.contents:
@@ -170,7 +173,7 @@ def _read_navigation(root: Element, folder: str) -> Contents:
 
 
 def _list_entries(element: Element, folder: str, level: int) -> Iterator[Entry]:
-    """Entries of nested lists. An item without a link points to the first link below it."""
+    """Yield the entries of nested lists. An item without a link uses the first link inside it."""
     if level > _MOST_DEPTH:
         return
     for one in element:
