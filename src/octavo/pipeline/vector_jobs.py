@@ -18,7 +18,7 @@ from octavo.pipeline.tools import Tools
 
 
 class EmbedInput(BaseModel):
-    """`model` has the form of OCTAVO_EMBEDDING_MODEL, which is also the default."""
+    """The input of the job. `model` has the form of OCTAVO_EMBEDDING_MODEL, which is also the default."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,12 +44,15 @@ async def embed_document(run: Run[Tools]) -> JSON:
 
 
 async def embed_tags(run: Run[Tools]) -> JSON:
-    """Embed the tags of a document, so that similar tags can be found. The document is complete without this job."""
+    """Embed the tags of a document, so that similar tags can be found.
+
+    The document is complete even if this job fails.
+    """
     return await embed_new_tags(run, run.tools)
 
 
 async def enqueue_embed_tags(connection: Connection, job: ClaimedJob) -> None:
-    """Enqueue one job for each attempt of the job that tagged the document."""
+    """Enqueue a job that embeds the tags. Each attempt of the job that tagged the document enqueues at most one."""
     key = f"tags:{job.id}:{job.lease_token}"
     await enqueue(connection, [job_after(Cause.TAGGED, job.owner_id, key=key, document=job.document_id)])
 
