@@ -1,10 +1,11 @@
-"""The table of which kind of job is enqueued after which event.
+"""The table of job kinds that follow events: after each event, one job is enqueued.
 
 Code that enqueues a job builds it here and enqueues it in the transaction of the event, so that both are committed or
-neither is. Triggers and functions of the database check and count; they do not enqueue jobs. Two kinds of jobs are not
-in this table: scheduled jobs, and those of `octavo jobs add`. This module is not part of `pipeline`, because the
-packages that `pipeline` imports enqueue jobs, too. `make docs` prints the table as
-docs/reference/what-follows-what.md.
+neither is. Triggers and functions of the database check and count; they do not enqueue jobs. Two groups of jobs are not
+in this table: scheduled jobs, and jobs that `octavo jobs add` creates.
+
+This module is not part of `pipeline`, because packages that `pipeline` imports enqueue jobs, too. `make docs` writes
+the table to docs/reference/what-follows-what.md.
 """
 
 from __future__ import annotations
@@ -50,9 +51,10 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """Each event enqueues one job of `kind`. `sources` are the job kinds, or the person or relay, that cause the event.
+    """The job that follows an event: one job of `kind`.
 
-    A lower `priority` runs earlier; 5 is the default, for jobs that a person waits for.
+    `sources` are the causes of the event: job kinds, a person or the relay. A job with a lower `priority` runs earlier;
+    5 is the default, for jobs that a person waits for.
     """
 
     kind: str
@@ -80,7 +82,10 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         "embed_document", (PERSON,), "Vectors of a model were requested for documents that do not have them."
     ),
     Cause.OTHER_MODEL: Consequence(
-        "detect_connections", ("embed_document",), "All chunks of a document have vectors of another model.", priority=6
+        "detect_connections",
+        ("embed_document",),
+        "A document was embedded with a different model, and all of its chunks have the new vectors.",
+        priority=6,
     ),
     Cause.DESCRIBED_LATE: Consequence(
         "detect_connections",
@@ -172,8 +177,8 @@ async def compare_documents(
 ) -> None:
     """Enqueue a comparison of each document with all others of its owner.
 
-    Documents in the trash and documents without vectors are skipped. Each revision is enqueued
-    at most once per `because`, which is part of the job's key.
+    Documents in the trash and documents without vectors are skipped. Each revision is enqueued at most once for the
+    same `because`, which is part of the job's key.
     """
     rows = await fetch_rows(connection, QUERIES.documents_to_compare, {"documents": list(documents)})
     jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], because) for row in rows]

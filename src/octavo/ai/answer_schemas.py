@@ -1,6 +1,6 @@
 """JSON Schemas of model answers: complete schemas for validation and plain schemas for providers.
 
-An answer that only exceeds a limit is cut to fit. Requesting it again would be paid for twice.
+An answer that only exceeds a limit is cut to fit: requesting another answer would cost money again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def whole_schema(output: type[BaseModel]) -> Schema:
 
 @cache
 def plain_schema(output: type[BaseModel]) -> Schema:
-    """The schema reduced to `PLAIN_KEYWORDS`."""
+    """Reduce the schema to the keywords in `PLAIN_KEYWORDS`, which every provider accepts."""
     return _strip(whole_schema(output))
 
 
@@ -73,7 +73,7 @@ def fit_to_schema(value: JSON, schema: Schema) -> JSON:
 
 
 def clean_text(text: str) -> str:
-    """Remove NUL and replace lone surrogates, which the database cannot store."""
+    """Remove NUL characters and replace lone surrogates: the database cannot store them."""
     return text.replace("\x00", "").encode(errors="replace").decode()
 
 

@@ -1,4 +1,7 @@
-"""Billing of one model call: reserve budget, call the model, record the cost; or refuse the call with a reason."""
+"""Billing of one model call: reserve budget, call the model, record the cost.
+
+A call over budget is refused with a reason.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ OutputT = TypeVar("OutputT")
 
 
 class LocalOnly(Exception):
-    """The caller may only use the offline provider."""
+    """The caller is allowed to use only the offline provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,10 @@ class CallResult(Generic[OutputT]):
 
 @dataclass(frozen=True, slots=True)
 class BilledCall(Generic[OutputT]):
-    """A call that any model can answer. `seconds` limits one attempt; `deadline` (`time.monotonic`) limits them all.
+    """A call that any model can answer. `seconds` limits one attempt.
 
-    `files_seconds`: extra time for uploading files. `restore` turns a stored response back into the output.
+    `deadline` (`time.monotonic`) limits all attempts together. `files_seconds`: extra time for uploading files.
+    `restore` turns a stored response back into the output.
     """
 
     purpose: str
@@ -72,7 +76,7 @@ class BilledCall(Generic[OutputT]):
 
     @property
     def wait_left(self) -> float:
-        """How long sending can be delayed without shortening the call's timeout, in seconds."""
+        """How many seconds the call can be delayed without shortening its timeout."""
         return min(MAX_WAIT_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
 
 
@@ -80,7 +84,7 @@ Send = Callable[[float], Awaitable[CallResult[OutputT]]]
 
 
 class Billing:
-    """Bills all calls of a process. Rules shared by all processes are in the database."""
+    """Bills all calls of a process. The budgets and limits that all processes share are in the database."""
 
     def __init__(self, ledger: Ledger, prices: Prices) -> None:
         self._ledger = ledger
@@ -90,7 +94,7 @@ class Billing:
         await self._ledger.maintain()
 
     async def reuse(self, call: BilledCall[OutputT]) -> ModelAnswer[OutputT] | None:
-        """The stored answer to an identical request, which was already paid for; None if there is none."""
+        """Return the stored answer to an identical request, which is already paid for; None if there is none."""
         stored = await self._ledger.reuse(call.digest, call.caller)
         if stored is None:
             return None
@@ -100,7 +104,7 @@ class Billing:
     async def call(
         self, call: BilledCall[OutputT], model: Model, send: Send[OutputT], failed: Sequence[FailedModel] = ()
     ) -> ModelAnswer[OutputT]:
-        """Call one model once. `send` gets the number of seconds left and raises `ProviderFault` on failure."""
+        """Call one model once. `send` gets the remaining time in seconds and raises `ProviderFault` on failure."""
         price = self._prices.find(model.provider, model.name)
         request = CallRequest(
             id=new_id(),
@@ -140,7 +144,11 @@ class Billing:
         return ModelAnswer(result.output, str(model), cost, failed=tuple(failed))
 
     async def _reserve(self, call: BilledCall[OutputT], request: CallRequest) -> Reservation:
-        """Return a GRANTED reservation. The caller retries ANSWERED and IN_FLIGHT; all other verdicts raise."""
+        """Reserve budget.
+
+        Returns verdicts GRANTED, ANSWERED and IN_FLIGHT, of which the caller retries the last two; all other verdicts
+        raise an error.
+        """
         if call.seconds_left < MIN_SHARE * call.seconds:
             raise ProviderFault(Fault.TIMED_OUT)
         reservation = await self._ledger.reserve(request)

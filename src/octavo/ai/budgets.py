@@ -25,7 +25,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Limits in US dollars: per document, per owner and month, and for all owners per month."""
+    """Limits in US dollars: per document, per owner and month, and per month for all owners together."""
 
     document: Decimal
     owner: Decimal
@@ -44,7 +44,7 @@ class Budgets:
 
 
 async def read_budgets(connection: Connection, owner: UUID, defaults: Budgets, *, everybody: bool) -> BudgetsInForce:
-    """The budgets that apply to an owner. `everybody` adds the budget and the spending of all owners together."""
+    """Read the budgets that apply to an owner. `everybody` adds the budget and the spending of all owners together."""
     (row,) = await fetch_rows(connection, QUERIES.read, {"owner": owner})
     found = {scope: _budget(row[f"{scope}_usd"], getattr(defaults, scope)) for scope in SCOPES}
     return BudgetsInForce(
@@ -57,7 +57,7 @@ async def read_budgets(connection: Connection, owner: UUID, defaults: Budgets, *
 
 
 async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scope, float | None]) -> None:
-    """Change the given budgets; None restores the default."""
+    """Change the budgets that are passed; None restores the default."""
     await lock_ledger(connection)
     for scope, most in changes.items():
         await set_budget(connection, scope, None, most)
@@ -65,7 +65,10 @@ async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scop
 
 
 async def lock_ledger(connection: Connection) -> None:
-    """Block reservations until the transaction ends. Take this lock last: its holder must not wait for another lock."""
+    """Block reservations until the transaction ends.
+
+    Take this lock last: while it is held, no other lock may be waited for.
+    """
     await connection.execute(QUERIES.lock_ledger)
 
 
@@ -81,8 +84,7 @@ async def resume_paused_jobs(database: Database, defaults: Budgets) -> None:
     """Resume paused jobs that now fit into their budgets.
 
     Call this after the transaction that changed a budget, not inside it: a transaction that holds the lock of a job may
-    be waiting for the ledger lock.
-    If the process dies in between, a worker resumes the jobs later.
+    be waiting for the ledger lock. If the process dies between the two, a worker resumes the jobs later.
     """
     async with database.connection() as connection:
         await connection.execute(QUERIES.resume, {"limits": defaults.limits})

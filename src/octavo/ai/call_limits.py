@@ -1,4 +1,4 @@
-"""Limits of one model call by provider: pages and bytes of a file, and tokens."""
+"""Limits of one model call for each provider: pages and bytes of a file, and tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """`outside` says whether the data leaves this machine."""
+    """How much one call can contain. `outside` says whether the data leaves this machine."""
 
     pages: int
     bytes: int
@@ -33,7 +33,7 @@ CALL_LIMITS = {
 
 
 def shared_limits(models: Iterable[Model]) -> CallLimits:
-    """The smallest limits of all these models, because any of them may get the call."""
+    """The smallest limits of these models, because any of the models may get the call."""
     limits = [CALL_LIMITS[model.provider] for model in models if model.provider != LOCAL]
     if not limits:
         return UNLIMITED

@@ -58,7 +58,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class FileReference:
-    """A file that is read when it is sent. Some providers store it for later calls."""
+    """A file whose content is read only when it is sent. Some providers store it for later calls."""
 
     sha256: str
     media_type: str
@@ -71,7 +71,10 @@ Part = InstructionText | QuotedText | Picture | FileReference
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """`schema` describes the JSON answer; None means text. `expected_tokens` is the likely length of the answer."""
+    """A request. `schema` describes the JSON answer; None requests text.
+
+    `expected_tokens` is the likely length of the answer.
+    """
 
     purpose: str
     version: str
@@ -83,7 +86,7 @@ class ModelRequest:
 
     @property
     def input_tokens(self) -> int:
-        """An estimate that is high enough for every provider."""
+        """An estimate of the input tokens that is high enough for every provider."""
         return self.tokens_for("")
 
     def tokens_for(self, provider: str) -> int:
@@ -96,7 +99,7 @@ class ModelRequest:
         return any(isinstance(part, FileReference) for part in self.parts)
 
     def digest(self, owner: UUID, generation: int) -> bytes:
-        """The cache key: the same for identical requests of one owner, regardless of the model."""
+        """The cache key. It is the same for identical requests of one owner, regardless of the model."""
         key = [
             str(owner),
             generation,
@@ -108,7 +111,7 @@ class ModelRequest:
         return sha256(json.dumps(key, sort_keys=True).encode()).digest()
 
     def with_correction(self, answer: str, reason: str) -> ModelRequest:
-        """The same request plus the unusable answer and the reason it was rejected."""
+        """The same request, with the rejected answer and the reason for its rejection added."""
         advice = (InstructionText(f"Your last answer could not be used: {reason}. Answer again in the required form."),)
         return replace(self, parts=(*self.parts, QuotedText("last-answer", answer), *advice))
 
@@ -152,7 +155,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class FailedModel:
-    """A model that was tried before the one that answered, and how it failed."""
+    """A model that failed before another model answered, and how it failed."""
 
     model: str
     fault: str
@@ -160,7 +163,10 @@ class FailedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer(Generic[Out]):
-    """`made_by` is `local` or `provider:model`. `cost_usd` is the cost of this call: 0 for a reused answer."""
+    """An answer. `made_by` is `local` or `provider:model`.
+
+    `cost_usd` is the cost of this call: 0 for a reused answer.
+    """
 
     output: Out
     made_by: str

@@ -1,9 +1,11 @@
 """How a model call can fail, and what follows from each failure.
 
-There are two tables. The first maps a provider's response to a fault. The second maps each fault to the error that a
-job fails with (its class decides about retries), whether the next model is tried, and whether the provider's circuit
-breaker counts it. Unlisted responses and invalid API keys do not fall back to another model, because a fallback could
-hide for months that a paid model does not work.
+There are two tables. The first maps a provider's response to a fault. The second maps each fault to the error that the
+job fails with (the class of the error decides about retries), and says whether the next model is tried and whether the
+provider's circuit breaker counts the fault.
+
+Unlisted responses and invalid API keys do not fall back to another model, because a fallback could hide for months that
+a paid model does not work.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ class Fault(StrEnum):
 
 
 class FaultPattern(NamedTuple):
-    """`body` is a regular expression to search for in the response body. An empty `provider` matches every provider."""
+    """A response that means a fault. `body` is a regular expression to search for in the response body.
+
+    An empty `provider` matches every provider.
+    """
 
     provider: str
     statuses: range
@@ -98,7 +103,7 @@ FINISH_REASONS: dict[str, dict[str, Fault]] = {
 
 
 class FaultRule(NamedTuple):
-    """`trips_circuit`: five such faults in a row open the provider's circuit breaker."""
+    """What follows from a fault. `trips_circuit`: five such faults in a row open the provider's circuit breaker."""
 
     error: type[OctavoError]
     falls_back: bool
@@ -126,7 +131,7 @@ FAULT_RULES: dict[Fault, FaultRule] = {
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens as counted by the provider. `cached` is the part of `input` that came from its cache."""
+    """Tokens as counted by the provider. `cached` is the part of `input` that the provider read from its cache."""
 
     input: int = 0
     output: int = 0
@@ -135,7 +140,7 @@ class TokenUsage:
 
 @dataclass(eq=False)
 class ProviderFault(Exception):
-    """A failed call. `usage` contains the tokens that were billed anyway; None means unknown."""
+    """A failed call. `usage` contains the tokens that were billed despite the failure; None means unknown."""
 
     fault: Fault
     usage: TokenUsage | None = field(default_factory=TokenUsage)
@@ -155,7 +160,7 @@ class ProviderFault(Exception):
 
 
 def classify_error(provider: str, status: int, body: str) -> Fault:
-    """Find the fault that a provider's error response means."""
+    """Return the fault that a provider's error response means."""
     for pattern in FAULT_PATTERNS:
         if pattern.provider in {"", provider} and status in pattern.statuses and re.search(pattern.body, body):
             return pattern.fault
@@ -167,7 +172,7 @@ def classify_finish(provider: str, reason: str) -> Fault | None:
 
 
 def most_recoverable(faults: Iterable[ProviderFault]) -> ProviderFault:
-    """The fault to report if every model failed: preferably one that a retry may solve, with the shortest delay."""
+    """Choose the fault to report if every model failed. Prefers one that a retry may solve, with the shortest delay."""
 
     def severity(fault: ProviderFault) -> tuple[int, float]:
         rule = RETRY_RULES[fault.rule.error.error_class]

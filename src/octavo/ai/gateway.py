@@ -1,4 +1,4 @@
-"""All model calls go through this gateway. It tries the configured models in order and enforces the budgets."""
+"""The gateway for all model calls. It tries the configured models in order and enforces the budgets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MalformedAnswer(ProviderFault):
 
 @dataclass(frozen=True, slots=True)
 class RemoteModels:
-    """The providers that are called over the network, their billing, and a function that closes the connections."""
+    """The providers that are called over the network, the billing of their calls, and a function to disconnect."""
 
     providers: Mapping[str, Provider]
     billing: Billing
@@ -57,7 +57,7 @@ class RemoteModels:
 
 
 class Gateway:
-    """Runs tasks with models. If `remote` is None, the offline provider does everything."""
+    """Runs tasks with models. If `remote` is None, the offline provider runs all tasks."""
 
     def __init__(self, chain: ModelChain, remote: RemoteModels | None = None) -> None:
         self._chain = chain
@@ -72,7 +72,7 @@ class Gateway:
             await self._remote.close()
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """The pictures and pages that every remote model of a task accepts; None if the task has no remote model."""
+        """The vision limits that suit all remote models of a task; None if the task has no remote model."""
         if self._remote is None:
             return None
         providers = self._remote.providers
@@ -128,7 +128,7 @@ class Gateway:
         model: Model,
         failed: tuple[FailedModel, ...],
     ) -> ModelAnswer[Out]:
-        """Call one model. If its answer is invalid, call it once more and include the reason."""
+        """Call one model. If its answer is invalid, call it once more with the reason for the rejection."""
         remote = self._require_remote()
         provider = remote.providers[model.provider]
         call = replace(call, expected=replace(call.expected, input=request.tokens_for(model.provider)))

@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """Limits per minute for all workers together."""
+    """Limits per minute that all workers share."""
 
     requests: float
     tokens: float
@@ -54,7 +54,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A call to reserve budget for. `tokens` is the estimate of input and output tokens together.
+    """A call that needs a reservation. `tokens` is the estimate of input and output tokens together.
 
     `max_wait` is the maximum number of seconds to wait for the rate limit.
     """
@@ -73,7 +73,10 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """`seconds` is the delay before sending or before the next attempt. The last three describe the exceeded budget."""
+    """The answer to a `CallRequest`. `seconds` is the delay before sending or before the next attempt.
+
+    `scope`, `taken_usd` and `limit_usd` describe the budget that was exceeded.
+    """
 
     verdict: Verdict
     seconds: float | None
@@ -90,7 +93,10 @@ class StoredAnswer:
 
 
 class Ledger:
-    """`budgets` contains the defaults. `rates` contains rate limits by provider; others are not limited here."""
+    """`budgets` contains the default budgets.
+
+    `rates` contains rate limits by provider; other providers are not limited here.
+    """
 
     def __init__(
         self, database: Database, budgets: Budgets, rates: Mapping[str, RateLimit], *, allow_anonymous: bool = False
@@ -101,7 +107,7 @@ class Ledger:
         self._allow_anonymous = allow_anonymous
 
     async def reuse(self, digest: bytes, caller: Caller) -> StoredAnswer | None:
-        """The stored answer to an identical request, if any. Records the reuse and the amount saved."""
+        """Find the stored answer to an identical request. Records the reuse and the amount saved."""
         values = {"hash": digest, "owner": caller.owner_id, "document": caller.document_id, "job": caller.job_id}
         async with (
             self._database.connection() as open_one,
@@ -155,8 +161,8 @@ class Ledger:
     ) -> None:
         """Record a failed call. A `cost` of None means unknown.
 
-        `trips_circuit`: True counts towards opening the provider's circuit breaker, False resets the count, None does
-        neither.
+        `trips_circuit`: True counts the failure towards opening the provider's circuit breaker, False resets the count,
+        None does neither.
         """
         values = {
             "call": call,
@@ -175,7 +181,7 @@ class Ledger:
         await resume_paused_jobs(self._database, self._budgets)
 
     async def _write(self, query: bytes, values: Mapping[str, Any]) -> None:
-        """Write to the database, retrying until it is available: a paid call must be recorded."""
+        """Write to the database. Retries until it is available, because a paid call must be recorded."""
 
         async def write() -> None:
             async with self._database.connection() as connection:

@@ -15,7 +15,7 @@ EMBEDDING_MODELS = {"gemini": "gemini-embedding-001", "openai": "text-embedding-
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model of a provider. The name is empty for `local`."""
+    """A model of a provider. The name is empty if the provider is `local`."""
 
     provider: str
     name: str = ""

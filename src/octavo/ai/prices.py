@@ -23,7 +23,7 @@ FREE = frozenset({"compatible"})
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. `above` is the input size above which another price applies, with that price."""
+    """US dollars per million tokens. `above` is an input size and the price that applies to larger inputs."""
 
     input: Decimal
     output: Decimal

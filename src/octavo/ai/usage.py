@@ -16,7 +16,7 @@ MAX_MONTHS = 24
 async def read_usage(
     connection: Connection, owner: UUID, month: str | None, *, budget_usd: float, everybody: bool
 ) -> Usage:
-    """The usage of `month`, by default the current one. `everybody` adds the spending of all owners."""
+    """The usage of `month`; by default of the current month. `everybody` adds the spending of all owners."""
     (total,) = await _rows(connection, QUERIES.usage_total, owner=owner, month=month)
     same = {"owner": owner, "month": total["month"]}
     purposes = await _rows(connection, QUERIES.usage_parts, **same)
@@ -38,6 +38,6 @@ async def _spent_by_all(connection: Connection, month: str) -> float:
 
 
 async def _rows(connection: Connection, query: bytes, **values: Any) -> list[Row]:  # noqa: ANN401
-    """Fetch rows, with amounts of money converted to float for JSON."""
+    """Fetch rows. Amounts of money are converted to float for JSON."""
     rows = await fetch_rows(connection, query, values)
     return [{name: float(value) if name.endswith("_usd") else value for name, value in row.items()} for row in rows]

@@ -29,7 +29,7 @@ FLOATS = "f"
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """One unit vector per text. Only vectors of the same `model` can be compared."""
+    """One unit vector per text. Vectors can be compared only if their `model` is the same."""
 
     model: str
     vectors: list[list[float]]
@@ -46,7 +46,7 @@ def cut_windows(text: str, characters: int = WINDOW_CHARACTERS) -> list[str]:
 
 
 def pool(vectors: Sequence[Sequence[float]], weights: Sequence[int]) -> list[float]:
-    """The mean of the windows' vectors, weighted by the length of the windows."""
+    """The mean of the windows' vectors, weighted by the lengths of the windows."""
     if len(vectors) == 1:
         return list(vectors[0])
     total = sum(weights)
@@ -59,13 +59,16 @@ def estimate_tokens(texts: Sequence[str]) -> int:
 
 
 def embedding_digest(texts: Sequence[str], model: Model, caller: Caller) -> bytes:
-    """The cache key. It includes the model, because vectors of different models are not interchangeable."""
+    """The cache key of an embedding call.
+
+    It includes the model, because vectors of two models are not interchangeable.
+    """
     key = [str(caller.owner_id), caller.generation, EMBED, str(model), list(texts)]
     return sha256(json.dumps(key).encode()).digest()
 
 
 def pack(vectors: Sequence[Sequence[float]]) -> JSON:
-    """Encode vectors as base64, which is a third of the size of the numbers as text."""
+    """Encode vectors as base64. This takes a third of the space of decimal numbers."""
     return [b64encode(array(FLOATS, vector).tobytes()).decode() for vector in vectors]
 
 

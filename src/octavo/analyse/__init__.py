@@ -1,1 +1,1 @@
-"""Runs prompts on documents that are too large for one model call: in segments, with the answers combined."""
+"""Runs prompts on documents that are too large for one model call: segment by segment, then combines the answers."""

@@ -1,4 +1,4 @@
-"""Actions on analyses: start, change, ask again, stop, restart, delete. Each runs in the caller's transaction."""
+"""Actions on analyses: start, change, run items again, stop, restart, delete. Each runs in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ async def start_analysis(
     at_once: int = AT_ONCE,
     cause: Cause = Cause.ANALYSIS_REQUESTED,
 ) -> UUID:
-    """Run these prompts, or all active ones, on a document. Returns the id that the analysis shares with its job."""
+    """Run these prompts, or all active ones, on a document.
+
+    Returns the id of the analysis, which is also the id of its job.
+    """
     found = await fetch_rows(connection, QUERIES.document_to_analyse, {"owner": owner, "document": document})
     if not found:
         raise NotFound(f"Document {document}.")
@@ -47,7 +50,7 @@ async def start_analysis(
 
 
 async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, prompts: Sequence[UUID] | None) -> None:
-    """Replace the prompts. Prompts that stay keep their answers; only new prompts run."""
+    """Replace the prompts of an analysis. Prompts that it already had keep their answers; only new prompts run."""
     await _hold(connection, owner, analysis, planned=True)
     chosen = await _choose(connection, owner, prompts)
     values: dict[str, Any] = {"analysis": analysis}
@@ -66,7 +69,10 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
 async def ask_again(
     connection: Connection, owner: UUID, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None
 ) -> int:
-    """Discard the answers of one item, of one prompt or of all, and ask again. Returns the number of items."""
+    """Discard the answers of one item, of one prompt or of the whole analysis, and run these items again.
+
+    Returns the number of items.
+    """
     await _hold(connection, owner, analysis, planned=True)
     wanted = {"analysis": analysis, "item": item, "prompt": prompt}
     items = [row["id"] for row in await fetch_rows(connection, QUERIES.items_to_ask, wanted)]
@@ -76,7 +82,7 @@ async def ask_again(
 
 
 async def stop_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Stop immediately. Answers are kept, and a restart continues with the rest."""
+    """Stop an analysis immediately. Its answers are kept, and a restart continues with the remaining items."""
     await _hold(connection, owner, analysis)
     stopped = Cancelled()
     await progress.stop(connection, analysis, stopped.code, stopped.title)
@@ -96,7 +102,7 @@ async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -
 
 
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
-    """Lock the analysis and its jobs. Raises `NotPlanned` if `planned` is set and it is not planned yet."""
+    """Lock an analysis and its jobs. With `planned`, raises `NotPlanned` if the analysis is not planned yet."""
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)
     rows = await fetch_rows(connection, QUERIES.hold, values)

@@ -17,7 +17,7 @@ _QUOTE_MARKS = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`page` is the number of a page, or of a chunk if the document has no pages; both count from 1."""
+    """A citation. `page` is the number of a page or, if the document has no pages, of a chunk; both count from 1."""
 
     page: int
     quote: str
@@ -55,7 +55,10 @@ class PageTexts:
 
 
 def verify(cited: Iterable[tuple[int, str, float]], texts: PageTexts) -> list[Citation]:
-    """Verify (page, quote, relevance) triples. A quote found on exactly one other page gets the number of that page."""
+    """Verify (page, quote, relevance) triples.
+
+    If a quote is on exactly one other page, its page number is corrected.
+    """
     found: dict[tuple[int, str], Citation] = {}
     for page, quote, relevance in cited:
         verified = texts.contain(quote, page)

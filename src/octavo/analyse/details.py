@@ -30,7 +30,10 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """Owns the units `first` to `last`; `context` units are shown before them. `split`: its parts have replaced it."""
+    """A segment. It owns the units `first` to `last`; `context` units before them are shown, too.
+
+    `split`: its parts have replaced it.
+    """
 
     id: UUID
     parent_id: UUID | None
@@ -44,7 +47,7 @@ class SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An item in the grid of segments and prompts."""
+    """An item in the grid, whose rows are segments and whose columns are prompts."""
 
     id: UUID
     status: str
@@ -76,13 +79,13 @@ async def show_analysis(connection: Connection, owner: UUID, analysis: UUID) -> 
 
 
 async def list_segments(connection: Connection, owner: UUID, analysis: UUID) -> list[SegmentView]:
-    """List segments in page order; a segment that was split comes before its parts."""
+    """List segments in page order. A segment that was split comes before its parts."""
     await _check_owner(connection, owner, analysis)
     return [SegmentView(**row) for row in await fetch_rows(connection, QUERIES.segments, {"analysis": analysis})]
 
 
 async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dict[tuple[UUID, UUID], Cell]:
-    """Map (segment id, prompt id) to the cell of the item."""
+    """Map (segment id, prompt id) to the cell of the grid."""
     await _check_owner(connection, owner, analysis)
     rows = await fetch_rows(connection, QUERIES.cells, {"analysis": analysis})
     return {(row["segment_id"], row["prompt_id"]): Cell(row["id"], row["status"], _error(row)) for row in rows}

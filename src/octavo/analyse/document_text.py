@@ -22,7 +22,7 @@ Unit = Literal["pages", "passages"]
 
 @dataclass(frozen=True, slots=True)
 class AnalysedDocument:
-    """`unit` and `units` are None until the analysis is planned."""
+    """An analysis with its document. `unit` and `units` are None until the analysis is planned."""
 
     id: UUID
     owner_id: UUID
@@ -50,7 +50,10 @@ class UnitLengths:
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """Estimate the tokens of each unit, on the high side. A page sent as a file costs as much as an image."""
+        """Estimate the tokens of each unit, rather too high than too low.
+
+        A page in a file costs as much as an image.
+        """
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]
         return [count // CHARACTERS_PER_TOKEN + 1 for count in self.characters]
@@ -70,7 +73,10 @@ async def load_analysis(database: Database, analysis: UUID) -> AnalysedDocument:
 
 
 async def measure(database: Database, analysed: AnalysedDocument) -> UnitLengths:
-    """Measure the pages or, if there are none, the chunks. Raises `DocumentChanged` if the revision is gone."""
+    """Measure the pages or, if there are none, the chunks.
+
+    Raises `DocumentChanged` if the revision no longer exists.
+    """
     place = {"document": analysed.document_id, "revision": analysed.revision}
     async with database.connection() as connection:
         pages = await fetch_rows(connection, QUERIES.page_lengths, place)

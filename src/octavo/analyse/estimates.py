@@ -15,7 +15,7 @@ LEAST_SAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of one analysis at one moment. Segments and items replaced by their parts are not included."""
+    """Counts of one analysis at one moment. Segments and items that were replaced by their parts are not included."""
 
     status: str
     phase: str

@@ -20,9 +20,9 @@ NO_PROGRESS = "No progress for two days."
 
 
 async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
-    """Enqueue each item that can run now: by execution order, then by page. Returns how many.
+    """Enqueue each item that can run now: by execution order, then by page. Returns the number of items.
 
-    In sequential mode, a prompt's next segment waits until the previous one is answered.
+    In sequential mode, the next segment of a prompt waits until the previous segment is answered.
     """
     rows = await fetch_rows(connection, QUERIES.take_due_items, {"analysis": analysis})
     jobs = [
@@ -44,7 +44,7 @@ async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
 
 
 async def settle(connection: Connection, analysis: UUID) -> None:
-    """Consolidate each prompt whose segments are all answered, and update the status of the analysis.
+    """Start to consolidate each prompt whose segments are all answered, and update the status of the analysis.
 
     Called after changes to items or results.
     """
@@ -94,9 +94,9 @@ async def restart(connection: Connection, analysis: UUID) -> None:
 
 
 async def ask_again(connection: Connection, analysis: UUID, items: list[UUID]) -> int:
-    """Discard the answers of these items and the results consolidated from them, and ask again. Returns how many.
+    """Discard the answers of these items and the results made from them, and run the items again.
 
-    Items that have neither an answer nor an error yet are not changed.
+    Items that have neither an answer nor an error yet are not changed. Returns the number of items that run again.
     """
     values = {"analysis": analysis, "items": items}
     await connection.execute(QUERIES.discard_dead_items, values)
@@ -130,7 +130,8 @@ async def recover_all(database: Database) -> tuple[int, int]:
 async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
     """Enqueue items that have no job, consolidate answered prompts, and abandon an analysis without progress.
 
-    It is abandoned after two days if none of its jobs is running or queued. A person can restart it.
+    An analysis is abandoned after two days without progress, if none of its jobs is running or queued. A person can
+    restart it.
     """
     values = {"analysis": analysis}
     await connection.execute(QUERIES.hold_jobs_of, values)  # locks jobs before the analysis, as workers do

@@ -77,7 +77,7 @@ async def add_prompt(connection: Connection, owner: UUID, fields: PromptFields) 
 
 
 async def change_prompt(connection: Connection, owner: UUID, prompt: UUID, fields: PromptFields) -> Prompt:
-    """Change a prompt. A new text makes a new version; analyses keep the text that they ran with."""
+    """Change a prompt. A new text makes a new version. Analyses keep the version that they ran with."""
     await _check_own(connection, owner, prompt)
     await connection.execute(QUERIES.change_prompt, asdict(fields) | {"id": prompt, "owner": owner})
     return await show_prompt(connection, owner, prompt)

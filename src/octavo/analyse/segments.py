@@ -24,7 +24,10 @@ MOST_NAMED = 10
 
 
 class Segment(NamedTuple):
-    """Owns the units `first` to `last`. Those from `context_first` up to `first` are shown before them as context."""
+    """A segment owns the units `first` to `last`.
+
+    The units from `context_first` to `first - 1` are shown as context.
+    """
 
     first: int
     last: int
@@ -41,7 +44,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """Upper limits of a segment: its own units, its context units, all units shown, and all tokens shown."""
+    """The maximum number of a segment's own units, its context units, all units shown, and all tokens shown."""
 
     own: int
     context: int
@@ -50,7 +53,7 @@ class SegmentLimits:
 
 
 def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentLimits:
-    """Limits for a file with `count` pages and `size` bytes."""
+    """The limits for segments of a file with `count` pages and `size` bytes."""
     page_bytes = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
     shown = max(1, min(own + MOST_CONTEXT, call_limits.pages, int(call_limits.bytes / page_bytes)))
@@ -58,7 +61,7 @@ def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentL
 
 
 def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> SegmentLimits:
-    """Limits for chunks, which give a segment about as much text as the limits for pages."""
+    """The limits for segments of chunks. A segment gets about as much text as with `limits_for_pages`."""
     chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))
     context = int(MOST_CONTEXT * PAGE_OF_TEXT_TOKENS / chunk_tokens)
@@ -66,7 +69,10 @@ def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> Segment
 
 
 def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]:
-    """Plan segments; `tokens` contains an estimate for each unit. A unit over the limits gets its own segment."""
+    """Divide a document into segments. `tokens` contains an estimate for each unit.
+
+    A unit over the limits gets its own segment.
+    """
     sums = list(accumulate(tokens, initial=0))
 
     def fits(first: int, last: int) -> bool:
@@ -85,10 +91,10 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Divide a segment that was too long: into parts of up to 80 units or, if it is shorter, into halves.
+    """Divide a segment that was too long: into parts of up to 80 units or, if it has no more than 80, into halves.
 
-    A part has at most as many context units as own units. A single unit loses its context. Returns an empty list if
-    the segment cannot be divided further.
+    A part has at most as many context units as own units. A segment with a single unit loses its context. Returns an
+    empty list if the segment cannot be divided further.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
@@ -103,7 +109,7 @@ def subdivide(segment: Segment) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Ranges of units, both ends included, that no segment owns or that several segments own."""
+    """Ranges of units (both ends included) that no segment owns, and ranges that several segments own."""
 
     missing: tuple[tuple[int, int], ...]
     doubled: tuple[tuple[int, int], ...]
@@ -119,7 +125,7 @@ class Coverage:
 
 
 def check_coverage(ranges: Iterable[tuple[int, int]], count: int) -> Coverage:
-    """Check that these ranges own each of `count` units exactly once."""
+    """Check that each of `count` units is in exactly one of these ranges."""
     missing: list[tuple[int, int]] = []
     doubled: list[tuple[int, int]] = []
     reached = 0

@@ -97,7 +97,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
 
 
 def find_older(named: str, items: list[Item], target: Target) -> UUID:
-    """Find the document that gets a new version."""
+    """Find the document that `--version-of` names. The file becomes its new version."""
     if len(items) != 1 or not isinstance(items[0], LocalFile):
         raise BadInput("--version-of works only with a single file.")
 
@@ -141,7 +141,7 @@ class Run:
     as_json: bool
 
     def send_all(self, target: Target, at_once: int) -> bool:
-        """Send all items. Returns True if the user interrupted it."""
+        """Send all items. Returns True if the user interrupted the run."""
         for refused in self.found.refused:
             self._print(describe_refused(refused), err=True)
 

@@ -74,7 +74,7 @@ def analyse(
 
 
 async def find_document(client: Client, named: str) -> UUID:
-    """Return the id of the document. A file is added first; then this waits until its text is ready."""
+    """Return the id of the document. A file is added first, and its text must be ready before this returns."""
     path = Path(named)
     if not path.exists():  # noqa: ASYNC240 - quicker than a thread call
         return (await find_ids(client, [named]))[0]
@@ -92,7 +92,7 @@ async def find_document(client: Client, named: str) -> UUID:
 
 
 async def find_prompts(client: Client, typed: Sequence[str]) -> list[UUID]:
-    """Find saved prompts by title, id or text. An unknown question is saved as an inactive prompt."""
+    """Find saved prompts by title, id or text. A question that matches no prompt is saved as an inactive prompt."""
     known = await client.analyses.list_prompts()
     by_words = {words.casefold(): one.id for one in known for words in (one.content, one.title)}
     found: list[UUID] = []
@@ -107,7 +107,7 @@ async def find_prompts(client: Client, typed: Sequence[str]) -> list[UUID]:
 
 
 async def follow(client: Client, analysis: Analysis, *, silent: bool) -> Analysis:
-    """Poll until the analysis is over, and show its progress."""
+    """Poll until the analysis has ended, and show its progress."""
     with open_view(silent=silent) as view:
         while not analysis.is_over:
             view.show(analysis, [] if silent else await client.analyses.list_items(analysis.id))

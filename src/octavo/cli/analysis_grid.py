@@ -1,4 +1,4 @@
-"""A running analysis on the terminal: a row per segment, a column per prompt, a symbol per item."""
+"""Shows a running analysis on the terminal: a row per segment, a column per prompt, a symbol per item."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NoView:
 
 
 class LineView:
-    """For logs: prints a line whenever the progress changes."""
+    """The view for logs: prints a line whenever the progress changes."""
 
     def __init__(self) -> None:
         self._last = ""
@@ -86,7 +86,7 @@ def draw(console: Console, analysis: Analysis, items: Sequence[ItemView]) -> Ren
 
 
 def lay_out(analysis: Analysis, items: Sequence[ItemView]) -> tuple[list[str], list[list[str]]]:
-    """A row per segment in page order, a column per prompt in order of execution."""
+    """Arrange the items: a row per segment in page order, a column per prompt in order of execution."""
     prompts = {one.prompt_id: clean(one.prompt_title)[:TITLE_CHARACTERS] for one in items}
     segments = {one.segment_id: (one.first, -one.last) for one in items}
     cells = {(one.segment_id, one.prompt_id): SIGNS.get(one.status, "?") for one in items}

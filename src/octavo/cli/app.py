@@ -83,7 +83,7 @@ def everything(
 
 
 def begin(process: str, parent: int | None = None) -> Settings:
-    """Prepare a long-running process: load settings, set up logs, and end when `parent` ends."""
+    """Prepare a long-running process: load the settings, set up logging, and stop when the process `parent` ends."""
     from octavo.ops.logs import configure_logs
     from octavo.ops.processes import end_with_parent
 
@@ -166,7 +166,10 @@ def worker(parent: Parent = None) -> None:
 
 @app.command()
 def migrate(as_json: AsJson = False) -> None:
-    """Migrate the database to the schema of this version. This is safe at any time, even in parallel."""
+    """Migrate the database to the schema of this version.
+
+    This is safe at any time, even if run several times in parallel.
+    """
     from octavo.ops.instance import migrate_database
 
     applied = asyncio.run(migrate_database(load_settings())).applied

@@ -94,7 +94,7 @@ def place_of(side: ConnectionSide) -> str:
 
 
 def rebuild_connections(target: Target, document: str | None, as_json: bool) -> None:
-    """Rebuild connections and wait. Progress goes to standard error, so that programs can read standard output."""
+    """Rebuild connections and wait. Progress goes to standard error, so that programs can parse standard output."""
 
     async def run(client: Client) -> dict[str, int]:
         chosen = await find_ids(client, [document]) if document else None

@@ -81,7 +81,7 @@ class NotConverted(BadInput):
 
 @dataclass(slots=True)
 class ConversionBatch:
-    """One run: sends files in parallel, waits for each result and writes it."""
+    """One run of the command: sends files in parallel, waits for each result and writes it."""
 
     mapping: str
     form: str
@@ -132,7 +132,7 @@ def _folder(out: Path) -> Path:
 
 
 def _names(files: Sequence[LocalFile], form: Form) -> dict[LocalFile, str]:
-    """Choose a name for each result. Files with the same name from different folders get a number."""
+    """Choose a file name for each result. Results whose names would be equal get a number."""
     ending = "json" if form is Form.JSON else "xml"
     taken: dict[str, int] = {}
     names: dict[LocalFile, str] = {}
@@ -154,7 +154,7 @@ def _summary(converting: ConversionBatch) -> str:
 
 
 class _progress:  # noqa: N801 - used as a statement
-    """A progress bar on a terminal; elsewhere nothing is shown."""
+    """Show a progress bar on a terminal; elsewhere nothing is shown."""
 
     def __init__(self, files: int, *, silent: bool) -> None:
         from rich.progress import Progress

@@ -1,4 +1,4 @@
-"""`octavo usage` and `octavo budgets`: the cost of model calls, and its limits."""
+"""`octavo usage` and `octavo budgets`: the cost of model calls, and the limits for it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def usage(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the cost of models in a month by purpose, model and document, and the amount saved by reused answers."""
+    """Show the cost of models in a month by purpose, model and document, and the amount that reused answers saved."""
 
     async def run(client: Client) -> Usage:
         return await client.read_usage(month)
@@ -111,13 +111,13 @@ def show(
 @budgets_app.command("set")
 def set_all(
     document: Annotated[str | None, typer.Option(metavar="USD", help="Per document.")] = None,
-    owner: Annotated[str | None, typer.Option(metavar="USD", help="Per owner and month.")] = None,
-    month: Annotated[str | None, typer.Option(metavar="USD", help="For all owners per month.")] = None,
+    owner: Annotated[str | None, typer.Option(metavar="USD", help="Per owner, per month.")] = None,
+    month: Annotated[str | None, typer.Option(metavar="USD", help="Total for all owners together, per month.")] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set budgets in US dollars for all owners; for administrators. `usual` restores the default from the settings."""
+    """Set budgets in US dollars for all owners. For administrators. `usual` restores the default from the settings."""
     given = {"document": document, "owner": owner, "month": month}
     changes = {name: read_dollars(typed) for name, typed in given.items() if typed is not None}
     if not changes:
@@ -181,7 +181,7 @@ def describe(budget: Budget) -> str:
 
 
 def read_dollars(typed: str) -> float | None:
-    """Parse an amount; `usual` gives None, which means the default. The server checks the maximum."""
+    """Parse an amount. `usual` returns None, which restores the default. The server checks the maximum."""
     if typed.strip().lower() == USUAL:
         return None
     if not _AMOUNT.fullmatch(typed.strip()):

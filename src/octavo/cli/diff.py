@@ -133,7 +133,10 @@ def describe_change(console: Console, change: TextChange) -> Text:
 
 
 def add_part(console: Console, line: Text, kind: str, text: str) -> None:
-    """Append text: in colour on a terminal, otherwise between marks. Removes control characters except line breaks."""
+    """Append text: in colour on a terminal, otherwise with marks around it.
+
+    Removes control characters except line breaks.
+    """
     before, after, style = MARKS[kind]
     shown = "\n".join(map(clean_inside, text.split("\n")))
     if console.is_terminal:
@@ -143,7 +146,7 @@ def add_part(console: Console, line: Text, kind: str, text: str) -> None:
 
 
 def clean_inside(text: str) -> str:
-    """Like `clean`, but a space at either end is kept."""
+    """Like `clean`, but keeps one space at either end if there was white space."""
     inner = clean(text)
     if not inner:
         return " " * bool(text)

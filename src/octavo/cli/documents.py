@@ -257,7 +257,7 @@ def row_of(document: Document, now: datetime, *, whole_id: bool) -> list[str]:
 
 
 def length_of(document: Document) -> str:
-    """The number of pages or, if it has none, of words."""
+    """The number of pages of a document or, if it has no pages, the number of words."""
     if document.page_count:
         return count_of(document.page_count, "page")
     return count_of(document.word_count, "word") if document.word_count else ""
@@ -293,7 +293,7 @@ def facts_of(document: Document, job: Job | None) -> dict[str, str | None]:
 
 
 def text_by(document: Document) -> str | None:
-    """The model that wrote the text, and the parts that were kept as read from the file."""
+    """The model that wrote the text, and the parts that were kept as they were read from the file."""
     kept = document.metadata.get("kept_plain")
     writer = document.metadata.get("text_by")
     return f"{writer}; as read from the file: {kept}" if kept else writer

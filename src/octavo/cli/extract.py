@@ -125,14 +125,14 @@ def as_line(shown: str, extracted: Extracted) -> str:
 
 
 def as_markdown(shown: str | None, extracted: Extracted) -> str:
-    """Return the text; if there are several files, it starts with the file name."""
+    """Return the text of a file. If there are several files, the text starts with the file name."""
     head = "" if shown is None else f"<!-- {clean(shown).replace('--', '- -')} -->\n\n"
     text = extracted.markdown.rstrip("\n")
     return f"{head}{text}\n" + ("\n" if shown is not None else "")
 
 
 def describe_lack(extracted: Extracted) -> str | None:
-    """A message if the file has no text, or only on some pages; otherwise None."""
+    """A message if some or all pages of the file have no text; otherwise None."""
     from octavo.extract.extracted import Quality
 
     match extracted.quality:

@@ -1,7 +1,8 @@
-"""`octavo jobs`: lists, adds, retries and cancels jobs, on the machine of the installation.
+"""`octavo jobs`: lists, adds, retries and cancels jobs, on the machine where Octavo is installed.
 
-Works with or without a running installation, because everything is in the database. `ls` shows the local owner's jobs;
-a named job and dead letters can belong to any owner, because the user of this machine is the administrator.
+The commands work whether or not Octavo is running, because everything is in the database. `add` creates jobs for the
+local owner, and `ls` lists only that owner's jobs unless --all-owners is given. The other commands accept jobs of any
+owner, because the user of this machine is the administrator.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def ls(
 
 @app.command()
 def show(job: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
-    """Show one job: its status, why it waits, and its history."""
+    """Show one job: its status, the reason why it waits, and its history."""
     (wanted,) = read_ids([job])
 
     async def run(connection: Connection) -> tuple[JobView, list[EventView]]:
@@ -236,7 +237,7 @@ def read_ids(texts: Sequence[str]) -> list[UUID]:
 
 
 async def sync_kinds(connection: Connection) -> None:
-    """Store the job kinds. A worker does this when it starts, but maybe no worker has ever run."""
+    """Store the job kinds in the database. A worker does this when it starts, but no worker may have run yet."""
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
 
@@ -351,7 +352,7 @@ def row_of_event(event: EventView) -> list[str]:
 
 
 def line_of(job: JobView) -> str:
-    """The error, the reason for waiting, or the time left."""
+    """The error of a job, the reason why it waits, or the time left."""
     from octavo.jobs.waiting_reasons import explain_waiting
 
     if job.error:

@@ -91,7 +91,7 @@ def rm(
 
 
 def find_key(typed: str, known: Sequence[KeyView]) -> UUID:
-    """Find a key by its name if that is unique, otherwise by its id or part of it."""
+    """Find a key by its name if only one key has that name, otherwise by its id or part of it."""
     named = [one.id for one in known if one.name == typed]
     if len(named) == 1:
         return named[0]

@@ -1,4 +1,4 @@
-"""Access to the installation on this machine. A user who can open its database acts as its owner."""
+"""Access to the Octavo installation on this machine. A user who can open its database acts as the local owner."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def local_address(settings: Settings) -> str:
 
 
 async def open_local_session(settings: Settings) -> str:
-    """Open a session and return its secret. The caller signs out when the command ends."""
+    """Open a session and return its secret. The calling code ends the session when the command ends."""
     from octavo.database import require_current
     from octavo.ops.instance import open_connection
     from octavo.owners import local_owner
@@ -43,7 +43,10 @@ Answer = TypeVar("Answer")
 def act(
     run: Callable[[Connection], Awaitable[Answer]], *, before: Callable[[Connection], Awaitable[None]] | None = None
 ) -> Answer:
-    """Run `run` in a transaction. `before` runs first, in its own transaction, so that its locks are released early."""
+    """Run `run` in a transaction.
+
+    `before` runs first, in a separate transaction, so that its locks are released early.
+    """
     from octavo.database import require_current
     from octavo.ops.instance import open_connection
 

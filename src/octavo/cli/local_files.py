@@ -73,7 +73,7 @@ def find_files(named: Iterable[str]) -> FileSelection:
 
 
 def match(named: str) -> list[str]:
-    """Return the path if it exists, otherwise the paths that it matches as a glob pattern."""
+    """Return the path itself if it exists, otherwise the paths that match it as a glob pattern."""
     if os.path.lexists(named) or not has_magic(named):
         return [named]
     parts = Path(named).parts
@@ -112,7 +112,7 @@ def add_path(found: FileSelection, path: str, seen: set[str]) -> None:
 
 
 def list_folder(found: FileSelection, folder: str) -> list[str]:
-    """The entries of a folder, sorted by name; records what is skipped or unreadable."""
+    """List the entries of a folder by name. Skipped and unreadable entries are recorded."""
     try:
         with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
@@ -148,7 +148,7 @@ PIECE_BYTES = 1 << 20
 
 @contextmanager
 def keep_stdin(name: str, most_bytes: int) -> Generator[LocalFile]:
-    """Copy standard input to disk, so that a broken transfer can be retried. Stops when the limit is exceeded."""
+    """Copy standard input to disk, so that a broken transfer can be retried. Stops at the size limit."""
     with tempfile.NamedTemporaryFile(prefix="octavo-") as kept:
         size = 0
         while size <= most_bytes and (piece := sys.stdin.buffer.read(PIECE_BYTES)):

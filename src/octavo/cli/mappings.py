@@ -60,7 +60,7 @@ def show(
 
 @app.command()
 def add(file: MappingFile, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Add your own mapping. It is validated first and cannot be edited later; save changes under a new version."""
+    """Add your own mapping. It is validated first and cannot be edited later: save changes under a new version."""
     text = _read(file)
 
     async def run(client: Client) -> MappingSummary:

@@ -19,7 +19,10 @@ _PART = re.compile(r"[0-9a-f-]{4,36}")
 
 
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
-    """The ids of the named documents, each once. Full ids are not looked up. `trashed`: whether to search the trash."""
+    """Find the ids of the named documents, each once. Full ids are not looked up.
+
+    `trashed` says where to search: False for the library, True for the trash.
+    """
     wanted = [read_part(one) for one in typed]
     parts = [one for one in wanted if isinstance(one, str)]
     known = [one for part in set(parts) for one in await list_ids(client, part, trashed)]
@@ -40,7 +43,7 @@ def read_part(typed: str, listed_by: str = "octavo ls") -> UUID | str:
 
 
 async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[UUID]:
-    """List the first page of matches; two matches already show that the part is ambiguous."""
+    """List the first page of matches. That is enough: two matches already show that the part of the id is ambiguous."""
     from octavo.client import Filters
 
     pages = [await client.list_documents(Filters(id=part, trashed=where)) for where in trashed]
@@ -48,7 +51,7 @@ async def list_ids(client: Client, part: str, trashed: Iterable[bool]) -> list[U
 
 
 def match_parts(parts: Sequence[str], known: Iterable[UUID], what: str) -> dict[str, UUID]:
-    """Maps each part to the one id that begins or ends with it."""
+    """Map each part of an id to the only id that begins or ends with it."""
     matches: dict[str, list[UUID]] = defaultdict(list)
     for one in dict.fromkeys(known):
         text = str(one)

@@ -36,7 +36,7 @@ _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u206
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Open the terminal. Without a terminal, lines are never cut."""
+    """Open a console for output. If the output is not a terminal, lines are never cut."""
     from rich.console import Console
 
     console = Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
@@ -46,7 +46,7 @@ def open_console(*, stderr: bool = False) -> Console:
 
 
 def print_on(console: Console, table: Table) -> None:
-    """Print a table. Without a terminal, trailing spaces are removed."""
+    """Print a table. If the output is not a terminal, trailing spaces are removed."""
     if console.is_terminal:
         return console.print(table)
     with console.capture() as drawn:
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 def make_table(
     console: Console, head: Sequence[str], rows: Sequence[Sequence[str]], flexible: Sequence[int] = (1,)
 ) -> Table:
-    """Make a table with coloured statuses. On a narrow screen, only the flexible columns are cut."""
+    """Make a table with coloured statuses. On a narrow terminal, only the flexible columns are cut."""
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
@@ -80,7 +80,10 @@ def make_table(
 
 
 def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
-    """Divide the width: each column gets what it needs, or an equal share of what narrower columns leave."""
+    """Divide the width among the columns.
+
+    A column gets the width it needs, up to an equal share of what narrower columns leave.
+    """
     shares: dict[int, int] = {}
     for number, need in sorted(needs.items(), key=lambda item: item[1]):
         shares[number] = max(LEAST_COLUMNS, min(need, width // (len(needs) - len(shares))))
@@ -103,7 +106,7 @@ def make_facts(facts: Mapping[str, str | None]) -> Table:
 
 
 def short_id(document: UUID) -> str:
-    """The end of the id, because ids created at the same time have the same beginning."""
+    """The last characters of the id. The first ones are the same for ids that were created at the same time."""
     return str(document)[-SHORT_ID:]
 
 
@@ -126,5 +129,5 @@ def print_json(value: object) -> None:
 
 
 def print_items(records: Sequence[object], next_cursor: str | None = None) -> None:
-    """Print a page of results as JSON, even if it is empty."""
+    """Print a page of results as JSON, even if the page is empty."""
     print_json(Page(list(records), next_cursor))

@@ -37,7 +37,7 @@ class NoDisplay:
 
 
 class LineDisplay(NoDisplay):
-    """For logs: prints the result of each file, with the full document id."""
+    """The display for logs: prints the result of each file, with the full document id."""
 
     def end(self, file: Item, result: AddedItem | RefusedFile | None) -> None:
         del file
@@ -123,7 +123,7 @@ def describe_added(added: AddedItem, document: str) -> str:
 
 
 def describe_error(result: AddedItem | RefusedFile | None) -> str | None:
-    """The error as a line, if there is one."""
+    """Describe the error in one line, if there is an error."""
     if isinstance(result, RefusedFile):
         return describe_refused(result)
     if result and result.error:
@@ -137,7 +137,10 @@ def describe_refused(refused: RefusedFile) -> str:
 
 @contextmanager
 def open_reading_bar(name: str) -> Generator[Callable[[Progress], None]]:
-    """Show a bar when the first report says that work is left; short documents never get a bar."""
+    """Show a progress bar for reading a file.
+
+    It appears with the first report that is not the last, so short documents never get a bar.
+    """
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -105,7 +105,7 @@ async def find_prompt(client: Client, typed: str) -> UUID:
 
 
 def choose_prompt(typed: str, known: Sequence[Prompt]) -> UUID:
-    """Find a prompt by its title if that is unique, otherwise by its id or part of it."""
+    """Find a prompt by its title if only one prompt has that title, otherwise by its id or part of it."""
     named = [one.id for one in known if one.title.casefold() == typed.strip().casefold()]
     if len(named) == 1:
         return named[0]

@@ -116,7 +116,10 @@ def _default(name: str, field: FieldInfo) -> str:
 
 
 def _title(error: type[OctavoError]) -> str:
-    """The first line of the docstring. Read from the class, because some errors cannot be created without arguments."""
+    """The first line of the docstring.
+
+    It is read from the class, because some errors cannot be created without arguments.
+    """
     return cleandoc(error.__doc__ or "").splitlines()[0]
 
 

@@ -1,4 +1,4 @@
-"""How commands reach the API: on this machine as its owner, on another server with an API key."""
+"""How commands reach the API: on this machine as the local owner, on another server with an API key."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Server and key from the options of a command; unset ones come from the settings."""
+    """The server and API key from the options of a command. If one is not given, the settings apply."""
 
     server: str | None = None
     key: str | None = None
 
 
 def call(target: Target, run: Callable[[Client], Awaitable[Answer]], *, connections: int = CONNECTIONS) -> Answer:
-    """Call `run` with a client of the chosen server."""
+    """Call `run` with a client for the selected server."""
 
     async def main() -> Answer:
         async with open_client(target, connections) as client:

@@ -96,7 +96,7 @@ def place_of(hit: SearchHit) -> list[str]:
 
 
 def marked(hit: SearchHit) -> Text:
-    """The snippet with matched words highlighted, without control characters."""
+    """The snippet with matched words highlighted, and without control characters."""
     from rich.text import Text
 
     text = Text()
@@ -109,5 +109,5 @@ def marked(hit: SearchHit) -> Text:
 
 
 def clean_inside(text: str) -> str:
-    """Like `clean`, but keeps spaces at the ends."""
+    """Like `clean`, but keeps spaces at both ends."""
     return clean(f"|{text}|")[1:-1]

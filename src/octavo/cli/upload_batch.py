@@ -78,7 +78,7 @@ class ItemOptions(TypedDict):
 async def send(
     client: Client, item: Item, options: ItemOptions, version_of: UUID | None, on_progress: Callable[[int], None]
 ) -> Outcome:
-    """Add one item; a file can be a new version of a document."""
+    """Add one item. A file can be added as a new version of a document."""
     if isinstance(item, Link):
         return await client.add_link(item.url, **options)
     if isinstance(item, Text):
@@ -92,7 +92,10 @@ FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 
 @dataclass(frozen=True, slots=True)
 class AddOptions:
-    """How files are added, and the fields to set on their documents. `version_of`: the document to replace."""
+    """How files are added, and the fields to set on their documents.
+
+    `version_of` is the document that gets a new version.
+    """
 
     duplicates: Policy = "reuse"
     extraction: Extraction = Extraction.PLAIN
@@ -109,7 +112,7 @@ class AddOptions:
 
 @dataclass(frozen=True, slots=True)
 class AddedItem:
-    """`error`: the reason why title, collection or tags could not be set."""
+    """An item that was added. `error`: the reason why its title, collection or tags could not be set."""
 
     file: Item
     outcome: Outcome
@@ -117,7 +120,7 @@ class AddedItem:
 
 
 class Display(Protocol):
-    """Shows the progress; `progress` gets the number of bytes of a file that were sent."""
+    """Shows the progress of a run. `progress` gets the number of bytes of a file that have been sent."""
 
     def begin(self, file: Item) -> None: ...
     def progress(self, file: Item, sent: int) -> None: ...
@@ -126,7 +129,10 @@ class Display(Protocol):
 
 @dataclass(slots=True)
 class UploadBatch:
-    """The results of one run. `failure`: why it ended early; `left`: the number of files not sent."""
+    """The results of one run. `failure`: the reason why it ended early.
+
+    `left`: the number of files that were not sent.
+    """
 
     options: AddOptions
     left: int = 0
@@ -180,7 +186,10 @@ class UploadBatch:
         return added
 
     async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
-        """Set title, collection and tags; returns the error, if any. A document that already existed keeps its tags."""
+        """Set title, collection and tags. Returns the error, if there is one.
+
+        A document that already existed keeps its earlier tags as well.
+        """
         changes = self.options.changes
         try:
             if self.options.tags and outcome.state == "deduplicated":

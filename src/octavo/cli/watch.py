@@ -60,7 +60,10 @@ LINES_AROUND = 4
 
 @dataclass(slots=True)
 class Watch:
-    """`only`: the documents to follow, or None for all unfinished ones; `ended`: their final state."""
+    """`only`: the documents to follow, or None for all unfinished documents.
+
+    `ended`: documents that are done, in their final state.
+    """
 
     only: Sequence[UUID] | None = None
     pending: dict[UUID, Document] = field(default_factory=dict[UUID, "Document"])
@@ -73,7 +76,7 @@ class Watch:
         return [one for one in self.ended.values() if one.status == "failed"]
 
     async def poll(self, client: Client) -> None:
-        """Poll once: unfinished documents, their jobs, and the documents that have ended."""
+        """Poll once: the unfinished documents, their jobs, and the documents that ended since the last poll."""
         from octavo.client import Filters
 
         before = set(self.pending) if self.only is None else set(self.only) - set(self.ended) - self._gone
@@ -141,7 +144,7 @@ class NoView:
 
 
 class TableView:
-    """A table that fits the screen: running documents first, then waiting ones."""
+    """A table that fits the terminal: running documents first, then waiting ones."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
@@ -197,7 +200,7 @@ def progress_of(job: Job | None) -> str:
 
 
 def explain(job: Job | None) -> str:
-    """The reason for waiting, or the time left."""
+    """The reason why a document waits, or the time left."""
     if job is None:
         return ""
     if job.waiting_because:

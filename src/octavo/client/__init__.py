@@ -1,4 +1,4 @@
-"""A typed client of the HTTP API, for programs and for the command line. It needs only a server's address."""
+"""A typed client for the HTTP API, used by programs and the command line. It needs only the address of a server."""
 
 from octavo.client.client import Client, Filters, SearchFilters
 from octavo.client.errors import RemoteProblem, Unreachable

@@ -28,7 +28,7 @@ def read_address(text: str) -> str:
 
 
 def read_key(text: str) -> str:
-    """Validate an API key. It is sent in a header, which does not allow every character."""
+    """Validate an API key. The key is sent in a header, and headers do not allow every character."""
     key = text.strip()
     if not _KEY.fullmatch(key):
         raise BadKey

@@ -74,7 +74,7 @@ class AnalysisCalls:
         return await self._change(Request("POST", f"/analyses/{analysis}/rerun", json=body))
 
     async def change_prompts(self, analysis: UUID, prompts: Sequence[UUID]) -> Analysis:
-        """Replace the prompts of an analysis; only new prompts run."""
+        """Replace the prompts of an analysis. Only prompts that it did not have before are run."""
         body = {"prompt_ids": [str(one) for one in prompts]}
         return await self._change(Request("PUT", f"/analyses/{analysis}/prompts", repeatable=True, json=body))
 

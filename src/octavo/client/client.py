@@ -34,7 +34,7 @@ CONNECTIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which documents to list. `q` searches title, file name and author; `id` is the start or the end of an id.
+    """Selects the documents to list. `q` searches title, file name and author; `id` is the start or the end of an id.
 
     `versions` includes superseded versions.
     """
@@ -73,7 +73,10 @@ class SearchFilters:
 
 
 class Client(UploadCalls):
-    """Acts for the owner of an API key or a session on one server. `hint` is shown if the server is unreachable."""
+    """Acts for the owner of an API key or a session on one server.
+
+    `hint` is shown to users if the server is unreachable.
+    """
 
     def __init__(
         self,
@@ -141,7 +144,10 @@ class Client(UploadCalls):
         return await self._call(Document, Request("PATCH", f"/documents/{document}", repeatable=True, json=changes))
 
     async def change_documents(self, action: BulkAction, documents: Sequence[UUID]) -> int:
-        """Apply an action, in calls of up to 500 documents. Each call changes all of them or, on an error, none."""
+        """Apply an action to documents, in calls of up to 500.
+
+        Each call changes all of its documents or, on an error, none.
+        """
         changed = 0
         for begin in range(0, len(documents), MOST_CHANGED):
             ids = [str(one) for one in documents[begin : begin + MOST_CHANGED]]
@@ -157,13 +163,16 @@ class Client(UploadCalls):
         password: str | None = None,
         extraction: Extraction = Extraction.PLAIN,
     ) -> Retried:
-        """Retry a failed document or process a complete one again; an encrypted PDF needs its password."""
+        """Retry a failed document, or process a complete document again. An encrypted PDF needs its password."""
         given = {"from_stage": from_stage, "password": password, **unless_plain(extraction)}
         body = {name: value for name, value in given.items() if value is not None}
         return await self._call(Retried, Request("POST", f"/documents/{document}/retry", json=body))
 
     async def reembed(self, model: str | None = None) -> int:
-        """Create missing embeddings, with this model or the server's model. Returns the number of documents queued."""
+        """Create missing embeddings, with this model or, by default, the server's.
+
+        Returns the number of documents queued.
+        """
         body = await self._transport.call(Request("POST", "/embeddings", json={"model": model} if model else {}))
         return read_record(dict[str, int], body)["queued"]
 
@@ -183,7 +192,7 @@ class Client(UploadCalls):
         since_revision: int | None = None,
         revision: int | None = None,
     ) -> Comparison:
-        """Compare with another document or revision, by default with the previous one."""
+        """Compare a document with another document or revision; by default with its previous version or revision."""
         given = {"since": since, "since_revision": since_revision, "revision": revision}
         query = {name: str(value) for name, value in given.items() if value is not None}
         return read_record(Comparison, await self._transport.get(f"/documents/{document}/diff", query))
@@ -205,7 +214,10 @@ class Client(UploadCalls):
         return read_record(SearchPage, await self._transport.get("/search", wanted))
 
     async def ask(self, question: str, documents: Sequence[UUID] = ()) -> AsyncGenerator[Statement | AnswerSources]:
-        """Yield an answer from these documents, or from all: first the statements, as they arrive, then citations."""
+        """Yield the answer to a question: first its statements, then its citations.
+
+        Without `documents`, all documents are used.
+        """
         async with aclosing(stream_answer(self._transport, question, documents)) as parts:
             async for record, data in parts:
                 yield read_record(record, data)
@@ -219,7 +231,7 @@ class Client(UploadCalls):
         cursor: str | None = None,
         limit: int = MOST_LISTED,
     ) -> Page[Connection]:
-        """List connections to other documents, most important first."""
+        """List a document's connections to other documents, most important first."""
         wanted = {"engine": engine, "status": status, "cursor": cursor, "limit": limit}
         return await self._list(Connection, f"/documents/{document}/connections", wanted)
 
@@ -254,13 +266,14 @@ class Client(UploadCalls):
         return await self._call(JobView, Request("POST", f"/jobs/{job}/cancel"))
 
     async def latest_event(self) -> str:
-        """The current cursor. Pass it to `events` to get all later events."""
+        """The current cursor. Pass it to `events` to get only later events."""
         return read_record(EventCursor, await self._transport.get("/events", {"format": "json"})).cursor
 
     async def events(self, *, after: str | None = None) -> AsyncGenerator[Event]:
         """Yield all events from now on, or after a cursor: in order, each once, until the generator is closed.
 
-        After a broken connection, the stream resumes at the last event. Raises TOO_FAR_BEHIND if too many were missed.
+        After a broken connection, the stream resumes after the last event. Raises TOO_FAR_BEHIND if too many events
+        were missed.
         """
         async with aclosing(follow(self._transport, self._policy, after)) as events:
             async for event in events:
@@ -273,16 +286,16 @@ class Client(UploadCalls):
         return read_record(Published, await self._transport.get("/settings"))
 
     async def read_usage(self, month: str | None = None) -> Usage:
-        """The cost of models in a month such as `2026-11`; by default the current one."""
+        """The cost of models in a month, such as `2026-11`; by default in the current month."""
         return read_record(Usage, await self._transport.get("/usage", {"month": month} if month else {}))
 
     async def read_budgets(self) -> BudgetsInForce:
         return read_record(BudgetsInForce, await self._transport.get("/settings/budgets"))
 
     async def set_budgets(self, changes: Mapping[str, float | None]) -> BudgetsInForce:
-        """Set the given budgets (`document`, `owner`, `month`) in US dollars; None restores the default.
+        """Set the budgets that are passed (`document`, `owner`, `month`) in US dollars; None restores the default.
 
-        For administrators.
+        Only administrators can do this.
         """
         return await self._call(BudgetsInForce, Request("PUT", "/settings/budgets", repeatable=True, json=changes))
 
@@ -290,7 +303,7 @@ class Client(UploadCalls):
         return read_record(DocumentBudget, await self._transport.get(f"/documents/{document}/budget"))
 
     async def set_document_budget(self, document: UUID, usd: float | None) -> DocumentBudget:
-        """Set the budget of a document in US dollars; None restores the default."""
+        """Set the budget of one document in US dollars; None restores the default."""
         request = Request("PUT", f"/documents/{document}/budget", repeatable=True, json={"usd": usd})
         return await self._call(DocumentBudget, request)
 

@@ -22,7 +22,7 @@ class ConversionCalls:
         self._transport = transport
 
     async def convert(self, path: Path, name: str, mapping: str) -> ConversionView:
-        """Submit a PDF. A retry after a broken connection returns the conversion of the first attempt."""
+        """Submit a PDF. If the connection breaks, a retry returns the conversion that the first attempt created."""
         size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
         headers = {
             "x-upload-filename": quote(fsencode(name)),

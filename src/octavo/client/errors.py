@@ -1,4 +1,4 @@
-"""Errors between the client and a server, in addition to those that the server reports."""
+"""Errors that the client raises, in addition to those that the server reports."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FileChanged(BadInput):
 
 
 class Damaged(OctavoError):
-    """The file was damaged in transit: the server received other bytes. Add it again."""
+    """The file was damaged in transit: the server received different bytes. Add it again."""
 
     code = "DAMAGED"
     error_class = ErrorClass.TRANSIENT

@@ -26,7 +26,7 @@ ANSWER_PARTS: dict[str, type[Statement | AnswerSources]] = {"text": Statement, "
 
 @dataclass(frozen=True, slots=True)
 class Event(LiveEvent):
-    """`cursor` is the position from which to resume after this event."""
+    """One server-sent event. `cursor` is the position from which to resume after this event."""
 
     cursor: str
 
@@ -44,7 +44,7 @@ def read_data(event: ServerSentEvent) -> Any:  # noqa: ANN401 - any JSON
 
 
 async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | None) -> AsyncGenerator[ServerSentEvent]:
-    """Yield every event after a cursor exactly once. A stream that ends is reopened at the last event."""
+    """Yield every event after a cursor exactly once. A stream that ends is reopened after the last event."""
     cursor, retries = after, retry_policy.begin()
     while True:
         headers = {"accept": EVENT_STREAM} | ({"last-event-id": cursor} if cursor else {})
@@ -74,7 +74,10 @@ async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | N
 async def stream_answer(
     transport: Transport, question: str, documents: Sequence[UUID]
 ) -> AsyncGenerator[tuple[type[Statement | AnswerSources], Any]]:
-    """Yield the parts of an answer with their record types. A broken stream is not retried: answers cost money."""
+    """Yield the parts of an answer, each with its record type.
+
+    A broken stream is not retried, because answers cost money.
+    """
     body: dict[str, object] = {"question": question}
     if documents:
         body["document_ids"] = [str(one) for one in documents]

@@ -14,7 +14,10 @@ ALL_WAITS_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`pauses`: seconds before each retry of a broken call. Waits that the server asks for are counted separately."""
+    """`pauses`: seconds before each retry after a broken connection.
+
+    Waiting times that the server requests are limited separately.
+    """
 
     pauses: Sequence[float] = PAUSES
     longest_wait: float = LONGEST_WAIT_SECONDS
@@ -35,14 +38,14 @@ class Retries:
         self.repeated = False
 
     async def pause(self) -> bool:
-        """Wait before the next attempt. Returns False if no attempt is left."""
+        """Pause before the next attempt. Returns False if no attempt is left."""
         if not self._pauses:
             return False
         await self._sleep(self._pauses.pop(0))
         return True
 
     async def wait(self, seconds: float) -> bool:
-        """Wait as long as the server asks. Returns False if that is longer than the policy allows."""
+        """Wait as long as the server requests. Returns False if the policy does not allow such a long wait."""
         if seconds > self._policy.longest_wait or self._waited + seconds > self._policy.all_waits:
             return False
         self._waited += seconds

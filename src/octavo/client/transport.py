@@ -1,4 +1,4 @@
-"""Sends requests to one server, retries them where that is safe, and turns every failure into an error with a code."""
+"""Sends requests to one server, retries them where it is safe, and turns every failure into an error with a code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call. `repeatable`: sending it twice has the same effect as once. `body` is called for each attempt."""
+    """One call. `repeatable`: sending it twice has the same effect as sending it once.
+
+    `body` is called for each attempt.
+    """
 
     method: str
     path: str
@@ -46,7 +49,7 @@ class Request:
 
 
 class Transport:
-    """Connections to one address, kept open between calls. Redirects to other servers are not followed."""
+    """Connections to one server, kept open between calls. Redirects to other servers are not followed."""
 
     def __init__(
         self, address: str, *, headers: Mapping[str, str], connections: int, retry_policy: RetryPolicy, hint: str
@@ -70,7 +73,10 @@ class Transport:
         await self._http.aclose()
 
     async def call(self, request: Request) -> Any:  # noqa: ANN401 - any JSON
-        """Return the JSON of the response, or None if it is empty. Raises an error if the server refuses it."""
+        """Return the JSON of the response, or None if the response is empty.
+
+        Raises an error if the server refuses the request.
+        """
         response = await self.send(request)
         return read_json(response) if response else None
 
@@ -78,7 +84,10 @@ class Transport:
         return await self.call(Request("GET", path, repeatable=True, query=query or {}))
 
     async def send(self, request: Request) -> httpx.Response | None:
-        """Return the raw response, or None if an earlier attempt had already deleted the object."""
+        """Return the raw response.
+
+        Returns None if a repeated DELETE finds that an earlier attempt has already deleted the object.
+        """
         retries = self._retry_policy.begin()
         while True:
             response = await self._try(request, retries)
@@ -94,7 +103,7 @@ class Transport:
 
     @asynccontextmanager
     async def open(self, request: Request, *, silence_seconds: float) -> AsyncGenerator[httpx.Response]:
-        """Open a response and read it while it arrives. The request is not retried."""
+        """Open a response and read it while it arrives. A failed request is not retried."""
         timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
         try:
             async with self._http.stream(
@@ -105,7 +114,7 @@ class Transport:
             raise Unreachable(self._explain(error)) from error
 
     async def _try(self, request: Request, retries: Retries) -> httpx.Response | None:
-        """Return the response, or None after a pause if the connection broke and the call can be repeated."""
+        """Try once. Returns None, after a pause, if the connection broke and the request can be sent again."""
         sent = self._http.build_request(
             request.method,
             request.path,
@@ -151,7 +160,10 @@ def read_json(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
 
 
 def read_problem(response: httpx.Response) -> RemoteProblem | NotOctavo:
-    """The error that the server reported; `NotOctavo` for a response in another form, for example from a proxy."""
+    """The error that the server reported.
+
+    `NotOctavo` if the response is not from Octavo but, for example, from a proxy.
+    """
     status = response.status_code
     if response.is_redirect:
         return NotOctavo(f"{response.url} redirects to {response.headers.get('location')}.")

@@ -1,4 +1,4 @@
-"""Adds files, links and text. Files are read and hashed in pieces, never held in memory as a whole."""
+"""Adds files, links and text. Files are read and hashed piece by piece, so a whole file is never in memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class File:
 
 
 class FileBody:
-    """One transfer of the first `size` bytes; `on_progress` gets the bytes sent so far. A retry needs a new body."""
+    """One transfer of the first `size` bytes of a file. `on_progress` gets the number of bytes sent so far.
+
+    A retry needs a new `FileBody`.
+    """
 
     def __init__(self, file: Path, size: int, on_progress: OnProgress | None = None) -> None:
         self._file = file
@@ -86,7 +89,7 @@ class FileBody:
 
 
 class UploadCalls:
-    """The part of the client that adds documents."""
+    """The calls that add documents."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -103,7 +106,7 @@ class UploadCalls:
     ) -> Outcome:
         """Add a file, optionally as a new version of a document.
 
-        `on_progress` gets the number of bytes sent; it starts again at zero when a transfer is retried.
+        `on_progress` gets the number of bytes sent; the number restarts at zero when a transfer is retried.
         """
         try:
             size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
@@ -127,7 +130,7 @@ class UploadCalls:
         return await self.finalize_upload(ticket.upload_id)
 
     async def _add_in_one_call(self, file: File, version_of: UUID | None, on_progress: OnProgress | None) -> Outcome:
-        """Send a small file. A retry after a broken connection returns the document of the first attempt."""
+        """Send a small file. If the connection breaks, a retry returns the document that the first attempt created."""
         headers = {"x-upload-filename": quote(fsencode(file.name))}
         path = f"/documents?version_of={version_of}" if version_of else "/documents"
         body, digest = await self._send_file("POST", path, file, headers, on_progress)
@@ -151,13 +154,16 @@ class UploadCalls:
         duplicates: Policy = "reuse",
         extraction: Extraction = Extraction.PLAIN,
     ) -> Outcome:
-        """Add text; `source` is its origin."""
+        """Add text; `source` says where the text comes from."""
         given = {"text": text, "title": title, "source": source}
         fields = {name: value for name, value in given.items() if value is not None}
         return await self._add_fields(fields, duplicates, extraction)
 
     async def _add_fields(self, fields: Mapping[str, str], duplicates: Policy, extraction: Extraction) -> Outcome:
-        """Add a link or text. It is retried only if duplicates are reused, so that no second document is created."""
+        """Add a link or text.
+
+        The call is retried only if duplicates are reused, so that a retry cannot create a second document.
+        """
         body = {**fields, "duplicates": duplicates, **unless_plain(extraction)}
         request = Request("POST", "/documents", repeatable=duplicates == "reuse", json=body)
         return read_record(Outcome, await self._transport.call(request))
@@ -169,7 +175,7 @@ class UploadCalls:
         extraction: Extraction = Extraction.PLAIN,
         version_of: UUID | None = None,
     ) -> Ticket:
-        """Announce a file. After a retry, the server deletes the unused announcement within a day."""
+        """Announce a file. If a retry announces it twice, the server deletes the unused announcement within a day."""
         announced = {
             "filename": fsencode(file.name).decode(errors="replace"),
             "content_type": file.content_type,
@@ -182,7 +188,7 @@ class UploadCalls:
         return read_record(Ticket, await self._transport.call(request))
 
     async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> Received:
-        """Send the bytes to the server, not to a signed storage link, which may be at another address."""
+        """Send the bytes to the server. A signed storage link is not used, because it may lead to another address."""
         body, digest = await self._send_file("PUT", f"/uploads/{upload}/content", file, {}, on_progress)
         received = read_record(Received, body)
         if received.sha256 != digest:

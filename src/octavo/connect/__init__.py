@@ -1,1 +1,1 @@
-"""Connections between chunks of an owner's documents: candidate search, three pure engines, and storage."""
+"""Connections between chunks of an owner's documents: search for candidates, three engines, and storage."""

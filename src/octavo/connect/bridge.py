@@ -20,7 +20,7 @@ MOST_UNJUDGED = 3
 
 
 def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[tuple[ChunkPair, float]]:
-    """Find pairs that may be bridges, with their concept overlap: the best pairs of each source chunk."""
+    """Find pairs that may be bridges, with the overlap of their concepts. Keeps the best pairs of each source chunk."""
     by_source: dict[UUID, list[tuple[ChunkPair, float]]] = defaultdict(list)
     for pair in pairs:
         if min(pair.source.importance, pair.target.importance) <= LEAST_IMPORTANCE or not _are_different_subjects(
@@ -34,7 +34,7 @@ def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[tuple[Chun
 
 
 def explain_offline(candidates: Sequence[tuple[ChunkPair, float]], claim_cache: ClaimCache) -> list[DetectedConnection]:
-    """Explain bridges without a model: name the shared concepts and the themes of both sides."""
+    """Explain the best bridges without a model: name the shared concepts and the themes of both chunks."""
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []
     for pair, overlap in sorted(candidates, key=_best_first):
@@ -60,12 +60,15 @@ def with_model_explanation(
 
 
 def strength_of(pair: ChunkPair, overlap: float) -> float:
-    """Grows with the importance of both chunks and with their concept overlap; at most 1."""
+    """The strength of a bridge.
+
+    It grows with the importance of both chunks and with their concept overlap; at most 1.
+    """
     return round(min((pair.source.importance * pair.target.importance) ** 0.5 * (0.5 + overlap), 1.0), 3)
 
 
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
-    """The weight of the shared concepts, as a share of all concepts of the chunk whose concepts weigh less."""
+    """The weight of the concepts that both chunks share, divided by the weight of all concepts of the lighter chunk."""
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:
         return 0.0

@@ -1,4 +1,4 @@
-"""Split a chunk into claims: clauses with their words, negations, quantities, dates and hedges. English only."""
+"""Splits a chunk into claims: clauses with their words, negations, quantities, dates and hedges. English only."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ _EMPTY = word_set(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One clause. `start` and `end` delimit its whole sentence, which is what gets quoted.
+    """One clause. `start` and `end` delimit the whole sentence around it, which is quoted as evidence.
 
-    `roots` are the roots of its content words; `denied` are those that follow a negation.
+    `roots` are the roots of its content words; `denied` are the roots of those that follow a negation.
     """
 
     start: int
@@ -81,7 +81,7 @@ class Claim:
         return sum(map(weigh, self.roots))
 
     def before(self, place: int | str) -> frozenset[str]:
-        """Roots of the content words before a word, which is given by its index or its root."""
+        """Roots of the content words before a given word. The word is given by its index or its root."""
         if isinstance(place, str):
             place = next((at for at, word in enumerate(self.words) if as_root(word) == place), 0)
         return frozenset(as_root(word) for word in self.words[:place] if _is_content_word(word))
@@ -172,7 +172,7 @@ def _is_date_word(token: str) -> bool:
 
 
 def _names(tokens: Sequence[str]) -> Iterator[str]:
-    """Capitalised words that do not begin the clause: people, places, products."""
+    """Capitalised words, except at the beginning of the clause: people, places, products."""
     for place, token in enumerate(tokens):
         if token[0].isupper() and (place > 0 or (token.isupper() and len(token) > 1)) and not _is_date_word(token):
             low = token.lower().removesuffix("'s").removesuffix("\u2019s")

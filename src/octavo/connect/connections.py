@@ -1,4 +1,4 @@
-"""Stored connections: list, count, confirm or dismiss them, and the weights that order them.
+"""Stored connections: list, count, confirm and dismiss them, and set the weights that order them.
 
 The API returns these records unchanged.
 """
@@ -26,7 +26,10 @@ DOCUMENTS = load_queries("documents")
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFilter:
-    """If `status` is None, all connections except dismissed ones match. `other` is the document on the other side."""
+    """Selects connections. If `status` is None, all except dismissed ones match.
+
+    `other` is the document on the other side.
+    """
 
     engine: Engine | None = None
     status: Status | None = None
@@ -55,7 +58,7 @@ async def list_connections(
 
 
 async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UUID) -> Connection:
-    """The connection as seen from its stored source document."""
+    """Read one connection. Its stored source document is the `source` of the result."""
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:
         raise NotFound(f"Connection {ident}.")
@@ -149,7 +152,7 @@ def _as_connection(row: Row) -> Connection:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Importance of each engine to an owner, 0 to 100. By default contradictions rank above agreement."""
+    """The importance of each engine to an owner, 0 to 100. By default contradictions rank highest, bridges lowest."""
 
     semantic_similarity: int = 60
     contradiction_detection: int = 80
@@ -178,9 +181,9 @@ VERDICTS = {Decision.CONFIRM: "confirmed", Decision.DISMISS: "dismissed"}
 
 
 async def decide(connection: DatabaseConnection, owner: UUID, ident: UUID, decision: Decision) -> Connection:
-    """Store a verdict and record an event for both documents. Returns the updated connection.
+    """Store a decision about a connection and record an event for both documents. Returns the updated connection.
 
-    The verdict is stored by the content of both quotes, so it also applies to every other connection that quotes them.
+    The decision is stored by the content of both quotes, so it also applies to other connections with the same quotes.
     """
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:

@@ -1,8 +1,8 @@
 """The contradiction engine: clauses of two chunks about the same thing that cannot both be true.
 
 They differ in a negation, an antonym, a number, a date or their tone. Rules only find possible contradictions; a model
-or a person confirms them. Precision matters more than recall: statements that are uncertain, asked or planned, or that
-are about a part, another time or another subject, are skipped.
+or a person confirms them. Precision matters more than recall. Skipped are questions, uncertain or planned statements,
+statements true only of some cases, and pairs about different times or subjects.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def contradict(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection |
 
 @dataclass(frozen=True, slots=True)
 class ClausePair:
-    """Two clauses about the same thing. `known` are the words that occur anywhere in both chunks."""
+    """Two clauses about the same thing. `known` are the words that occur in both chunks, in any clause."""
 
     one: Claim
     other: Claim
@@ -86,12 +86,15 @@ class ClausePair:
 
     @property
     def common_words(self) -> frozenset[str]:
-        """Words that both chunks contain, and words of one clause whose antonym is in the other."""
+        """Words that occur in both chunks, and words of one clause whose antonym is in the other clause."""
         return self.shared | self.known | _words_of(self.opposed)
 
 
 def _conflicts(pair: ChunkPair, claim_cache: ClaimCache) -> Iterator[Conflict]:
-    """Find conflicts between clauses that share a word. An index of words avoids comparing every pair of clauses."""
+    """Find conflicts between clauses that share a word.
+
+    An index by word avoids comparing every clause with every other.
+    """
     mine, theirs = claim_cache.claims(pair.source), claim_cache.claims(pair.target)
     my_places, their_places = claim_cache.places(pair.source), claim_cache.places(pair.target)
     known = frozenset(my_places.keys() & their_places.keys())
@@ -108,7 +111,8 @@ def _conflicts(pair: ChunkPair, claim_cache: ClaimCache) -> Iterator[Conflict]:
 def _match_clauses(one: Claim, other: Claim, known: frozenset[str]) -> ClausePair | None:
     """Pair two clauses if they are about the same thing.
 
-    Words that only one clause contains do not reduce the overlap if the other chunk contains them elsewhere.
+    A word that only one of the clauses contains does not reduce their overlap if the other chunk contains the word
+    elsewhere.
     """
     if one.hedged or other.hedged:
         return None
@@ -136,7 +140,10 @@ def _conflict_of(clauses: ClausePair) -> Iterator[Conflict]:
 
 
 def _negation_or_antonym(clauses: ClausePair) -> Conflict | None:
-    """A conflict if only one clause is negated, or one contains an antonym of the other; both together cancel out."""
+    """A conflict if exactly one clause is negated, or if the clauses contain antonyms.
+
+    If both apply, they cancel out.
+    """
     one, other, opposed = clauses.one, clauses.other, clauses.opposed
     if one.formerly is not other.formerly or (one.negated is other.negated) is (len(opposed) % 2 == 0):
         return None
@@ -189,7 +196,7 @@ def _dates(clauses: ClausePair) -> Conflict | None:
 
 
 def _opposite_tones(pair: ChunkPair, mine: Sequence[Claim], theirs: Sequence[Claim]) -> Iterator[Conflict]:
-    """Find clauses about the same concept with opposite tones, if the tones of their chunks are opposite, too."""
+    """Find clauses about the same concept with opposite tones. The tones of their chunks must be opposite, too."""
     if not _opposed(pair.source.polarity or 0.0, pair.target.polarity or 0.0, LEAST_TONE):
         return
     concepts = {concept: frozenset(map(as_root, concept.lower().split())) for concept in shared_concepts(pair)}
@@ -216,7 +223,7 @@ def _opposed(one: float, other: float, least: float) -> bool:
 
 
 def _other_scope(one: Claim, other: Claim) -> bool:
-    """Whether the claims are about different things, or about the same thing at different times."""
+    """Whether the claims differ in scope: they name different things, or only one of them begins with a date."""
     only_mine, only_theirs = one.names - other.names, other.names - one.names
     if only_mine and only_theirs:
         return True
@@ -228,13 +235,13 @@ def _other_scope(one: Claim, other: Claim) -> bool:
 
 
 def _about_another(clauses: ClausePair, mine: int | str, theirs: int | str) -> bool:
-    """Whether one clause, before the point of conflict, names something that the other chunk never mentions."""
+    """Whether a clause names something, before the point of conflict, that the other chunk never mentions."""
     sides = ((clauses.one, mine), (clauses.other, theirs))
     return any(claim.before(place) - clauses.known - _words_of(clauses.opposed) for claim, place in sides)
 
 
 def _is_claimed_by_both(conflict: Conflict, mine: Sequence[Claim], theirs: Sequence[Claim]) -> bool:
-    """Whether either chunk also contains the other chunk's claim. If so, the two do not contradict each other."""
+    """Whether one of the chunks makes both claims. If so, the chunks do not contradict each other."""
     return any(_same(conflict.mine, one) for one in theirs) or any(_same(conflict.theirs, one) for one in mine)
 
 
@@ -282,7 +289,7 @@ def _opposites(mine: frozenset[str], theirs: frozenset[str]) -> Iterator[tuple[s
 
 @lru_cache(maxsize=50_000)
 def _opposites_of(word: str) -> frozenset[str]:
-    """Its antonyms, the word with each negating prefix, and the word without its negating prefix."""
+    """The opposites of a word: its antonyms, the word with a negating prefix, and the word without its own prefix."""
     longer = {prefix + word for prefix in PREFIXES} - _not_negated() if len(word) >= LEAST_LETTERS else set[str]()
     denied = {word.removeprefix(prefix) for prefix in PREFIXES if word.startswith(prefix)}
     shorter = set[str]() if word in _not_negated() else {one for one in denied if len(one) >= LEAST_LETTERS}

@@ -1,4 +1,4 @@
-"""Detect the connections of one document: load candidate pairs, run the engines, save the results."""
+"""Detects the connections of one document: loads candidate pairs, runs the engines, saves the results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DetectionResult:
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """The database's time, read before anything is compared. Connections are saved with this time."""
+    """Read the database's clock before the comparison starts. The results are saved with this time."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 
@@ -97,7 +97,7 @@ async def compare(
 
 
 def _nearest_of_each(pairs: Iterable[ChunkPair]) -> list[ChunkPair]:
-    """The pairs with the highest similarity, up to `MOST_COMPARED` of each source chunk."""
+    """The most similar pairs, at most `MOST_COMPARED` for each source chunk."""
     count: Counter[UUID] = Counter()
     kept: list[ChunkPair] = []
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):
@@ -108,7 +108,7 @@ def _nearest_of_each(pairs: Iterable[ChunkPair]) -> list[ChunkPair]:
 
 
 def _pairs(neighbours: Iterable[Neighbour], loaded: dict[UUID, ComparableChunk]) -> list[ChunkPair]:
-    """Pairs whose chunks were both loaded; chunks deleted in the meantime are skipped."""
+    """Build pairs of the loaded chunks. Pairs with a chunk that was deleted in the meantime are skipped."""
     return [
         ChunkPair(loaded[one.source], loaded[one.target], one.similarity)
         for one in neighbours
@@ -137,10 +137,10 @@ async def load_chunks(connection: Connection, owner: UUID, chunks: Iterable[UUID
 async def save(
     connection: Connection, owner: UUID, document: UUID, found: Sequence[DetectedConnection], started: datetime
 ) -> dict[str, int]:
-    """Replace what earlier comparisons found for the document, in the caller's transaction.
+    """Replace the connections that earlier comparisons found for the document, in the caller's transaction.
 
-    Another document may be compared with this one at the same time. Of two comparisons, the results of the one that
-    started later stay, because it saw everything that the other one saw. Returns the counts by engine.
+    Another document may be compared with this one at the same time. Connections from a comparison that started later
+    are kept, because that comparison saw everything that this one saw. Returns the counts by engine.
     """
     documents = {chunk.document_id for one in found for chunk in (one.pair.source, one.pair.target)}
     await connection.execute(QUERIES.lock_owner, {"owner": owner})
@@ -157,7 +157,7 @@ async def save(
 
 
 def _as_row(one: DetectedConnection) -> dict[str, Any]:
-    """The row to store. Both sides are sorted by id, so a pair looks the same from either document."""
+    """The row to store. The two chunks are sorted by id, so that a pair is stored the same way from either document."""
     sides = [(one.pair.source, one.source_span), (one.pair.target, one.target_span)]
     (source, mine), (target, theirs) = sorted(sides, key=lambda side: side[0].id)
     return {

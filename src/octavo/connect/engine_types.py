@@ -1,4 +1,4 @@
-"""Input and output of the engines: pairs of chunks in, connections with their evidence out."""
+"""Input and output of the engines: they get pairs of chunks and return connections with evidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from octavo.records.search import Engine, Status
 
 @dataclass(frozen=True, slots=True)
 class ComparableChunk:
-    """A chunk with the data the engines use. `polarity` is None if unknown; `domain` contains its document's tags."""
+    """A chunk with the data that engines use.
+
+    `polarity` is None if unknown; `domain` contains the tags of its document.
+    """
 
     id: UUID
     document_id: UUID
@@ -37,7 +40,7 @@ class ChunkPair:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A quote, stored as a range of its chunk rather than as text, so it is always verbatim."""
+    """A quote, stored as a range of its chunk instead of as text, so that it is always verbatim."""
 
     start: int
     end: int
@@ -66,6 +69,9 @@ class DetectedConnection:
 
 
 def digest_of(engine: Engine, quotes: Sequence[str]) -> bytes:
-    """The key under which a verdict is stored: both quotes, regardless of order, case, spacing and punctuation."""
+    """The key under which a decision is stored.
+
+    It depends on both quotes, but not on order, case, spacing or punctuation.
+    """
     plain = sorted("".join(one for one in quote.lower() if one.isalnum()) for quote in quotes)
     return sha256("\0".join([engine, *plain]).encode()).digest()

@@ -12,7 +12,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Read pairs of words, which are separated by commas."""
+    """Parse pairs of words: "open closed, early late"."""
     both = [pair.split() for pair in text.split(",")]
     return tuple((one, other) for one, other in both)
 
@@ -155,7 +155,7 @@ def weigh(one: str) -> float:
 
 @lru_cache(maxsize=50_000)
 def as_root(word: str) -> str:
-    """The root shared by the forms of a word: said, saying and says; stop and stopped."""
+    """The root that all forms of a word share: "said", "saying" and "says"; "stop" and "stopped"."""
     one = root(stem(IRREGULAR.get(word, word)))
     doubled = len(one) > _SHORT and one[-1] == one[-2] and one[-1] not in "aeiouls"
     return one[:-1] if doubled else one

@@ -1,4 +1,4 @@
-"""Choose the quotes of a connection: the two sentences that have the most words in common."""
+"""Chooses the quotes of a connection: the two sentences that have the most words in common."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_QUOTED = 400
 
 @dataclass(frozen=True, slots=True)
 class ClaimCache:
-    """Parses each chunk into claims once, no matter how many pairs it is part of."""
+    """Splits each chunk into claims once, no matter how many pairs the chunk is part of."""
 
     _claims: dict[UUID, list[Claim]] = field(default_factory=dict[UUID, list[Claim]])
     _places: dict[UUID, dict[str, list[int]]] = field(default_factory=dict[UUID, dict[str, list[int]]])
@@ -41,7 +41,7 @@ class ClaimCache:
 
 
 def shared_quotes(source: ComparableChunk, target: ComparableChunk, claim_cache: ClaimCache) -> tuple[Span, Span]:
-    """The two sentences that share the most words or, if none do, the first sentence of each chunk."""
+    """The two sentences that share the most words. If no sentences share a word, the first sentence of each chunk."""
     best, most = (None, None), 0.0
     for mine in claim_cache.claims(source):
         for theirs in claim_cache.claims(target):
@@ -57,7 +57,10 @@ def shared_quotes(source: ComparableChunk, target: ComparableChunk, claim_cache:
 
 
 def quote_of(chunk: ComparableChunk, claim: Claim | None) -> Span:
-    """The sentence of a claim, cut at a word boundary if it is very long."""
+    """The range of the claim's sentence, cut at a word boundary if it is very long.
+
+    Without a claim, the first sentence.
+    """
     text = chunk.content
     start, end = (claim.start, claim.end) if claim else next(split_sentences(text), (0, len(text)))
     if end - start > MOST_QUOTED:

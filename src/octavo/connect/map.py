@@ -30,7 +30,7 @@ LEAST_DISTANCE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`x` and `y` lie on a canvas of 1000 by 700."""
+    """A document on the map. `x` and `y` are its position on a canvas of 1000 by 700."""
 
     document_id: UUID
     title: str
@@ -40,7 +40,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """All connections of one engine between two documents; `strength` is the strength of the strongest connection."""
+    """All connections of one engine between two documents. `strength` is that of the strongest connection."""
 
     source: UUID
     target: UUID
@@ -99,7 +99,10 @@ class Position:
 
 
 def lay_out(nodes: int, edges: Sequence[tuple[int, int, float]]) -> list[Position]:
-    """Force-directed layout (Fruchterman and Reingold): connected nodes attract, all nodes repel, steps shrink."""
+    """Place the nodes with a force-directed layout (Fruchterman and Reingold).
+
+    Connected nodes attract each other, all nodes repel each other, and the steps shrink.
+    """
     import numpy as np
 
     if nodes <= 1:

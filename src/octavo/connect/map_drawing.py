@@ -1,4 +1,4 @@
-"""Geometry of the drawn map: lines, dots, and labels placed so that they do not overlap. Pure functions."""
+"""Geometry of the map: lines, dots, and labels placed so that they do not overlap. Pure functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """`at` is the position of the label `name`, `anchor` its alignment. `crowded`: the label overlaps something."""
+    """A document. `at` is the position of the label `name`, `anchor` its alignment.
+
+    `crowded`: the label overlaps something.
+    """
 
     node: Node
     connections: int
@@ -51,7 +54,7 @@ class Drawing:
 
 
 def draw(connection_map: ConnectionMap) -> Drawing:
-    """Draw the strongest lines; lines between the same two documents run side by side."""
+    """Draw the dots and the strongest lines. Lines between the same two documents run side by side."""
     nodes = {node.document_id: node for node in connection_map.nodes}
     shown = [edge for edge in connection_map.edges if edge.source in nodes and edge.target in nodes]
     lines = list(_lines(shown[:MOST_LINES], nodes))
@@ -78,7 +81,10 @@ def _lines(edges: Iterable[Edge], nodes: dict[UUID, Node]) -> Iterator[Line]:
 
 
 def _dots(nodes: Sequence[Node], counts: dict[UUID, int]) -> list[Dot]:
-    """Place a dot and a label for each document, first for the documents with the most connections."""
+    """Place a dot and a label for each document.
+
+    Documents with the most connections choose their label position first.
+    """
     most = max(counts.values(), default=1)
     radius = {one: SMALLEST + (LARGEST - SMALLEST) * sqrt(counts[one] / most) for one in (n.document_id for n in nodes)}
     taken: list[Rectangle] = [_around(node, radius[node.document_id]) for node in nodes]
@@ -102,7 +108,7 @@ def _dot(node: Node, connections: int, radius: float, taken: list[Rectangle]) ->
 
 
 def _places(node: Node, radius: float) -> Iterator[tuple[float, float, str]]:
-    """Possible label anchors: below, above, right and left of the dot. `y` is the baseline."""
+    """Possible label positions: below, above, right and left of the dot. `y` is the baseline of the text."""
     middle = round(node.y + LETTER_HEIGHT / 3, 1)
     yield node.x, round(node.y + radius + LETTER_HEIGHT, 1), "middle"
     yield node.x, round(node.y - radius - GAP, 1), "middle"

@@ -1,6 +1,6 @@
-"""Let models judge the contradictions and bridges that rules found, within a budget per document.
+"""Lets models judge the contradictions and bridges that rules found, within a budget per document.
 
-Without a model, or beyond the budget, the results of the rules stay as they are.
+Without a model, or when the budget is used up, the results of the rules are kept unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class JudgeBudget:
-    """The limits for one document. No call starts if another call with the highest cost so far would exceed them."""
+    """The limits for one document.
+
+    A call starts only if the budget allows another call as expensive as the most expensive one so far.
+    """
 
     calls: int = 0
     spent: Decimal = field(default_factory=Decimal)
@@ -60,7 +63,7 @@ class ModelJudge:
         self._claim_cache = claim_cache
 
     async def judge(self, contradictions: Sequence[DetectedConnection]) -> list[DetectedConnection]:
-        """Confirm contradictions, keep unclear ones as possible, and drop those a model finds compatible."""
+        """Confirm contradictions, keep unclear ones as possible, and drop those that a model finds compatible."""
         strongest_first = sorted(contradictions, key=lambda one: -one.strength)
         kept: list[DetectedConnection] = []
         for batch in _batches(strongest_first, CONTRADICTIONS_PER_CALL):

@@ -1,4 +1,4 @@
-"""Nearest-neighbour search over chunk vectors: exact for owners with few vectors, otherwise by an HNSW index."""
+"""Nearest-neighbour search over chunk vectors: exact for owners with few vectors, otherwise with an HNSW index."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """The vectors to search: those of one owner and model, without the excluded documents."""
+    """The vectors to search: all vectors of one owner and model, except those of the excluded documents."""
 
     owner: UUID
     model: EmbeddingModel
@@ -72,7 +72,7 @@ class SearchScope:
 async def find_neighbours(
     database: Database, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Up to `most` neighbours of each chunk with a similarity of at least `least`, in no particular order."""
+    """Find up to `most` neighbours of each chunk with a similarity of at least `least`, in no particular order."""
     async with database.transaction() as connection:
         if await is_small(connection, scope) or not await has_index(connection, scope.model):
             return await find_exactly(connection, scope, chunks, most, least)
@@ -108,9 +108,10 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Search the index. The search is repeated more widely for chunks that are not in their own results.
+    """Search the index. A chunk that is missing from its own results is searched again with a wider search.
 
-    Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk it started from.
+    Vectors form clusters, and a search that ends in the wrong cluster does not even find the chunk that it started
+    from.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}
@@ -134,7 +135,7 @@ async def _search_index(
 
 
 def best_neighbours(found: Sequence[Neighbour], most: int, least: float) -> list[Neighbour]:
-    """The `most` nearest neighbours of each chunk, without the chunk itself."""
+    """The `most` nearest neighbours of each chunk with a similarity of at least `least`, without the chunk itself."""
     taken = Counter[UUID]()
     kept: list[Neighbour] = []
     for one in sorted(found, key=lambda one: -one.similarity):
@@ -148,7 +149,10 @@ def best_neighbours(found: Sequence[Neighbour], most: int, least: float) -> list
 async def find_exactly(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Compare with every vector. Vectors are fetched in blocks, so that memory does not grow with their number."""
+    """Compare the chunks with every vector.
+
+    Vectors are fetched in blocks, so that memory does not grow with their number.
+    """
     values = {"chunks": list(chunks), "model": scope.model.id}
     sources, source_vectors = await _fetch(connection, QUERIES.vectors_of, values)
     best = TopNeighbours(len(sources), most)
@@ -161,7 +165,10 @@ async def find_exactly(
 
 
 async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -> tuple[NDArray[np.void], Matrix]:
-    """Fetch ids and unit vectors, each list packed into one value, because one row per vector would be slower."""
+    """Fetch ids and unit vectors.
+
+    All ids come as one value, and all vectors as another: one row per vector is slower.
+    """
     rows = await (await connection.execute(query, values, binary=True)).fetchall()
     count, ids, vectors = rows[0]
     if not count:
@@ -171,7 +178,7 @@ async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -
 
 
 class TopNeighbours:
-    """The nearest targets of each source chunk over all blocks so far."""
+    """The nearest neighbours of each source chunk among all blocks that were added so far."""
 
     def __init__(self, sources: int, most: int) -> None:
         self._most = most
@@ -204,7 +211,7 @@ def _top(scores: NDArray[np.float32], most: int) -> tuple[NDArray[np.float32], N
 
 
 async def build_index(database: Database, model_id: int) -> str:
-    """Build the index of a model's vectors unless it exists; returns its name.
+    """Build the index for a model's vectors, unless it exists. Returns its name.
 
     CREATE INDEX CONCURRENTLY cannot run in a transaction and may take an hour, so it gets a separate connection. An
     invalid index that a killed attempt left behind is dropped first.
@@ -226,7 +233,7 @@ async def build_index(database: Database, model_id: int) -> str:
 
 
 def _fill_in(query: bytes, model: EmbeddingModel) -> bytes:
-    """Insert names and types, which cannot be query parameters. None of them is user input."""
+    """Insert names and types into a query; they cannot be query parameters. None of them is user input."""
     kind = model.type.partition("(")[0]
     parts = {"index": model.index, "type": model.type, "model": str(model.id), "operators": f"{kind}_cosine_ops"}
     for name, text in parts.items():

@@ -69,7 +69,10 @@ STOPS = word_set(
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """`of` is what is counted or measured; `place` and `last` are the indexes of its first and last word."""
+    """A number with its unit.
+
+    `of` is what is counted or measured; `place` and `last` are the indexes of its first and last word.
+    """
 
     low: float
     high: float
@@ -83,7 +86,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """A date; missing parts are compatible with everything. `bound`: it follows "since", "before" or similar."""
+    """A date. Missing parts are compatible with any value. `bound`: it follows "since", "before" or a similar word."""
 
     year: int | None
     month: int | None
@@ -125,7 +128,7 @@ def read_dates(words: Sequence[str]) -> list[DateMention]:
 
 @lru_cache(maxsize=50_000)
 def _may_be_date(word: str) -> bool:
-    """A cheap check that rules out most words."""
+    """A cheap check whether a word can be part of a date. It rules out most words."""
     return word in MONTHS or word.removesuffix("s") in WEEKDAYS or _is_year((word,), 0)
 
 
@@ -135,7 +138,7 @@ def _has_date_context(words: Sequence[str], place: int) -> bool:
 
 
 def _number_at(words: Sequence[str], place: int) -> float | None:
-    """The number at an index; ordinals such as "4th" count too."""
+    """The number at an index, which can be an ordinal such as "4th"; None if there is none."""
     word = _ORDINAL.sub("", words[place]) if 0 <= place < len(words) else ""
     return float(word) if word.isdecimal() else None
 
@@ -178,12 +181,12 @@ def read_quantities(words: Sequence[str], skip: frozenset[int]) -> list[Quantity
 
 @lru_cache(maxsize=50_000)
 def _may_be_number(word: str) -> bool:
-    """A cheap check that rules out most words."""
+    """A cheap check whether a number can start with this word. It rules out most words."""
     return not word[0].isalpha() or word.split("-", maxsplit=1)[0] in {*ONES, *TENS}
 
 
 def _read_end(words: Sequence[str], place: int, after: int, value: float) -> tuple[float, int]:
-    """The second number of "ten to twelve" or "between ten and twelve"; otherwise the first again."""
+    """The end of a range such as "ten to twelve" or "between ten and twelve"; without a range, the number itself."""
     joint = words[after] if after + 1 < len(words) else ""
     if joint in _RANGE and (joint != "and" or "between" in words[max(place - 2, 0) : place]):
         other, later, _ = _read_number(words, after + 1)
@@ -193,7 +196,7 @@ def _read_end(words: Sequence[str], place: int, after: int, value: float) -> tup
 
 
 def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int, str]:
-    """The value, the index after it, and the currency sign before it."""
+    """The value of the number at an index, the index after it, and its currency if it has a currency sign."""
     word = words[place]
     money = CURRENCIES.get(word[:1], "")
     if match := _NUMBER.fullmatch(word):
@@ -208,7 +211,7 @@ def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int, s
 
 
 def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, int]:
-    """Number words: forty thousand, twenty-one, three hundred and five. A lone "one" is usually a pronoun."""
+    """Read a number in words: forty thousand, twenty-one, three hundred and five. "One" alone is usually a pronoun."""
     total, current, start = 0.0, 0.0, place
     while place < len(words):
         parts = words[place].split("-")
@@ -264,7 +267,7 @@ def _range(words: Sequence[str], place: int, low: float, high: float) -> tuple[f
 
 
 def _round_step(value: float) -> float:
-    """The rounding step of a number: 40,000 may mean 35,000 to 45,000; 40 and 41,300 are exact."""
+    """The rounding step of a number. 40,000 may mean 35,000 to 45,000; 40 and 41,300 are exact."""
     if value < ROUND_FROM or value != int(value):
         return 0.0
     zeros = len(str(int(value))) - len(str(int(value)).rstrip("0"))

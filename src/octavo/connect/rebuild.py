@@ -1,4 +1,4 @@
-"""Queue documents for another comparison: all documents of an owner, or some."""
+"""Queues documents to be compared again: all documents of an owner, or some of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ QUERIES = load_queries("connections")
 
 
 async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
-    """Queue a job for each document that has vectors, unless one is queued already. Returns the ids of these jobs."""
+    """Queue a job for each document that has vectors, unless such a job is queued already.
+
+    Returns the ids of all these jobs.
+    """
     cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
     rows = await cursor.fetchall()
     if documents is not None and (missing := set(documents) - {row[0] for row in rows}):

@@ -41,7 +41,7 @@ def thresholds_of(model: str) -> Thresholds:
 
 
 def find_similar(pairs: Iterable[ChunkPair], threshold: float, claim_cache: ClaimCache) -> list[DetectedConnection]:
-    """Connect each source chunk with its most similar chunks."""
+    """Connect each source chunk with the chunks that are most similar to it."""
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []
     for pair in sorted(pairs, key=lambda pair: (-pair.similarity, pair.source.id, pair.target.id)):
@@ -62,7 +62,7 @@ def _connect(pair: ChunkPair, claim_cache: ClaimCache) -> DetectedConnection:
 
 
 def shared_concepts(pair: ChunkPair) -> list[str]:
-    """The concepts that both chunks share, the most important first."""
+    """The concepts that both chunks have, the most important first."""
     theirs = {concept.lower(): weight for concept, weight in pair.target.concepts.items()}
     mine = {concept: weight for concept, weight in pair.source.concepts.items() if concept.lower() in theirs}
     return sorted(mine, key=lambda concept: (-mine[concept] - theirs[concept.lower()], concept))

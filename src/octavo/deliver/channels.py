@@ -37,7 +37,10 @@ class EventRecord:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """`message` is for people, `event` for programs. `message_id` is the same for every attempt."""
+    """One event for one recipient. `message` is for people, `event` for programs.
+
+    `message_id` is the same for every attempt.
+    """
 
     message_id: str
     type: str
@@ -49,13 +52,13 @@ class Delivery:
 
 
 class Channel(Protocol):
-    """Sends deliveries, for example by mail. The class of the error that `send` raises decides about a retry."""
+    """A channel sends deliveries, for example by mail. If `send` raises an error, its class decides about a retry."""
 
     @property
     def name(self) -> str: ...
 
     def check_address(self, address: str) -> str:
-        """Return the address to store, or raise if it is invalid. Sends nothing."""
+        """Return the address to store. Raises an error if the address is invalid. Sends nothing."""
         ...
 
     async def send(self, delivery: Delivery) -> int:

@@ -1,4 +1,4 @@
-"""Errors of deliveries: before anything is sent, and from the response of the receiver."""
+"""Errors of deliveries: before an event is sent, and from the response of the receiver."""
 
 from __future__ import annotations
 

@@ -81,7 +81,10 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """`message_id` is the same for every attempt, so that receivers can drop repeats; `timestamp` differs."""
+    """The headers of a signed webhook.
+
+    `message_id` is the same for every attempt, so that receivers can drop repeats; `timestamp` differs.
+    """
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(timestamp),
@@ -94,7 +97,7 @@ def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) ->
 
 @dataclass(frozen=True, slots=True)
 class SlackChannel:
-    """Sends a sentence and a link to a chat, in the format of Slack's webhooks, which many chats accept."""
+    """Sends a sentence and a link to a chat. Uses the format of Slack's webhooks, which many other chats accept."""
 
     client: GuardedClient | None
     allow: frozenset[str]
@@ -120,14 +123,14 @@ def chat_text(message: Message) -> str:
 
 
 def check_url(address: str, allow: frozenset[str]) -> str:
-    """The normalised URL. Raises for a URL whose host is a private IP address."""
+    """Return the normalised URL. Raises an error if its host is a private IP address."""
     target = parse_url(address)
     refuse_literal(target, allow)
     return target.url
 
 
 async def post(client: GuardedClient, address: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> int:
-    """Send one request. Returns the status if it is a success, and raises otherwise."""
+    """Send one request. Returns the status code of a success; every other response raises an error."""
     limits = FetchLimits(bytes=RESPONSE_BYTES, seconds=seconds, redirects=0)
     sent = {"content-type": "application/json", **headers}
     try:

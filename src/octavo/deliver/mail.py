@@ -1,4 +1,4 @@
-"""The mail channel: plain text by SMTP. A document's title cannot inject a header, a recipient or another mail."""
+"""The mail channel: plain text over SMTP. A document's title cannot inject a header, a recipient or another mail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PERMANENT = 500  # SMTP codes below this are temporary failures
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """The server that accepts mail: without TLS (smtp), with STARTTLS (smtp+starttls) or with TLS (smtps)."""
+    """The server that mail is sent to: without TLS (smtp), with STARTTLS (smtp+starttls) or with TLS (smtps)."""
 
     host: str
     port: int
@@ -86,7 +86,10 @@ def check_mail_address(address: str) -> str:
 
 
 def make_mail(delivery: Delivery, sender: str, now: datetime) -> EmailMessage:
-    """The mail for a delivery. Its Message-ID is the same for every attempt, so that a mailbox can drop repeats."""
+    """Create the mail for a delivery.
+
+    Its Message-ID is the same for every attempt, so that a mailbox can drop repeats.
+    """
     mail = EmailMessage(policy=SMTP)
     domain = sender.rpartition("@")[2]
     mail["From"] = _as_header(sender, "Octavo")
@@ -110,7 +113,7 @@ def _as_header(address: str, name: str = "") -> Address:
 
 @contextmanager
 def _translated_errors() -> Generator[None]:
-    """Raise our errors instead of the library's. The server's message is dropped, because it may contain an address."""
+    """Raise our errors instead of the mail library's. The server's message is dropped: it may contain an address."""
     try:
         yield
     except aiosmtplib.SMTPTimeoutError:

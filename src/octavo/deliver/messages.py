@@ -1,4 +1,4 @@
-"""The public event types, and the messages about events for people. Pure."""
+"""The public event types, and the messages that describe events to people. Pure functions."""
 
 from __future__ import annotations
 
@@ -117,6 +117,6 @@ def link_to(document_id: UUID | None, public_url: str | None) -> str | None:
 
 
 def plain(text: str) -> str:
-    """The text as one short line, without control characters, which could break or reverse the text around them."""
+    """Put a text on one short line and remove control characters, which could break or reverse the text around them."""
     line = " ".join(_NOT_SHOWN.sub(" ", text).split())
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"

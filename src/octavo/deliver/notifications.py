@@ -25,7 +25,7 @@ class NotAnError(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """`title` is the title of the document at that time."""
+    """A notification. `title` is the title that the document had at the time of the event."""
 
     id: UUID
     type: EventType
@@ -75,7 +75,7 @@ async def show_notification(connection: Connection, owner_id: UUID, notification
 
 
 async def mark_read(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
-    """Mark a notification as read. The time of the first reading is kept."""
+    """Mark a notification as read. If it was read before, the time of the first reading is kept."""
     await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": notification})
     return await show_notification(connection, owner_id, notification)
 
@@ -85,7 +85,10 @@ async def mark_all_read(connection: Connection, owner_id: UUID) -> int:
 
 
 async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, notification: UUID) -> Notification:
-    """Mark an error as resolved. Stores the time and the first user who did so; only the time without an account."""
+    """Mark an error as resolved. Stores the time and, if there is an account, the user.
+
+    The first user and time are kept.
+    """
     await connection.execute(QUERIES.resolve, {"owner": owner_id, "id": notification, "user": user_id})
     found = await show_notification(connection, owner_id, notification)
     if found.level != "error":
@@ -94,7 +97,7 @@ async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, 
 
 
 async def forget_notifications(database: Database) -> int:
-    """Delete old notifications, except errors that were not read and resolved. The events themselves are kept."""
+    """Delete old notifications, except errors that are not both read and resolved. The events are kept."""
     async with database.connection() as connection:
         return (await connection.execute(QUERIES.forget_notifications, {"days": KEPT_DAYS})).rowcount
 

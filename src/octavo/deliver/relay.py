@@ -1,7 +1,7 @@
-"""The relay: turns events into deliveries to recipients and notifications of owners, each exactly once.
+"""The relay: turns events into deliveries to recipients and notifications for owners, each exactly once.
 
-Every worker runs the relay; a row lock lets only one of them work at a time. After a step with work the next step
-follows sooner, because the end of a delivery makes the next delivery in its queue due.
+Every worker runs the relay; a row lock lets only one of them work at a time. After a step that had work, the next step
+follows sooner, because a finished delivery makes the next delivery in its queue due.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BUSY_SECONDS = 0.1
 
 
 async def relay(database: Database) -> float:
-    """Run one step. Returns the seconds until the next one."""
+    """Run one step of the relay. Returns the number of seconds until the next step."""
     done = await relay_once(database)
     if done >= BATCH:
         return 0.0
@@ -30,7 +30,7 @@ async def relay(database: Database) -> float:
 
 
 async def relay_once(database: Database, batch: int = BATCH) -> int:
-    """Process one batch. Returns the number of events read plus the number of deliveries started."""
+    """Process one batch of events. Returns the number of events read plus the number of deliveries started."""
     async with database.connection() as connection:
         row = await (await connection.execute(QUERIES.relay_has_work)).fetchone()
         if not row or not row[0]:

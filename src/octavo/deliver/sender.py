@@ -28,7 +28,10 @@ QUERIES = load_queries("deliveries")
 
 
 def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
-    """All channels. Without a client, webhooks and chats cannot be sent, but their addresses can be checked."""
+    """All channels.
+
+    Without an HTTP client, webhooks and chat messages cannot be sent, but their addresses can be checked.
+    """
     allow = frozenset(settings.fetch_allow)
     seconds = settings.delivery_seconds
     smtp = settings.smtp_url.get_secret_value() if settings.smtp_url else None
@@ -72,7 +75,10 @@ class Sender:
     public_url: str | None
 
     async def prepare(self, job: ClaimedJob, wanted: DeliverInput) -> tuple[str, Delivery] | None:
-        """The channel and the delivery; None if the recipient or event was deleted, or the recipient is not active."""
+        """Return the channel and the delivery.
+
+        Returns None if the recipient or event was deleted, or the recipient is not active.
+        """
         values = {"subscriber": wanted.subscriber, "event": wanted.event, "process": wanted.process}
         async with self.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.delivery, values)
@@ -92,7 +98,10 @@ class Sender:
         return row["channel"], delivery
 
     async def send(self, channel: str, delivery: Delivery, job: ClaimedJob) -> JSON:
-        """Send once. A failure is recorded and raised again, so that the job engine decides about a retry."""
+        """Send a delivery once.
+
+        A failure is recorded and raised again, so that the job engine decides about a retry.
+        """
         started = time.monotonic()
         try:
             answer = await self.channels[channel].send(delivery)

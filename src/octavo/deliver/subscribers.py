@@ -31,7 +31,10 @@ ChannelName = Literal["webhook", "mail", "slack"]
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A recipient. `waiting` counts pending deliveries. The address of a chat is a secret, so it is shortened."""
+    """A recipient. `waiting` is the number of pending deliveries.
+
+    The address of a chat is secret, so only part of it is shown.
+    """
 
     id: UUID
     channel: ChannelName
@@ -45,14 +48,14 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class NewSubscriber(Subscriber):
-    """A recipient that was just added. This is the only response that contains the secret of a webhook."""
+    """A recipient that was just added. No other response contains the secret of a webhook."""
 
     secret: str | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAttempt:
-    """`answer` is the status code of the receiver, if there was one."""
+    """One attempt to send a delivery. `answer` is the status code of the receiver, if it responded."""
 
     id: UUID
     at: datetime
@@ -150,7 +153,10 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Make the administrator's addresses from the settings recipients of all owners' failures; remove former ones."""
+    """Send failures of all owners to the administrator's addresses in the settings.
+
+    Addresses that were removed from the settings are deleted.
+    """
     given = {channel: address for channel, address in addresses.items() if address}
     values = {"owner": owner_id, "channels": list(given), "addresses": list(given.values()), "events": list(ERRORS)}
     await connection.execute(QUERIES.keep_administrators, values)
@@ -175,7 +181,10 @@ def _as_view(row: Row) -> Subscriber:
 
 
 def conceal(address: str) -> str:
-    """The address shortened, but recognisable. Anybody who knows the whole address can write into the chat."""
+    """Shorten an address so that it is still recognisable.
+
+    Anybody who knows the whole address can write to the chat.
+    """
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}/…{address[-SHOWN_CHARACTERS:]}"
 

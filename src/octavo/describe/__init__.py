@@ -1,5 +1,5 @@
 """Describes documents whose text has been extracted: title, type, tags, chunk summaries and vectors.
 
-Model calls are in `ai`, and the offline rules that can replace models in `language`; this package decides what to
+Model calls are in `ai`, and the offline rules that can replace models are in `language`; this package decides what to
 request and stores the results. Job kinds are in `pipeline`.
 """

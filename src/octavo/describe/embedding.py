@@ -29,7 +29,7 @@ Write: TypeAlias = Callable[[Connection], Awaitable[None]]
 
 
 class EmbeddingTools(Protocol):
-    """The part of a worker's tools that embedding needs."""
+    """The worker's tools that embedding needs."""
 
     @property
     def settings(self) -> Settings: ...
@@ -47,7 +47,7 @@ class UnknownModel(BadInput):
 
 
 def embedding_model(settings: Settings, requested: str | None = None) -> str:
-    """The label under which vectors of the requested model (default: the configured one) are stored."""
+    """The label under which vectors of the requested model are stored; by default of the model in the settings."""
     from octavo.language import NAME
 
     model = _resolve(settings, requested)
@@ -76,7 +76,7 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
 async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: str | None, finish: Finish) -> JSON:
     """Embed the chunks of the job's document that have no vector of the model yet.
 
-    `finish` gets the model's label and runs in the transaction that stores the last vectors.
+    `finish` is called with the model's label, in the transaction that stores the last vectors.
     """
     job, model = run.job, embedding_model(tools.settings, requested)
     chunks = await load_chunks(tools.database, QUERIES.unembedded, document=job.document_id, model=model)
@@ -91,7 +91,7 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
 
 
 async def _store_part(run: Run[Any], chunks: Sequence[StoredChunk], vectors: Vectors, finish: Write | None) -> None:
-    """Store the vectors of a batch as one part of the stage, named after its first chunk.
+    """Store the vectors of a batch as one part of the stage. The part is named after the first chunk.
 
     The name is unique, because chunks that have a vector are not selected again.
     """

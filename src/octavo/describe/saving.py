@@ -1,4 +1,4 @@
-"""Saves the description of a document. Values that a person has set, or that the file contained, are kept."""
+"""Saves the description of a document. Values that a person has set, or that the file contains, are kept."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ async def save_description(connection: Connection, document: UUID, insight: Docu
 
 
 async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:
-    """Replace the document's automatic tags. Tags that the owner already has are reused, despite different spelling."""
+    """Replace the document's automatic tags.
+
+    Tags that the owner already has are reused, even if their spelling differs.
+    """
     await connection.execute(QUERIES.forget_described_tags, {"document": document})
     if not names:
         return False

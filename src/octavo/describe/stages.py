@@ -48,7 +48,7 @@ Make: TypeAlias = Callable[[Sequence[StoredChunk]], Awaitable[Write]]
 
 
 class DescribeTools(EmbeddingTools, Protocol):
-    """The part of a worker's tools that describing needs."""
+    """The worker's tools that describing needs."""
 
     @property
     def bucket(self) -> Bucket: ...
@@ -58,7 +58,7 @@ class DescribeTools(EmbeddingTools, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """The revision to describe. `picture` is the storage key of the image if the document is one.
+    """The revision to describe. `picture` is the storage key of the image if the document is a picture.
 
     A higher `generation` requests a new description instead of reusing a stored answer.
     """
@@ -84,8 +84,10 @@ class DocumentDescriber:
         self._chunks: list[StoredChunk] = []
 
     async def describe(self, failure: OctavoError | None = None) -> None:
-        """Run all stages. `failure` is an error of an earlier stage. If it is temporary, it is raised before any model
-        is paid, because the retry may change the text.
+        """Run all stages. `failure` is an error of an earlier stage.
+
+        A temporary `failure` is raised before any model is called, because the retry may change the text, and the calls
+        would have to be paid for again.
         """
         if failure and is_temporary(failure):
             raise failure
@@ -199,7 +201,7 @@ class DocumentDescriber:
         return write
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Compare the document again if the stage `missing` is finished too: the description is now complete."""
+        """Compare the document again if the stage `missing` is finished, too: the description is now complete."""
         if await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
 
@@ -221,7 +223,10 @@ class DocumentDescriber:
     async def _stage(
         self, name: str, part: str, chunks: Sequence[StoredChunk], make: Make, finish: Write | None = None
     ) -> None:
-        """Run one stage or part. Answers are stored in separate tables; the job's history gets the number of chunks."""
+        """Run one stage or part.
+
+        Results are stored in separate tables; the job's history gets only the number of chunks.
+        """
         writes: list[Write] = []
 
         async def work() -> JSON:
@@ -236,14 +241,17 @@ class DocumentDescriber:
 
 
 def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
-    """Select the first chunks and some of the rest at equal distances."""
+    """Select the first chunks, and some of the others at equal distances."""
     rest = chunks[FIRST_CHUNKS:]
     step = -(-len(rest) // SAMPLED_CHUNKS) or 1
     return [*chunks[:FIRST_CHUNKS], *rest[step - 1 :: step]]
 
 
 def first_temporary(errors: Sequence[OctavoError]) -> OctavoError:
-    """The first error that a retry may solve, or else the first one. Permanent errors are reported after the retry."""
+    """The first error that a retry may solve or, if there is none, the first error.
+
+    Permanent errors are reported after the retry.
+    """
     return next(filter(is_temporary, errors), errors[0])
 
 

@@ -18,7 +18,7 @@ _EDGES = f".{_JOINERS}{_SPACES}"
 
 
 def clean_filename(given: str) -> str:
-    """The last part of a path as a readable name: on one line, not too long, and with its extension."""
+    """Turn the last part of a path into a readable name: on one line, not too long, and with its extension."""
     # Normalise after removing invisible characters, which may separate a letter from its accent.
     shown = unicodedata.normalize("NFC", "".join(filter(_is_shown, given)))
     name = shown.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].strip(_EDGES)

@@ -1,4 +1,4 @@
-"""Database rows of uploads: announced uploads, the limits of an owner, and abandoned uploads."""
+"""Database rows of uploads: announced uploads, the owner's limits, and abandoned uploads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class IntakeLimits:
 
 @dataclass(frozen=True, slots=True)
 class NewUpload:
-    """The properties that a client announces before sending a file. They are not trusted.
+    """The properties of a file that a client announces before sending it. They are not trusted.
 
     `version_of` is the document that gets a new version.
     """
@@ -62,7 +62,7 @@ class NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A row of an upload. It can be out of date in memory."""
+    """A row of the table of uploads. The database may have changed since the row was read."""
 
     id: UUID
     owner_id: UUID
@@ -122,7 +122,7 @@ async def insert_upload(connection: Connection, upload: Upload) -> None:
 
 
 async def check_version(connection: Connection, upload: Upload) -> None:
-    """Check that the document to replace exists. This is checked again when the bytes are stored."""
+    """Check that the document that gets a new version exists. This is checked again when the bytes are stored."""
     if upload.version_of is None:
         return
     values = {"owner": upload.owner_id, "document": upload.version_of}
@@ -146,7 +146,7 @@ async def lock_usage(connection: Connection, owner: UUID) -> None:
 async def check_quota(connection: Connection, owner: UUID, most: int | None) -> None:
     """Raise `QuotaExceeded` if the owner stores more than `most` bytes; None means unlimited.
 
-    Call it in the transaction that added something, after adding it.
+    Call this in the transaction that adds something, after adding it.
     """
     if most is None:
         return

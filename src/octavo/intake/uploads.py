@@ -1,4 +1,4 @@
-"""Uploads in three steps: begin, send the bytes, finalize. The last one creates the document in one transaction."""
+"""Uploads in three steps: begin, send the bytes, finalize. The last step creates the document in one transaction."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Intake:
         return Ticket(upload.id, upload.document_id, upload.process_id, put_url)
 
     async def receive(self, owner: UUID, upload_id: UUID, body: Body, limits: IntakeLimits) -> Stored:
-        """Receive the bytes. If sent again, they replace the earlier ones; a failed transfer changes nothing."""
+        """Receive the bytes. Bytes that are sent again replace the earlier ones; a failed transfer changes nothing."""
         upload = await self.read(owner, upload_id)
         if upload.state != "pending":
             raise UploadClosed
@@ -108,7 +108,7 @@ class Intake:
         return stored
 
     async def finalize(self, owner: UUID, upload_id: UUID, limits: IntakeLimits) -> Outcome:
-        """Create the document, or find the one with this content. Repeated calls return the same result."""
+        """Create the document, or find the document with the same content. Repeated calls return the same result."""
         while True:
             upload = await self.read(owner, upload_id)
             if upload.state in {"uploaded", "deduplicated"}:
@@ -139,7 +139,10 @@ class Intake:
         return outcome
 
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
-        """Do all three steps in one call. The row is created last, so a failed transfer leaves nothing behind."""
+        """Do all three steps in one call.
+
+        The upload's row is created last, so a failed transfer leaves nothing behind.
+        """
         upload = announced_upload(owner, new)
         if upload.version_of:
             async with self._database.connection() as connection:
@@ -182,7 +185,7 @@ class Intake:
         return upload
 
     async def content(self, owner: UUID, upload_id: UUID) -> ObjectStream:
-        """The bytes of an upload. Raises `NotCanonical` if its document was not created from it."""
+        """The bytes of an upload. Raises `NotCanonical` if the document was not created from this upload."""
         async with self._database.connection() as connection:
             row = await (await connection.execute(QUERIES.content_key, {"owner": owner, "id": upload_id})).fetchone()
         if row is None:
@@ -209,7 +212,7 @@ class Intake:
         await self._remove([row[0]] if row[0] else [])
 
     async def _received(self, upload: Upload, limits: IntakeLimits) -> Upload:
-        """The upload with its bytes under a key that only the server writes to."""
+        """Copy the bytes to a key that only the server writes to. Returns the updated upload."""
         if upload.object_key:
             return upload
         info = await self._bucket.stat(upload.incoming_key) if upload.incoming_key else None
@@ -251,8 +254,8 @@ class Intake:
     ) -> Outcome | None:
         """Finalize an upload in one transaction: find duplicates, and create the document, its job and their events.
 
-        `fresh` also creates the row of the upload. Returns None if another request finalized it in the meantime, or
-        sent its bytes again.
+        `fresh` also creates the row of the upload. Returns None if another request finalized the upload in the
+        meantime, or sent its bytes again.
         """
         values = {
             "id": upload.id,
@@ -287,7 +290,7 @@ class Intake:
         return replace(outcome, duplicate=True)
 
     async def _refuse(self, upload: Upload, error: OctavoError, *, fresh: bool = False) -> OctavoError:
-        """Record the reason, remove the bytes, and return the error to raise."""
+        """Record why the upload is rejected, remove its bytes, and return the error to raise."""
         values = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
         async with self._database.transaction() as connection:
             if fresh:
@@ -313,7 +316,7 @@ def _process_job(upload: Upload) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """The job for an upload that shares the results of a document with the same content."""
+    """The job that compares an upload, if the upload shares the results of a document with the same content."""
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 
 
@@ -338,5 +341,5 @@ def _too_large(limits: IntakeLimits) -> TooLarge:
 
 
 def _source_key(upload: Upload) -> str:
-    """A new key for each transfer. Clients never get a URL for it, and it is written only once."""
+    """Create a storage key for one transfer. Clients never get a URL for this key, and it is written only once."""
     return f"sources/{upload.id}/{new_id()}"

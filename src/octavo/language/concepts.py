@@ -1,8 +1,8 @@
-"""Concepts of a chunk, and the topics, themes and tags of a document, by counting phrases.
+"""Concepts of a chunk, and the topics, themes and tags of a document, found by counting phrases.
 
-A model would take ten times as long as embedding the chunk. The weight of a phrase is based on its words: how frequent
-they are in the chunk, how rare in English, and in how few chunks of the document they occur. Occurrences inside a
-longer phrase do not count, and phrases near the beginning count more.
+A language model would take ten times as long as embedding the chunk. The weight of a phrase is based on its words: how
+frequent they are in the chunk, how rare in English, and in how few chunks of the document they occur. Occurrences
+inside a longer phrase do not count, and phrases near the beginning count more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MANY_CHUNKS = 20
 
 
 class WordWeights:
-    """Weights of a document's words, by the number of chunks that contain them."""
+    """The weights of a document's words. A word that occurs in few chunks weighs more."""
 
     def __init__(self, chunks: Sequence[Phrases], language: str | None) -> None:
         self._is_english = language == "en"
@@ -44,7 +44,7 @@ class WordWeights:
 
 
 def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
-    """A score for each phrase that occurs outside longer phrases."""
+    """Score each phrase that occurs outside longer phrases."""
     inside: Counter[Stems] = Counter()
     for phrase, seen in phrases.seen.items():
         for part in parts_of(phrase):
@@ -61,7 +61,10 @@ def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
 
 
 def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = False) -> list[Stems]:
-    """The best phrases, except those that mostly repeat a better one. `apart` also drops extensions of it."""
+    """The best phrases, except those that mostly repeat a better phrase.
+
+    `apart` also drops extensions of a better phrase.
+    """
     size = min if apart else max
     chosen: list[Stems] = []
     for phrase in sorted(scores, key=lambda phrase: (-scores[phrase], phrase)):
@@ -74,7 +77,7 @@ def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = F
 
 
 def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConcepts:
-    """The concepts of a chunk; the most important one has an importance of 1."""
+    """Name the concepts of a chunk. The most important concept has an importance of 1."""
     chosen = choose_distinct(scores, MAX_CONCEPTS)
     best = scores[chosen[0]] if chosen else 1.0
     return [
@@ -85,7 +88,7 @@ def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConce
 
 
 class Topics:
-    """The concepts of a whole document: the sums over its chunks."""
+    """The concepts of a whole document, with their weights summed over all chunks."""
 
     def __init__(self, chunks: Sequence[NamedConcepts]) -> None:
         self._count = len(chunks)
@@ -111,7 +114,10 @@ class Topics:
         return {stem: log1p(weight) for stem, weight in weights.items()}
 
     def themes(self, parsed: ParsedChunk, named: NamedConcepts) -> list[str]:
-        """The concepts of the chunk that matter most in the document and its headings. If it has none, its headings."""
+        """The concepts of the chunk that matter most in the document and its headings.
+
+        A chunk without concepts gets its headings.
+        """
         if not named:
             return _short(list(reversed(parsed.chunk.headings)), _LONGEST_THEME)[:MAX_THEMES]
         headings = heading_stems(". ".join(parsed.chunk.headings), parsed.language)

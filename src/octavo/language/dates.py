@@ -59,7 +59,10 @@ _CONTEXT = 40
 
 @dataclass(frozen=True, slots=True)
 class DateMatch:
-    """`iso` is a year, month or day in ISO 8601. `label` is how clearly it is marked as the document's date."""
+    """A date in a text. `iso` is a year, month or day in ISO 8601.
+
+    `label` is higher the more clearly words before the date mark it as the document's date.
+    """
 
     iso: str
     start: int
@@ -67,7 +70,7 @@ class DateMatch:
 
 
 def find_date(text: str, claimed: str | None = None, language: str | None = None) -> str | None:
-    """The date labelled as the document's date, else `claimed` (from the metadata), else the most precise date."""
+    """Find the document's date: a date labelled as such, else `claimed` (the metadata), else the most precise date."""
     found = list(find_dates(text[:_HEAD], language))
     best = max(found, key=lambda one: (one.label, len(one.iso), -one.start), default=None)
     if best and (best.label or not claimed):
@@ -76,7 +79,7 @@ def find_date(text: str, claimed: str | None = None, language: str | None = None
 
 
 def find_dates(text: str, language: str | None = None) -> Sequence[DateMatch]:
-    """All dates in text order. Where several patterns match, the first pattern wins."""
+    """All dates in text order. If several patterns match the same characters, the first pattern wins."""
     taken: list[tuple[int, int]] = []
     found: list[DateMatch] = []
     for match in (match for pattern in _PATTERNS for match in pattern.finditer(text)):
@@ -106,7 +109,7 @@ def _iso(parts: dict[str, str | None], language: str | None) -> str | None:
 
 
 def _meanings(parts: dict[str, str | None], language: str | None) -> Iterator[tuple[int, int]]:
-    """Possible months and days. In English 3/4 is ambiguous, so only the year is certain."""
+    """Possible pairs of month and day. In English 3/4 is ambiguous, so only the year is certain."""
     if parts.get("either"):
         first, second = int(parts["either"] or 0), int(parts["other"] or 0)
         if language == "en" and first != second and max(first, second) <= 12:  # noqa: PLR2004 - months

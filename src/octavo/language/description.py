@@ -1,4 +1,4 @@
-"""Describes a document offline. Each chunk is parsed once; weights are computed over the whole document."""
+"""Describes a document offline. Each chunk is parsed once; word weights are computed over the whole document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEAD, _TAIL = 6000, 2000
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """`chunks` are in the order of the source."""
+    """The description of a document and of its chunks, which are in the order of the source."""
 
     document: DocumentInsight
     chunks: list[ChunkInsight]
@@ -53,7 +53,7 @@ def describe(source: DocumentSource) -> Description:
 
 
 def prepare() -> None:
-    """Load all data for describing and answering, so that processes forked later need not open any files."""
+    """Load all data that describing and answering need, so that processes forked later need not open any files."""
     describe(DocumentSource([ChunkText("This is a good sentence of some length. It is only there to be read once.")]))
 
 

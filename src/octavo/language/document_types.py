@@ -1,4 +1,4 @@
-"""Finds the type of a document by typical words in English and, for some, in other European languages."""
+"""Finds the type of a document by typical words in English and, for some types, in other European languages."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _BOOK_WORDS = 40_000
 
 
 def find_type(*, kind: str, title: str | None, head: str, words: int) -> DocumentType:
-    """Find the type of a document. `head` is the beginning and end of its text, where typical words occur."""
+    """Find the type of a document. `head` is the beginning and end of its text, where the typical words usually are."""
     if kind in _BY_KIND:
         return _BY_KIND[kind]
     scores = {

@@ -1,8 +1,8 @@
 """Embeds texts with the bundled model: all-MiniLM-L6-v2 with 8-bit weights, 384 dimensions, English only.
 
-The model takes 256 tokens. Longer texts are cut into windows of equal length, and their vectors are added, so the last
-sentence counts as much as the first. Windows are embedded separately: no padding is needed, a vector does not depend on
-the other texts, and memory is needed for only one window at a time.
+The model takes 256 tokens. A longer text is cut into windows of equal length, and the vectors of the windows are added,
+so the last sentence counts as much as the first. Windows are embedded separately: no padding is needed, a vector does
+not depend on the other texts, and memory is needed for only one window at a time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PART = re.compile(r".{1,10000}(?:\s|\Z)|.{1,10000}", re.DOTALL)
 class Embedder:
     """The embedding model. Create one per process, because loading takes a tenth of a second.
 
-    `threads` windows are embedded in parallel. Can be called from any thread; it releases the GIL while it runs.
+    `threads` windows are embedded in parallel. It can be called from any thread and releases the GIL while it runs.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -49,7 +49,7 @@ class Embedder:
         self._threads = threads
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """One unit vector per text. A text without words gets the vector of an empty text."""
+        """Return one unit vector per text. A text without words gets the vector of an empty text."""
         import numpy as np
 
         windows = [(place, window) for place, text in enumerate(texts) for window in self.windows(text)]
@@ -60,7 +60,7 @@ class Embedder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def windows(self, text: str) -> Iterator[list[int]]:
-        """The tokens of a text in as few windows of equal length as possible."""
+        """Cut the tokens of a text into as few windows of equal length as possible."""
         whole = text.encode(errors="replace").decode()  # a question may contain a lone surrogate
         parts = (part.group() for part in _PART.finditer(whole))
         tokens = [token for part in parts for token in self._tokenizer.encode(part, add_special_tokens=False).ids]
@@ -94,7 +94,7 @@ def _sums() -> dict[str, str]:
 
 
 def _read_checked(name: str) -> bytes:
-    """Verify the checksum: a damaged model would silently return wrong vectors."""
+    """Read a file of the model and verify its checksum: a damaged model would silently return wrong vectors."""
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
         raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")

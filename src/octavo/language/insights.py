@@ -27,7 +27,7 @@ LanguageCode = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
 
 
 class Emotion(StrEnum):
-    """`NEUTRAL`: no emotion is prominent. `UNKNOWN`: emotions cannot be recognised in this language."""
+    """The primary emotion of a text. `NEUTRAL`: no emotion is prominent. `UNKNOWN`: not supported for this language."""
 
     JOY = "joy"
     TRUST = "trust"
@@ -78,14 +78,14 @@ class Concept(Output):
 
 
 class Tone(Output):
-    """`polarity` is from -1 (negative) to 1 (positive). With `UNKNOWN` it is 0 and has no meaning."""
+    """`polarity` ranges from -1 (negative) to 1 (positive). If the emotion is `UNKNOWN`, it is 0 and has no meaning."""
 
     polarity: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
     primary_emotion: Emotion
 
 
 class ChunkInsight(Output):
-    """The description of a chunk: 2 to 3 themes and 5 to 10 concepts, if any, and a summary of one or two sentences."""
+    """The description of a chunk: up to 3 themes and up to 10 concepts, and a summary of one or two sentences."""
 
     themes: Annotated[list[Name], Field(max_length=MAX_THEMES)]
     concepts: Annotated[list[Concept], Field(max_length=MAX_CONCEPTS)]
@@ -107,7 +107,7 @@ class DocumentInsight(Output):
 
 
 class Quote(Output):
-    """`text` is exactly `content[start:end]` of the chunk with this index."""
+    """A quote. `text` is exactly `content[start:end]` of the chunk with this index."""
 
     chunk: Annotated[int, Field(ge=0)]
     start: Annotated[int, Field(ge=0)]

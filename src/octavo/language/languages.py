@@ -20,7 +20,7 @@ _MAX_SAMPLES = 5
 
 
 def detect_language(text: str) -> str | None:
-    """The ISO 639-1 code of a text's language, detected from its beginning."""
+    """Detect the language of a text from its beginning. Returns an ISO 639-1 code."""
     letters = " ".join(WORD.findall(text[: 2 * _SAMPLE]))[:_SAMPLE]
     if len(letters) < _MIN_LETTERS:
         return None
@@ -29,7 +29,7 @@ def detect_language(text: str) -> str | None:
 
 
 def confirm_language(text: str, expected: str | None) -> str | None:
-    """The language of a chunk: that of the document if enough of its stop words occur, else the detected one."""
+    """The language of a chunk: `expected` if enough of that language's stop words occur, else the detected language."""
     words = WORD.findall(text[:_SAMPLE].lower())
     stopwords = STOPWORDS.get(expected or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
@@ -38,7 +38,7 @@ def confirm_language(text: str, expected: str | None) -> str | None:
 
 
 def detect_document_language(texts: Sequence[str], claimed: str | None = None) -> str | None:
-    """The language of a document, detected from a few chunks; if that fails, `claimed` (from the metadata)."""
+    """Detect the language of a document from a few chunks. If that fails, returns `claimed` (from the metadata)."""
     step = max(len(texts) // _MAX_SAMPLES, 1)
     found = [
         language for text in texts[::step][: _MAX_SAMPLES + 1] if (language := detect_language(blank_markup(text)))

@@ -11,7 +11,7 @@ Thing = TypeVar("Thing")
 
 
 def load_once(make: Callable[[], Thing]) -> Callable[[], Thing]:
-    """Like `functools.cache` for a function without arguments, but concurrent first calls load only once."""
+    """Like `functools.cache` for a function without arguments, but parallel first calls run the function only once."""
     lock, kept = Lock(), cache(make)
 
     @wraps(make)

@@ -19,7 +19,7 @@ class SegmentKind(Enum):
 
 
 class Segment(NamedTuple):
-    """`text[start:end]` of the Markdown, without the surrounding markup."""
+    """A segment of the Markdown: `text[start:end]`, without the markup around it."""
 
     part: SegmentKind
     start: int
@@ -46,12 +46,12 @@ _RULE = re.compile(r"[-=*_|:+\s]*")
 
 
 def blank_markup(markdown: str) -> str:
-    """The same text with markup replaced by spaces; the length stays the same."""
+    """Replace markup by spaces. The length of the text stays the same."""
     return _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
 
 
 def split_segments(markdown: str) -> Iterator[Segment]:
-    """Headings, paragraphs, list items and table rows in order, without code blocks."""
+    """Find headings, paragraphs, list items and table rows, in order. Code blocks are left out."""
     fenced, begin, end, part = False, -1, -1, SegmentKind.PARAGRAPH
     for start, line in _lines(markdown):
         if _FENCE.match(line):
@@ -82,9 +82,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_line(line: str) -> tuple[SegmentKind | None, int] | None:
-    """The kind of segment that starts in this line (None if one continues) and the length of its markup.
+    """The kind of segment that starts in this line, and the length of the markup before its text.
 
-    None if the line has no text.
+    The kind is None if the line continues a segment. Returns None if the line has no text.
     """
     if _RULE.fullmatch(line):
         return None

@@ -1,4 +1,4 @@
-"""Parses a chunk once for all analyses."""
+"""Parses a chunk once, so that all analyses of the chunk can share the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61"
 
 
 class Sentence(NamedTuple):
-    """A sentence: `content[start:end]` of its chunk. `whole`: it ends with sentence punctuation."""
+    """A sentence, `content[start:end]` of its chunk. `whole`: it ends with sentence punctuation."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class ParsedChunk:
 
 
 def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
-    """Parse a chunk. `language` is that of the document; chunks in other languages are recognised."""
+    """Parse a chunk. `language` is the language of the document; the chunk is checked for another language."""
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)
@@ -72,5 +72,5 @@ def _sentences(text: str, parts: Sequence[Segment]) -> Iterator[Sentence]:
 
 
 def heading_stems(text: str, language: str | None) -> Counter[str]:
-    """The content words of a heading."""
+    """Count the stems of the content words in a heading."""
     return find_phrases([blank_markup(text)], language if language in STOPWORDS else None).stems

@@ -17,7 +17,7 @@ Stems = tuple[str, ...]
 
 @dataclass(slots=True)
 class PhraseCount:
-    """How often a phrase occurs, the number of the run where it first occurred, and its spelling."""
+    """The number of times that a phrase occurs, the run in which it first occurs, and its spelling."""
 
     count: int
     first: int
@@ -26,7 +26,7 @@ class PhraseCount:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """`runs` is the number of unbroken sequences of content words."""
+    """The phrases of a text. A run is an unbroken sequence of content words; `runs` is their number."""
 
     stems: Counter[str] = field(default_factory=Counter[str])
     seen: dict[Stems, PhraseCount] = field(default_factory=dict[Stems, PhraseCount])
@@ -54,7 +54,10 @@ def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
 
 
 def better_form(one: str, other: str) -> str:
-    """The better spelling of a phrase. Prefers the singular and lower case: capitals may only begin a sentence."""
+    """Choose the better spelling of a phrase.
+
+    Prefers the singular and lower case: a capital may only mark the start of a sentence.
+    """
     return min(one, other, key=lambda form: (len(form), form.swapcase()))
 
 
@@ -77,7 +80,7 @@ def _spans(length: int) -> Iterator[tuple[int, int]]:
 
 
 def parts_of(phrase: Stems) -> Iterator[Stems]:
-    """All shorter phrases within a phrase."""
+    """All shorter phrases that a phrase contains."""
     for start, end in _spans(len(phrase)):
         if end - start < len(phrase):
             yield phrase[start:end]

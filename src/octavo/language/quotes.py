@@ -1,4 +1,4 @@
-"""Answers questions and summarises with verbatim quotes, and locates a model's quotes in the text."""
+"""Answers questions and summarises texts with verbatim quotes, and locates a model's quotes in the text."""
 
 from __future__ import annotations
 
@@ -81,7 +81,10 @@ class _Candidate:
 
 
 def answer(question: str, chunks: Sequence[ChunkText], embed: Embed | None = None, most: int = _MAX_QUOTES) -> Answer:
-    """Answer a question with quotes, best first. `embed` also finds paraphrases; if None, only words are compared."""
+    """Answer a question with quotes, best first.
+
+    `embed` makes it possible to find paraphrases; if None, only words are compared.
+    """
     language = detect_document_language([*(chunk.content for chunk in chunks), question]) or ENGLISH
     keys = _keys(question, language) or _keys(question, None)
     candidates = [one for place, chunk in enumerate(chunks) for one in _candidates(place, chunk, language)]
@@ -115,7 +118,10 @@ def _candidates(place: int, chunk: ChunkText, language: str | None) -> Iterator[
 
 
 def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
-    """The share of the question's words in each sentence. Rare words count more, words in the headings half."""
+    """Score each sentence by the share of the question's words in it.
+
+    Rare words count more; words that are only in the headings count half.
+    """
     having = Counter(word for one in candidates for word in one.words & keys)
     weights = {word: log(1 + len(candidates) / (1 + having[word])) for word in keys}
     total = fsum(weights.values()) or 1.0
@@ -136,7 +142,7 @@ def _join(by_words: float, similarity: float) -> float:
 
 
 def _keys(text: str, language: str | None) -> frozenset[str]:
-    """The stems by which texts are compared. Scripts without spaces are compared by character pairs."""
+    """The stems by which texts are compared. In scripts without spaces, pairs of characters are compared instead."""
     grammar = STOPWORDS.get(language or "", frozenset())
     words = {word.lower() for word in WORD.findall(_IDEOGRAPHS.sub(" ", text)) if len(word) <= MAX_LETTERS} - grammar
     pairs = {run[place : place + 2] for run in _IDEOGRAPHS.findall(text) for place in range(len(run) - 1)}
@@ -146,7 +152,7 @@ def _keys(text: str, language: str | None) -> frozenset[str]:
 
 
 def _quote(candidate: _Candidate, score: float, chunks: Sequence[ChunkText]) -> Quote:
-    """Extend a sentence by the markup directly before and after it, so that bold text stays bold."""
+    """Extend a sentence by the markup directly around it, so that bold text stays bold."""
     content = chunks[candidate.chunk].content
     start, end = candidate.start, candidate.end
     while start and content[start - 1] in _MARKS:
@@ -209,7 +215,7 @@ def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _scored_quote(one: _SummaryCandidate) -> Quote:
-    """Map scores, which have no upper limit, to the range from 0 to 1."""
+    """Make a quote. Its score, which has no upper limit, is mapped to the range from 0 to 1."""
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )
@@ -217,7 +223,7 @@ def _scored_quote(one: _SummaryCandidate) -> Quote:
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """A quote in a text. `text` is `source[start:end]`, not the model's spelling."""
+    """A quote that was found in a text. `text` is `source[start:end]`, not the model's spelling."""
 
     text: str
     start: int

@@ -1,4 +1,4 @@
-"""Summarises chunks and documents by their one or two most representative sentences, quoted verbatim."""
+"""Summarises chunks and documents with one or two representative sentences, quoted verbatim."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _BEFORE_MARK = re.compile(r"\s+(?=[,.;:!?])|[(\[]\s*[)\]]")
 
 
 def summarise(parsed: ParsedChunk, weights: Mapping[str, float]) -> str:
-    """Summarise a chunk with its best sentences by word weights. If it has no sentences, its first words are used."""
+    """Summarise a chunk with its best sentences by word weights.
+
+    A chunk without sentences is summarised by its first words.
+    """
     good = good_sentences(parsed) or [one for one in parsed.sentences if len(one.words) >= _MIN_WORDS]
     if not good:
         return shorten(plain_text(_first_words(parsed)), _MAX_FIRST_WORDS)
@@ -41,9 +44,9 @@ def summarise(parsed: ParsedChunk, weights: Mapping[str, float]) -> str:
 
 
 def summarise_document(parsed_chunks: Sequence[ParsedChunk], weights: Mapping[str, float]) -> str:
-    """Two sentences from the abstract, or from the first fifth of the document.
+    """Choose two sentences from the abstract, or from the first fifth of the document.
 
-    Returns an empty text if there is no suitable sentence.
+    Returns an empty string if there is no suitable sentence.
     """
     early = parsed_chunks[: max(len(parsed_chunks) // _EARLY_PART, _EARLY_CHUNKS)]
     early = [one for one in early if has_core_heading(one.chunk)] or early

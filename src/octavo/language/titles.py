@@ -34,7 +34,7 @@ _HEAD = 1500
 
 
 def find_title(source: DocumentSource) -> str | None:
-    """The title in the metadata, else the first heading, else a short first line that is not a sentence."""
+    """Find the title: in the metadata, else the first heading, else a short first line that is not a sentence."""
     for candidate in _candidates(source):
         text = _TITLE_PREFIX.sub("", plain_text(candidate)).strip(" -\u2013|")
         if _LETTERS.search(text) and not _PLACEHOLDER_TITLE.fullmatch(text):
@@ -57,7 +57,7 @@ def _candidates(source: DocumentSource) -> Iterator[str]:
 
 
 def find_author(source: DocumentSource) -> str | None:
-    """The author in the metadata, else a byline near the beginning."""
+    """Find the author: in the metadata, else in a byline near the beginning."""
     if source.author and _LETTERS.search(source.author):
         return shorten(plain_text(source.author), _MAX_CHARACTERS)
     head = blank_markup(source.chunks[0].content[:_HEAD]) if source.chunks else ""

@@ -58,7 +58,7 @@ def _split_long(sentence: str) -> Iterator[str]:
 
 
 def _emotion(sentences: Sequence[Sequence[str]]) -> Emotion:
-    """The most frequent emotion of the words, ignoring negated words."""
+    """The emotion that most of the words express, ignoring negated words."""
     counts: Counter[Emotion] = Counter(
         EMOTION_WORDS[word]
         for words in sentences

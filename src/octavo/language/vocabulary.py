@@ -24,7 +24,10 @@ _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es
 
 @load_once
 def _ranks() -> dict[str, int]:
-    """The rank of each word by frequency, from the vocabulary of the embedding model, which is sorted by it."""
+    """The rank of each word by frequency.
+
+    The vocabulary of the embedding model is sorted by frequency, so it is read from there.
+    """
     vocabulary: dict[str, int] = json.loads(_TOKENIZER.read_bytes())["model"]["vocab"]
     first = vocabulary[_FIRST_WORD]
     words = ((word, place - first + 1) for word, place in vocabulary.items() if place >= first and word.isalpha())
@@ -41,13 +44,13 @@ def rarity(stem: str) -> float:
 
 
 def fold(word: str, language: str | None) -> str:
-    """The form under which a word is counted."""
+    """The form of a word under which it is counted: the singular in English, otherwise lower case."""
     return stem(word) if language == "en" else word.lower()
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The singular of an English plural, approximately. Other forms of a word stay distinct."""
+    """Turn an English plural into the singular, approximately. Other forms of a word stay distinct."""
     low = word.lower().replace("\u2019", "'").removesuffix("'s")
     if len(low) <= _MIN_LETTERS or not low.endswith("s") or low.endswith(("ss", "us", "is")):
         return low
@@ -60,7 +63,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def is_content(word: str, language: str) -> bool:
-    """Whether a word can name the subject of a text: it is neither a stop word nor an adverb."""
+    """Whether a word can name the subject of a text, that is, it is neither a stop word nor an adverb."""
     low = word.lower().replace("\u2019", "'")
     if len(low) < _MIN_LETTERS and not (len(low) > 1 and word.isupper()):
         return False
@@ -69,7 +72,10 @@ def is_content(word: str, language: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def root(word: str) -> str:
-    """The stem that all forms of an English word share, approximately. It is used for comparing, not for display."""
+    """The approximate stem that all forms of an English word share.
+
+    It is used to compare words, not to display them.
+    """
     return _ENDING.sub("", word.lower().replace("\u2019", "'").removesuffix("'s"))
 
 

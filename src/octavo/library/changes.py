@@ -35,7 +35,7 @@ FILLED_IN = frozenset({"title", "author", "document_date", "tags"})
 
 
 class Unset:
-    """Marks a field that stays unchanged. None would clear the field."""
+    """Marks a field that stays unchanged. None cannot mark this, because it clears the field."""
 
 
 UNSET = Unset()
@@ -75,7 +75,7 @@ async def lock_documents(
     trashed: bool | None = False,
     beside: Iterable[UUID] = (),
 ) -> list[LockedDocument]:
-    """Lock documents of this owner, together with those in `beside`. Raises `NotFound` if one is missing."""
+    """Lock these documents of the owner, and those in `beside`. Raises `NotFound` if one of `documents` is missing."""
     wanted = set(documents)
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
     async with connection.cursor(row_factory=class_row(LockedDocument)) as cursor:
@@ -91,7 +91,7 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents and all others with the same content, because the change may decide which of them is canonical."""
+    """Lock documents and all others with the same content: the change may decide which of them is canonical."""
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
     await connection.execute(QUERIES.hold_owner, {"owner": owner})
@@ -105,7 +105,7 @@ async def lock_contents(
 
 
 async def edit_documents(connection: Connection, owner: UUID, documents: Iterable[UUID], edit: Edit) -> int:
-    """Change the given fields of all documents or of none."""
+    """Change the given fields of all these documents or, on an error, of none."""
     held = await lock_documents(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
     tags = await _tags(connection, owner, edit.tags)
@@ -159,11 +159,12 @@ async def retry_document(
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    If only the description is missing, only that is added. If `from_stage` is a describing stage, the text is described
-    again. An `extraction` other than plain creates a new revision, unless one with it already exists.
+    If only the description is missing, only the description is added. If `from_stage` is a describing stage, the text
+    is described again. An `extraction` other than plain creates a new revision, unless the document's job already uses
+    it.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
-        raise BadInput("Extraction by a model starts from the file. Omit `from_stage`.")
+        raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")
     (held,) = await lock_documents(connection, owner, [document])
     if held.quality == "stored_only" and held.status == "completed":
         return Retried(held.id, held.process_id, "skipped")
@@ -190,7 +191,10 @@ async def retry_document(
 
 
 async def _has_extraction(connection: Connection, held: LockedDocument, extraction: Extraction) -> bool:
-    """Whether the document's job uses this extraction. Raises `StillProcessed` if it is running with another."""
+    """Whether the document's job uses this extraction.
+
+    Raises `StillProcessed` if the job runs with another extraction.
+    """
     row = await (await connection.execute(QUERIES.job_extraction, {"job": held.process_id})).fetchone()
     if row is not None and row[0] == extraction:
         return True
@@ -200,7 +204,7 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
 
 
 async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
-    """Add the missing description, by a new revision if there is no job to resume, as for a duplicate."""
+    """Add the missing description. If there is no job to resume, as for a duplicate, a new revision adds it."""
     if not await _is_paused(connection, held):
         return await _begin_revision(connection, held, None)
     await queue.requeue(connection, held.process_id)
@@ -208,7 +212,7 @@ async def _add_description(connection: Connection, held: LockedDocument) -> Retr
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
-    """The stage to retry from: if a page was fetched but not read, fetch it again, because it may have changed."""
+    """The stage to retry from. A page that was fetched but not read is fetched again, because it may have changed."""
     row = await (await connection.execute(QUERIES.last_stage, {"job": held.process_id})).fetchone()
     return FETCHED if row and row[0] == FETCHED else None
 
@@ -226,7 +230,7 @@ async def _begin_revision(
     *,
     regenerate: bool = False,
 ) -> Retried:
-    """Start a new revision. `regenerate` requests new answers of models instead of reusing earlier ones."""
+    """Start a new revision. `regenerate` requests new answers from models instead of reusing earlier ones."""
     process = new_id()
     values: dict[str, Any] = {"document": held.id, "process": process}
     row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
@@ -278,7 +282,10 @@ async def trash_documents(connection: Connection, owner: UUID, documents: Iterab
 
 
 async def restore_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> int:
-    """Restore documents from the trash and resume their jobs. If the content was added again, they are duplicates."""
+    """Restore documents from the trash and resume their jobs.
+
+    If the content was added again meanwhile, they become duplicates.
+    """
     held = await lock_contents(connection, owner, documents, trashed=True)
     await connection.execute(QUERIES.restore, {"documents": [one.id for one in held]})
     for one in held:
@@ -291,7 +298,10 @@ async def restore_documents(connection: Connection, owner: UUID, documents: Iter
 
 
 async def purge_documents(connection: Connection, owner: UUID, documents: Iterable[UUID]) -> list[str]:
-    """Delete documents permanently. Returns the keys of unused objects, to be deleted after the commit."""
+    """Delete documents permanently.
+
+    Returns the keys of objects that are no longer used, to be deleted after the commit.
+    """
     held = await lock_contents(connection, owner, documents, trashed=None)
     ids = [one.id for one in held]
     await _record(connection, "purged", held, {})

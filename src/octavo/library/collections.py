@@ -46,7 +46,7 @@ async def list_tags(connection: Connection, owner: UUID) -> list[Tag]:
 
 
 async def ensure_collection(connection: Connection, owner: UUID, name: str) -> UUID:
-    """The id of the collection with this name, which is created if needed."""
+    """Return the id of the collection with this name. The collection is created if it does not exist."""
     values = {"owner": owner, "id": new_id(), "name": clean_label(name, "collection")}
     row = await (await connection.execute(QUERIES.ensure_collection, values)).fetchone()
     if row is None:
@@ -78,7 +78,7 @@ async def delete_collection(connection: Connection, owner: UUID, collection: UUI
 
 
 async def _publish(connection: Connection, owner: UUID, collection: UUID, change: str) -> None:
-    """Write an event, for live updates of lists."""
+    """Write an event, so that open lists are updated live."""
     await connection.execute(EVENTS.tell_of_collection, {"owner": owner, "collection": collection, "change": change})
 
 

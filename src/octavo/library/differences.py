@@ -1,8 +1,8 @@
 """The differences between two texts: paragraphs that were added, removed or changed, and the changed words in them.
 
-Elements that occur once in both texts are anchors (patience diff). The gaps between anchors are compared with the
-fewest edits (Myers). The number of steps is limited in proportion to the length of the texts; gaps beyond the limit are
-reported as completely changed, which is correct but coarse.
+Elements that occur exactly once in each text are anchors (patience diff). The gaps between anchors are compared with
+the fewest edits (Myers). The number of steps is limited in proportion to the length of the texts. Gaps beyond the limit
+are reported as completely changed, which is correct but coarse.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _LEAST_SAME = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`old[old_start:old_end]` became `new[new_start:new_end]`. `parts` contains the same, removed and added words."""
+    """`old[old_start:old_end]` became `new[new_start:new_end]`.
+
+    `parts` contains the unchanged, removed and added words.
+    """
 
     old_start: int
     old_end: int
@@ -44,14 +47,14 @@ class Change:
 
 @dataclass(slots=True)
 class StepBudget:
-    """The remaining number of steps, shared by all parts of one comparison."""
+    """The number of steps that are left, shared by all parts of one comparison."""
 
     left: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference between two unchanged runs: `old[a:b]` is replaced by `new[c:d]`."""
+    """A difference between two unchanged parts: `old[a:b]` is replaced by `new[c:d]`."""
 
     a: int
     b: int
@@ -60,7 +63,7 @@ class Gap:
 
 
 def compare(old: str, new: str) -> list[Change]:
-    """Compare two texts. Returns the changes in text order; `change` applies them."""
+    """Compare two texts. Returns the changes in text order. `change` applies these changes to the old text."""
     steps = StepBudget(_LEAST_STEPS + _STEPS_A_CHARACTER * (len(old) + len(new)))
     before, after = split_paragraphs(old), split_paragraphs(new)
     at_old, at_new = _offsets(before), _offsets(after)
@@ -87,7 +90,7 @@ def change(old: str, changes: Sequence[Change]) -> str:
 
 
 def split_paragraphs(text: str) -> list[str]:
-    """Split a text into paragraphs and the separators between them. Joined, they are the text again."""
+    """Split a text into paragraphs and the separators between them. All parts joined are the original text."""
     pieces, position, end = list[str](), 0, len(text.rstrip())
     for between in _PARAGRAPH.finditer(text, 0, end):
         pieces += [text[position : between.start()], between.group()]
@@ -145,7 +148,7 @@ def _join(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def shorten(parts: Sequence[tuple[Kind, str]], around: int) -> Iterator[tuple[Kind, str]]:
-    """Shorten unchanged text to the `around` characters next to a change, for display."""
+    """Shorten long unchanged text for display: keep only `around` characters next to each change."""
     for place, (kind, text) in enumerate(parts):
         if kind == "same" and len(text) > 2 * around:
             begin, end = text[:around] if place else "", text[-around:] if place < len(parts) - 1 else ""
@@ -168,7 +171,7 @@ def find_gaps(old: Sequence[str], new: Sequence[str], steps: StepBudget) -> list
 
 
 class _Alignment:
-    """Finds unchanged runs: (position in old, position in new, length)."""
+    """Finds unchanged parts, each as (position in old, position in new, length)."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str], steps: StepBudget) -> None:
         numbers: dict[str, int] = {}
@@ -186,7 +189,7 @@ class _Alignment:
         return self._runs
 
     def _trim(self, gap: Gap) -> Gap:
-        """The gap without the identical elements at its beginning and end."""
+        """Remove the identical elements at the beginning and the end of a gap."""
         a, b, c, d = gap.a, gap.b, gap.c, gap.d
         old, new = self._old, self._new
         while a < b and c < d and old[a] == new[c]:
@@ -200,7 +203,7 @@ class _Alignment:
         return Gap(a, b, c, d)
 
     def _divide(self, gap: Gap) -> list[Gap]:
-        """Split a gap at the elements that occur once on each side, using the longest sequence with the same order."""
+        """Split a gap at the elements that occur exactly once on each side and are in the same order on both sides."""
         if gap.a == gap.b or gap.c == gap.d:
             return []
         counted = Counter(self._old[gap.a : gap.b]), Counter(self._new[gap.c : gap.d])
@@ -216,7 +219,7 @@ class _Alignment:
         return [Gap(a + 1, b, c + 1, d) for (a, c), (b, d) in pairwise(ends) if a + 1 < b and c + 1 < d]
 
     def _fewest_edits(self, gap: Gap) -> list[tuple[int, int, int]]:
-        """Find the unchanged runs with Myers's greedy algorithm. Returns none if the steps are used up."""
+        """Find the unchanged parts with Myers's greedy algorithm. Returns none if the steps are used up."""
         old, new = self._old[gap.a : gap.b], self._new[gap.c : gap.d]
         if not old or not new:
             return []

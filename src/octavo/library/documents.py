@@ -24,9 +24,9 @@ Sort = Literal["newest", "oldest", "title"]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """`q` searches title, file name and author; `id` is the beginning or the end of an id.
+    """Selects documents. `q` searches title, file name and author; `id` is the beginning or the end of an id.
 
-    Only the newest version is listed, unless `versions`, `trashed` or `id` is set.
+    Only the newest version of a document is listed, unless `versions`, `trashed` or `id` is set.
     """
 
     id: str | None = None
@@ -68,13 +68,13 @@ async def list_documents(
 
 
 async def find_documents(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[Document]:
-    """The given documents, newest first. Missing ones and those in the trash are omitted."""
+    """The documents with these ids, newest first. Missing documents and those in the trash are omitted."""
     values: Row = {"documents": list(documents), "trashed": False, "versions": True}
     return await _as_documents(connection, await _read(connection, owner, values, len(documents)))
 
 
 async def show_document(connection: Connection, owner: UUID, document: UUID, *, trashed: bool = False) -> Document:
-    """Read one document. If `trashed` is set, it must be in the trash; otherwise it must not be."""
+    """Read one document. If `trashed` is set, it must be in the trash; otherwise it must not be there."""
     rows = await _read(connection, owner, {"document": document, "trashed": trashed, "versions": True}, 1)
     if not rows:
         raise NotFound
@@ -134,7 +134,7 @@ def _behind(sort: Sort, row: Row) -> str:
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
-    """Build the documents. This takes two queries, regardless of the number of documents."""
+    """Build documents from rows. This takes two queries, regardless of the number of documents."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
@@ -168,7 +168,7 @@ def _as_chunk(row: Row, source_url: str | None) -> Chunk:
 
 
 def moment_url(source_url: str | None, seconds: float | None) -> str | None:
-    """A link that opens a video at this second; None if the source is not a video."""
+    """A link that opens the video at this second; None if the source is not a video."""
     if seconds is None or not source_url or not source_url.startswith(VIDEO):
         return None
     return f"{source_url}&t={int(seconds)}s"

@@ -57,19 +57,25 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
 
 
 def _with_ending(file: File) -> str:
-    """The file name with an extension. Fetched files only have a label, so the extension is derived from their type."""
+    """The file name with its extension.
+
+    Fetched files only have a label, so their extension is derived from the content type.
+    """
     ending = FETCHED_ENDINGS.get(file.content_type.partition(";")[0])
     label_only = file.key.startswith(FETCHED_KEYS) and ending and not file.filename.lower().endswith(ending)
     return f"{file.filename}{ending}" if label_only else file.filename
 
 
 async def count_download(connection: Connection, document: UUID) -> None:
-    """Count a download and record an event."""
+    """Count a download of a document and record an event."""
     await connection.execute(QUERIES.count_download, {"document": document})
 
 
 async def find_locked(connection: Connection, owner: UUID, document: UUID) -> str:
-    """The storage key of the uploaded PDF. Other types do not support passwords."""
+    """The storage key of a PDF that was uploaded as a file.
+
+    Raises `BadInput` for other types, which have no passwords.
+    """
     rows = await fetch_rows(connection, UNLOCKED.source, {"owner": owner, "document": document})
     if not rows:
         raise NotFound(f"Document {document}.")
@@ -81,7 +87,7 @@ async def find_locked(connection: Connection, owner: UUID, document: UUID) -> st
 
 
 async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
-    """Use this unlocked copy to process the document from now on. Returns keys to delete after the commit."""
+    """Process the document from this unlocked copy from now on. Returns the keys to delete after the commit."""
     await lock_documents(connection, owner, [document])
     before = await fetch_rows(connection, UNLOCKED.delete_unlocked, {"document": document})
     await connection.execute(

@@ -28,7 +28,10 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class PageSource:
-    """`key` is the file that contains the page. `page_width` is in points, and None until the file is extracted."""
+    """A page and its file. `key` is the storage key of the file.
+
+    `page_width` is in points, and None until the file is extracted.
+    """
 
     source_type: str
     key: str
@@ -47,7 +50,10 @@ def picture_name(number: int, width: int) -> str:
 
 
 async def find_page(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> PageSource:
-    """Find a page of an owner's document. Before extraction, a missing page is noticed only when it is rendered."""
+    """Find a page of an owner's document.
+
+    Before extraction the number of pages is unknown, so a missing page is noticed only when it is rendered.
+    """
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, QUERIES.page, values)
     if not rows:
@@ -62,7 +68,10 @@ async def find_page(connection: Connection, owner: UUID, document: UUID, number:
 
 
 async def keep_picture(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
-    """Store a page image. If it is not needed after all, its key is returned, to be deleted after the commit."""
+    """Store the row of a page image.
+
+    Returns the key of the image if it is not needed after all; delete it after the commit.
+    """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)
     place = {"id": new_id(), "document": document, "revision": revision, "name": name, "key": stored.key}
@@ -71,7 +80,7 @@ async def keep_picture(connection: Connection, document: UUID, revision: int, na
 
 
 async def find_boxes(connection: Connection, owner: UUID, document: UUID, chunk: UUID, number: int) -> list[Box]:
-    """The boxes of a chunk on a page."""
+    """The positions of a chunk on a page, as boxes."""
     rows = await fetch_rows(connection, QUERIES.boxes, {"owner": owner, "document": document, "chunk": chunk})
     if not rows:
         raise NotFound(f"Chunk {chunk}.")
@@ -80,7 +89,7 @@ async def find_boxes(connection: Connection, owner: UUID, document: UUID, chunk:
 
 
 async def forget_pictures(database: Database, bucket: Bucket, days: int = KEPT_DAYS) -> int:
-    """Remove old page images; they are rendered again when needed."""
+    """Remove old page images. They are rendered again when they are needed."""
     forgotten = 0
     while True:
         async with database.transaction() as connection:

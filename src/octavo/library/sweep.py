@@ -1,4 +1,4 @@
-"""Daily clean-up of old documents in the trash, and of objects without a row."""
+"""Daily clean-up of old documents in the trash, and of stored objects without a row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_ONCE = 500
 
 
 async def purge_old_trash(database: Database, bucket: Bucket, days: int) -> int:
-    """Permanently delete documents that have been in the trash for this long."""
+    """Permanently delete documents that have been in the trash for longer than the given time."""
     purged = 0
     while True:
         async with database.connection() as connection:
@@ -41,7 +41,7 @@ async def _purge(database: Database, bucket: Bucket, owner: UUID, documents: lis
 
 
 async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
-    """Delete objects without a row. Recent objects are kept, because their row is perhaps not yet committed."""
+    """Delete stored objects without a row. Recent objects are kept, because their row is perhaps not committed yet."""
     removed = 0
     batch: list[str] = []
     before = datetime.now(UTC) - timedelta(seconds=older_than_seconds)

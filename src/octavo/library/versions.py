@@ -1,4 +1,4 @@
-"""Versions of a document, and the changes between two of them in text, fields and connections.
+"""Versions of a document, and the changes between two versions in text, fields and connections.
 
 A version has new bytes. A revision is the same bytes processed again.
 """
@@ -53,7 +53,7 @@ class DocumentRevision:
 
 @dataclass(frozen=True, slots=True)
 class _LoadedSide:
-    """`sheets` contains the start and the number of each page."""
+    """One side of a comparison, with its data. `sheets` contains the start and the number of each page."""
 
     document: Document
     revision: int
@@ -70,7 +70,7 @@ class _LoadedSide:
 
 
 async def list_versions(connection: Connection, owner: UUID, document: UUID) -> list[Version]:
-    """List the versions of a document, newest first, without those in the trash."""
+    """List the versions of a document, newest first. Versions in the trash are left out."""
     rows = await fetch_rows(connection, QUERIES.versions, {"owner": owner, "document": document})
     if not rows:
         raise NotFound
@@ -80,7 +80,7 @@ async def list_versions(connection: Connection, owner: UUID, document: UUID) -> 
 async def compare_documents(
     database: Database, bucket: Bucket, owner: UUID, old: DocumentRevision | None, new: DocumentRevision
 ) -> Comparison:
-    """The changes from `old` to `new`; any two documents of an owner can be compared.
+    """The changes from `old` to `new`, which can be any two documents of an owner.
 
     If `old` is None, compares with the previous version or, for a first version, with the previous revision.
     """
@@ -150,7 +150,7 @@ async def _open(connection: Connection, owner: UUID, pick: DocumentRevision) -> 
 
 
 def _first(changes: Sequence[Change]) -> list[Change]:
-    """The first changes up to a limit, because a completely new text would be too long to show."""
+    """The first changes, up to a limit. If the whole text is new, all changes would be too long to show."""
     chosen, room = list[Change](), MOST_CHARACTERS
     for change in changes[:MOST_CHANGES]:
         size = sum(len(part.text) for part in change.parts)

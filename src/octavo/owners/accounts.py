@@ -1,6 +1,6 @@
 """Accounts with e-mail address and password.
 
-The functions take password hashes: hashing is slow, so it is done before the transaction.
+The functions take password hashes. Hashing is slow, so passwords are hashed before the transaction.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def read_account(connection: Connection, user_id: UUID) -> Account | None:
 
 
 async def sign_up(connection: Connection, email: str, password_hash: str, *, replacing: str | None) -> str:
-    """Create an account and return its first session. Documents of the anonymous visitor move to the account."""
+    """Create an account and return its first session. Documents of the anonymous visitor are moved to the account."""
     visitor = await end_session(connection, replacing)
     adopted = await _adopt(connection, visitor) if visitor else None
     owner_id = adopted or await _new_owner(connection)
@@ -46,7 +46,10 @@ async def sign_up(connection: Connection, email: str, password_hash: str, *, rep
 
 
 async def sign_in(connection: Connection, account: Account, password_hash: str, *, replacing: str | None) -> str:
-    """Open a session after a correct password. Raises `WrongCredentials` if the password was changed meanwhile."""
+    """Open a session after the password was verified.
+
+    Raises `WrongCredentials` if the password was changed meanwhile.
+    """
     await _keep_password(connection, account, password_hash)
     row = await (await connection.execute(QUERIES.first_owner, {"user": account.id})).fetchone()
     owner_id = row[0] if row else await _give_new_owner(connection, account.id)
@@ -60,7 +63,7 @@ async def change_password(connection: Connection, account: Account, password_has
 
 
 async def _keep_password(connection: Connection, account: Account, password_hash: str) -> None:
-    """Store the hash. Raises `WrongCredentials` if the stored hash is no longer the one in `account`."""
+    """Store the new hash. Raises `WrongCredentials` if the hash in the database is no longer the one in `account`."""
     values = {"user": account.id, "seen": account.password_hash, "password_hash": password_hash}
     cursor = await connection.execute(QUERIES.keep_password, values)
     if cursor.rowcount == 0:
@@ -68,7 +71,7 @@ async def _keep_password(connection: Connection, account: Account, password_hash
 
 
 async def _adopt(connection: Connection, visitor: UUID) -> UUID | None:
-    """Turn an anonymous owner into the owner of an account; None if it no longer exists."""
+    """Turn an anonymous owner into the owner of an account. Returns None if the anonymous owner no longer exists."""
     row = await (await connection.execute(OWNERS.adopt_visitor, {"visitor": visitor})).fetchone()
     return row[0] if row else None
 

@@ -16,7 +16,7 @@ MOST_SCOPE: dict[Role, Scope] = {"reader": "read", "member": "write", "owner": "
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`scope` is the permission of the session or key. The role of the person can only reduce it."""
+    """`scope` is the permission of the session or API key. The role of the person can reduce it, but not extend it."""
 
     owner_id: UUID
     kind: str
@@ -44,9 +44,10 @@ class Caller:
         return self.kind == "anonymous"
 
     def may_grant(self, scope: Scope) -> bool:
-        """Whether the caller can create a key with this scope.
+        """Whether the caller can create an API key with this scope.
 
-        A key has at most the permissions of its creator. A key can create other keys only with the scope admin.
+        A key has at most the permissions of its creator. A program that uses a key can create other keys only if its
+        own key has the scope admin.
         """
         trusted = self.via == "session" or self._reaches("admin")
         return trusted and not self.is_anonymous and self._reaches(scope)

@@ -35,7 +35,7 @@ async def make_key(
 
 
 async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
-    """The caller's keys; for managers, all keys of the owner."""
+    """The caller's keys. Callers who manage the owner get the keys of all members."""
     return await fetch_all(connection, QUERIES.list_keys, _whose(caller), KeyView)
 
 
@@ -47,12 +47,12 @@ async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> No
 
 
 async def read_key(connection: Connection, key: str) -> Caller | None:
-    """The caller of a key; None if the key is invalid or its creator is no longer a member."""
+    """The caller that a key identifies; None if the key is invalid or its creator is no longer a member."""
     return await fetch_one(connection, QUERIES.read_key, {"key_hash": hash_token(key)}, Caller)
 
 
 def _whose(caller: Caller) -> dict[str, Any]:
-    """Query parameters that select the keys which the caller can manage."""
+    """Query parameters that select the keys that the caller can manage."""
     if not caller.may_grant("read"):
         raise NotAllowed("Only signed-in users and keys with the scope admin can see and change keys.")
     return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

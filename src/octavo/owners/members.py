@@ -26,7 +26,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """An owner that a person can act for; `email` is the address of the person it was created for."""
+    """An owner that a person can act for. `email` is the address of the person for whom the owner was created."""
 
     owner_id: UUID
     kind: str
@@ -82,7 +82,7 @@ async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner
 async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Member]:
     """Lock the members of the owner until the end of the transaction and return them.
 
-    Checks the permission of the caller again, because it may have been removed since the request started.
+    Checks the caller's permission again, because it may have been revoked since the request started.
     """
     if not caller.may_manage:
         raise NotAllowed
@@ -94,7 +94,10 @@ async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Me
 
 
 def _refuse_last_owner(caller: Caller, members: dict[UUID, Member], user_id: UUID) -> None:
-    """Raise `LastOwner` if nobody else has the role owner. The local owner works without any account."""
+    """Raise `LastOwner` if nobody else has the role owner.
+
+    The local owner is exempt, because it works without any account.
+    """
     if user_id not in members:
         raise NotFound
     owners = [member.user_id for member in members.values() if member.role == "owner"]

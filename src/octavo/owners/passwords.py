@@ -1,6 +1,6 @@
 """Passwords: hashed with argon2id in threads, outside the event loop.
 
-At most two passwords are hashed in parallel, because each takes 64 MB and several CPUs; others wait.
+At most two passwords are hashed in parallel, because each takes 64 MB and several CPUs. Further passwords wait.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ Answer = TypeVar("Answer")
 
 
 async def hash_password(password: str) -> str:
-    """The hash of a new password. Raises `WeakPassword` for a short one."""
+    """Hash a new password. Raises `WeakPassword` if it is too short."""
     if len(password) < LEAST_CHARACTERS:
         raise WeakPassword(f"Use at least {LEAST_CHARACTERS} characters.")
     return await _run_in_thread(lambda: _hasher.hash(password))
 
 
 async def verify_password(kept: str | None, password: str) -> str | None:
-    """The hash to store, or None if the password is wrong. It is a new hash if the hashing parameters have changed."""
+    """Check a password. Returns the hash to store, or None if the password is wrong.
+
+    The returned hash is new if the hashing parameters have changed.
+    """
     right = await _run_in_thread(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:
         return None

@@ -24,7 +24,7 @@ RENEWED_BELOW_SECONDS = SESSION_SECONDS - 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """`renewed`: the session was extended, so the browser needs a new cookie."""
+    """A valid session. `renewed`: it was extended, so the browser needs a new cookie."""
 
     caller: Caller
     renewed: bool
@@ -39,7 +39,7 @@ async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
 
 
 async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | None, *, replacing: str | None) -> str:
-    """Replace the browser's old session by a new one. Documents of an anonymous visitor move to the owner."""
+    """Replace the browser's old session by a new one. The documents of an anonymous visitor are moved to the owner."""
     visitor = await end_session(connection, replacing)
     if visitor:
         values = {"visitor": visitor, "person": owner_id}
@@ -70,7 +70,10 @@ async def read_session(connection: Connection, secret: str, *, renew: bool = Tru
 
 
 async def end_session(connection: Connection, secret: str | None) -> UUID | None:
-    """End a session. Returns its owner if that is anonymous, because this may have been the owner's only session."""
+    """End a session.
+
+    Returns its owner if the owner is anonymous, because this may have been the owner's only session.
+    """
     if not secret:
         return None
     cursor = await connection.execute(QUERIES.end_session, {"session_hash": hash_token(secret)})
@@ -89,7 +92,7 @@ async def ensure_local_owner(connection: Connection) -> None:
 
 
 async def local_owner(connection: Connection) -> UUID:
-    """The id of the local owner, which is created if it does not exist."""
+    """Return the id of the local owner, which is created if it does not exist."""
     await ensure_local_owner(connection)
     row = await (await connection.execute(QUERIES.local_owner)).fetchone()
     if row is None:
@@ -106,7 +109,10 @@ async def make_sign_in_link(connection: Connection) -> str:
 
 
 async def use_sign_in_link(connection: Connection, token: str, *, replacing: str | None = None) -> str:
-    """Exchange a link for a session and return its secret. A link works once, even if two requests use it together."""
+    """Exchange the token of a sign-in link for a session and return its secret.
+
+    A link works once, even if two requests use it at the same time.
+    """
     row = await (await connection.execute(QUERIES.use_link, {"token_hash": hash_token(token)})).fetchone()
     if row is None:
         raise SignInRefused

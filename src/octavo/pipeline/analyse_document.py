@@ -46,18 +46,21 @@ async def analyse_document(run: Run[Tools]) -> JSON:
 
 
 def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
-    """Whether pages are sent as files: only if the document is a PDF and the models read PDFs."""
+    """Whether pages are sent to the models as files: only if the document is a PDF and the models accept PDFs."""
     sight = tools.gateway.vision_limits(ANSWER_SEGMENT.name)
     return analysed.source_type == SourceType.PDF and sight is not None and sight.pdfs
 
 
 def name_of(pages: Segment) -> str:
-    """The artifact kind of a segment's file. Must equal `segment_file` in the database."""
+    """The artifact kind of a segment's file. The database function `segment_file` must return the same name."""
     return f"segment:{pages.context_first}-{pages.last}"
 
 
 class SegmentFiles(RevisionFiles):
-    """The files of segments. They belong to the document, not to a revision, and all of its analyses share them."""
+    """The files of segments.
+
+    They belong to the document, not to a revision, and all analyses of the document share them.
+    """
 
     def __init__(self, run: Run[Tools], document: UUID) -> None:
         super().__init__(run, document, NO_REVISION)
@@ -153,7 +156,10 @@ async def insert_segments(connection: Connection, analysis: UUID, parent: UUID |
 
 
 async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
-    """Extract the file of these pages, which are at `place` in the PDF. None if an earlier analysis has stored it."""
+    """Extract the pages of a segment to a file. Returns None if an earlier analysis has already stored the file.
+
+    `place` is the position of these pages in the PDF.
+    """
     if await files.has(pages):
         return None
     return {
@@ -162,14 +168,14 @@ async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, pl
 
 
 async def keep_segment(connection: Connection, files: SegmentFiles, segment: UUID, pages: Segment, made: JSON) -> None:
-    """Store the row of the segment's file and mark the segment as ready, in the caller's transaction."""
+    """Store the row of a segment's file and mark the segment as ready, in the caller's transaction."""
     if made is not None:
         await files.keep(connection, name_of(pages), made, PDF_TYPE)
     await connection.execute(QUERIES.set_ready, {"segment": segment})
 
 
 async def analyse_long_document(run: Run[Tools], document: UUID) -> None:
-    """Start an analysis with all active prompts if the document is long enough and has never been analysed."""
+    """Start an analysis with all active prompts if the document is long enough and was never analysed before."""
     settings = run.tools.settings
     if not settings.analyse_pages:
         return

@@ -39,7 +39,10 @@ ANSWERED, SPLIT = "answered", "split"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`is_cut`: the segment is already split, because it was too long for another prompt."""
+    """One prompt for one segment.
+
+    `is_cut`: the segment is already split, because it was too long for another prompt.
+    """
 
     id: UUID
     analysis_id: UUID
@@ -136,7 +139,7 @@ class SegmentQuestion:
         )
 
     async def _before(self) -> str:
-        """The summary of the previous segment. It is read once, so that every attempt sends the same request."""
+        """The summary of the previous segment. It is read only once, so that every attempt sends the same request."""
 
         async def work() -> JSON:
             item = self._item
@@ -161,7 +164,10 @@ class SegmentQuestion:
     # split
 
     async def split(self) -> JSON:
-        """Replace the segment by parts for this prompt. The parts are created once and shared by all prompts."""
+        """Replace the segment by its parts for this prompt.
+
+        The parts are created only once, and all prompts share them.
+        """
         cut: list[tuple[Segment, JSON, JSON]] = []
 
         async def work() -> JSON:
@@ -188,7 +194,7 @@ class SegmentQuestion:
         return made
 
     async def _cut(self) -> list[tuple[Segment, JSON, JSON]]:
-        """Divide the segment. Returns each part with its row and, if files are sent, with its file."""
+        """Divide the segment. Returns each part with its row and, if pages are sent as files, the part's file."""
         lengths = await measure(self._tools.database, self._analysed)
         tokens = lengths.tokens(as_files=self._item.file_key is not None)
         parts = [(one, as_row(one, tokens, ready=False)) for one in subdivide(self._item.segment)]

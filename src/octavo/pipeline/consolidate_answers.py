@@ -111,7 +111,7 @@ class Consolidation:
         return ConsolidatedAnswer(whole.answer, verify(cited, texts), self._made_by, self._failed)
 
     async def _answers(self) -> list[Row]:
-        """The answers of all segments. Raises `Incomplete` unless they cover every page exactly once."""
+        """The answers for all segments. Raises `Incomplete` unless they cover every page exactly once."""
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.answers, values)
@@ -137,7 +137,7 @@ class Consolidation:
         return SegmentResult(parts[0].first, parts[-1].last, answered.output.answer, answered.output.citations)
 
     async def _texts(self, said: SegmentResult) -> list[tuple[int, str]]:
-        """The text of all pages, because a citation may have a wrong page number; nothing if there are no citations."""
+        """The texts of all pages, because a citation may have a wrong page number. Empty if there are no citations."""
         if not said.citations:
             return []
         tools = self._run.tools
@@ -145,7 +145,7 @@ class Consolidation:
 
 
 def as_segment_result(row: Row) -> SegmentResult:
-    """The stored answer of a segment, with verified quotes first."""
+    """Convert the stored answer of a segment. Verified quotes come first."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
     cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
     return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited)

@@ -1,4 +1,4 @@
-"""Job kind for self-tests: runs stages that sleep, and fails or crashes on request.
+"""Job kind for self-tests: its stages sleep, and fail or crash on request.
 
 Each stage appends a line to a file when it runs, so that executions can be counted.
 """

@@ -1,4 +1,4 @@
-"""Job kind that compares a document with all others of its owner.
+"""Job kind that compares a document with all other documents of its owner.
 
 Three engines find candidates, and a model judges them. The result replaces the document's earlier connections in one
 transaction.

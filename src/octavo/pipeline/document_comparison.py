@@ -1,4 +1,4 @@
-"""Compares one document with all others of its owner: runs the engines, lets a model judge, and saves the result."""
+"""Compares a document with all others of its owner: runs the engines, lets a model judge, and saves the result."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class DocumentComparison:
         return {"passages": len(chunks), "model": model, "engines": by_engine, **asked}
 
     async def _judge(self, outcome: detection.DetectionResult) -> dict[str, JSON]:
-        """Let a model judge the candidates. Temporary errors are raised, so that the job is retried.
+        """Let a model judge the candidates. A temporary error is raised, so that the job is retried.
 
-        If the error is permanent, or this is the last attempt, the candidates are kept without a judgement.
+        After a permanent error, or in the last attempt, the candidates are kept without a judgement.
         """
         job, budget = self._run.job, JudgeBudget()
         judge = ModelJudge(

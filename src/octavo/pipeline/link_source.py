@@ -19,7 +19,7 @@ from octavo.pipeline.tools import Tools
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file to extract. `source_type` is None if it has to be detected from the content."""
+    """The file to extract. `source_type` is None if it must be detected from the content."""
 
     key: str
     filename: str
@@ -30,7 +30,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedSource:
-    """The downloaded target of a link. `kind` is the artifact kind under which it is stored."""
+    """The downloaded target of a link. It is stored as an artifact of this `kind`."""
 
     kind: str
     body: bytes
@@ -40,7 +40,7 @@ class DownloadedSource:
     filename: str = ""
 
     def about(self) -> dict[str, JSON]:
-        """The properties that later stages need, without the bytes."""
+        """The properties that later stages need: everything except the content."""
         names = ("kind", "content_type", "source_type", "url", "filename")
         return {name: str(getattr(self, name)) for name in names}
 
@@ -62,6 +62,6 @@ async def fetch_source(tools: Tools, url: str) -> DownloadedSource:
 
 
 def as_source_file(fetched: dict[str, JSON]) -> SourceFile:
-    """Convert the output of the stage `fetched` to the file that the next stage extracts."""
+    """Convert the output of the stage `fetched` to the file that later stages extract."""
     fields = {name: str(fetched[name]) for name in ("key", "filename", "content_type", "url")}
     return SourceFile(**fields, source_type=SourceType(str(fetched["source_type"])))

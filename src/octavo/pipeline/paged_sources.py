@@ -1,4 +1,7 @@
-"""Extracts PDFs and pictures page by page. Each batch of pages is a part of a stage, so a killed job resumes there."""
+"""Extracts PDFs and pictures page by page.
+
+Each batch of pages is a part of a stage, so a killed job resumes after it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ UNREADABLE = "unreadable"
 
 
 class PageParts:
-    """Batches of pages, stored in the bucket until the document is complete."""
+    """Batches of pages. They are stored in the bucket until the document is complete."""
 
     def __init__(self, run: Run[Tools], files: RevisionFiles) -> None:
         self._run = run
@@ -63,7 +66,10 @@ async def read_pdf(run: Run[Tools], files: RevisionFiles, path: Path) -> Extract
 
 
 async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, facts: PdfFacts) -> list[bytes]:
-    """Read the pages in batches. A single batch is not stored, because reading it again is as fast as storing it."""
+    """Read the pages in batches.
+
+    If there is only one batch, it is not stored: reading it again is as fast as storing it.
+    """
     ranges = list(batch_ranges(facts.page_count))
     if len(ranges) == 1:
         return [await pdf.read(*ranges[0])]
@@ -78,7 +84,10 @@ async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, fa
 
 
 async def fit_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> dict[str, JSON]:
-    """Store a copy in screen size. Returns its storage key, or the reason why the picture cannot be decoded."""
+    """Store a copy of the picture in screen size.
+
+    Returns its storage key, or the reason why the picture cannot be decoded.
+    """
     try:
         body = await _picture(run, path).fit()
     except BadInput as error:
@@ -96,7 +105,7 @@ async def read_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> Ext
 
 
 def unreadable_picture(reason: str) -> Extracted:
-    """A document without text, with the reason in its metadata."""
+    """Create a document without text, with the reason in its metadata."""
     about = Metadata(extra={UNREADABLE: reason})
     return Extracted(SourceType.IMAGE, "", 0, Quality.EMPTY, metadata=about)
 
@@ -112,7 +121,7 @@ def _picture(run: Run[Tools], path: Path) -> PictureInSandbox:
 async def _recognise_pages(
     run: Run[Tools], parts: PageParts, source: PagesInSandbox, facts: PdfFacts, batches: Sequence[bytes]
 ) -> Extracted:
-    """Assemble the batches into a document. Pages without text are recognised with OCR, each only once."""
+    """Assemble the batches into a document. Pages without text are read with OCR, each page only once."""
     extracted, unread = await source.assemble(facts, batches)
     if not unread:
         return extracted
@@ -130,7 +139,7 @@ async def _recognise_pages(
 
 
 async def _in_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run coroutines in parallel and wait for all. If one fails, the others are cancelled."""
+    """Run coroutines in parallel and wait for all of them. If one fails, the others are cancelled."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         for task in tasks:

@@ -73,7 +73,7 @@ JSON_TYPE, MARKDOWN_TYPE, JPEG_TYPE = "application/json", "text/markdown; charse
 
 
 class ProcessInput(BaseModel):
-    """A higher `generation` requests a new description instead of reusing stored answers."""
+    """The input of the job. A higher `generation` requests a new description instead of reusing stored answers."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -149,7 +149,7 @@ def read_input(given: dict[str, JSON]) -> ProcessInput:
 
 
 async def load_source(run: Run[Tools]) -> Source:
-    """The source of the job's document. Raises an error if the document must not be processed."""
+    """Load the source of the job's document. Raises an error if the document must not be processed."""
     async with (
         run.tools.database.connection() as connection,
         connection.cursor(row_factory=class_row(Source)) as cursor,
@@ -194,7 +194,7 @@ class Processing:
         await connection.execute(QUERIES.set_source_type, values)
 
     def use_fetched(self, made: JSON) -> None:
-        """Use the download as the source of later stages."""
+        """Use the downloaded file as the source in later stages."""
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         self._file = as_source_file(made)
@@ -215,7 +215,10 @@ class Processing:
             await self.files.keep(connection, "image_jpeg", made, JPEG_TYPE)
 
     def use_fitted(self, made: JSON) -> None:
-        """Use the copy in later stages. A picture that cannot be decoded is not tried again in this revision."""
+        """Use the copy of the picture in later stages.
+
+        If the picture cannot be decoded, this revision does not try again.
+        """
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         if UNREADABLE in made:
@@ -226,7 +229,7 @@ class Processing:
     # extracted
 
     async def extract(self) -> JSON:
-        """Extract the text. None if files of this type have no text."""
+        """Extract the text. Returns None if files of this type have no text."""
         if self._source_type not in READABLE:
             return None
         if self._extracted is None:
@@ -291,7 +294,7 @@ class Processing:
     # rewritten
 
     async def rewrite(self, wanted: ProcessInput) -> JSON:
-        """Rewrite the text with a model. None if there is no text."""
+        """Rewrite the text with a model. Returns None if there is no text."""
         rewriting = Rewriting(self._run, self.files, await self._read_extracted(), wanted.generation)
         if wanted.extraction is Extraction.PAGES and self._source_type in PICTURED:
             async with self.files.local_copy(self._file.key) as path:
@@ -307,7 +310,7 @@ class Processing:
         }
 
     async def save_rewritten(self, connection: Connection, made: JSON) -> None:
-        """Save the rewritten text and keep the extracted one as well. Chunks and descriptions will be made again."""
+        """Save the rewritten text and keep the extracted text as well. Chunks and descriptions will be made again."""
         if not isinstance(made, dict):
             return
         place = {"document": self._source.id, "revision": self._revision}
@@ -352,7 +355,7 @@ class Processing:
         await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(pages)})
 
     async def _read_extracted(self) -> Extracted:
-        """The extracted text, from memory or as stored by an earlier attempt."""
+        """The extracted text, from memory or from the file that an earlier attempt stored."""
         if self._extracted is None:
             body = await self.files.read("extracted", EXTRACTED_BYTES)
             self._extracted = await asyncio.to_thread(from_json, body)
@@ -360,7 +363,7 @@ class Processing:
 
 
 def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata names that are reserved for rewritten texts, in case the file contains them."""
+    """Remove metadata that only Octavo may set, about rewritten texts, in case the file contains it."""
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):
         return extracted
@@ -369,7 +372,7 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """Additional metadata to show, limited because files can contain a lot."""
+    """Additional metadata to show. It is cut, because a file can contain any amount."""
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

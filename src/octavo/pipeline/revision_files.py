@@ -49,17 +49,23 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the rows of the objects in `cursor` that are no longer referenced. Their files are deleted later."""
+        """Delete the rows of those objects in `cursor` that nothing refers to any more.
+
+        Their files are deleted later.
+        """
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
         self._unused += [row[0] for row in unused]
 
     def begin_saving(self) -> None:
-        """Forget unused files of an earlier try. Its transaction was rolled back, so these files are still in use."""
+        """Clear the list of unused files. If an earlier try was rolled back, its files are still in use."""
         self._unused = []
 
     async def remove_unused(self) -> None:
-        """Delete unused files after the commit. If the process is killed before, the daily clean-up deletes them."""
+        """Delete unused files after the commit.
+
+        If the process is killed before this, the daily clean-up deletes them.
+        """
         unused, self._unused = self._unused, []
         await self._tools.bucket.delete(unused)
 
@@ -74,7 +80,7 @@ class RevisionFiles:
 
     @asynccontextmanager
     async def local_copy(self, key: str) -> AsyncGenerator[Path]:
-        """A temporary local file with the content of an object."""
+        """Copy an object to a temporary local file."""
         with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
             path = Path(folder) / "source"
             await copy_to_file(self._tools.bucket, key, path)

@@ -1,7 +1,7 @@
 """Rewrites the text of a document with a model, on request. Each call is a part of a stage, so it is paid for once.
 
-The model either cleans the extracted text, some pages at a time, or reads the pages themselves. If it refuses some
-pages or gives no usable answer, these pages keep the extracted text.
+The model either cleans the extracted text, some pages at a time, or reads the pages themselves. If the model refuses
+some pages or gives no usable answer for them, these pages keep the extracted text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 
 @dataclass(slots=True)
 class Rewriting:
-    """Rewrites one revision. `_made_by` is the model of the last answer, nearly always the same for all answers."""
+    """Rewrites one revision.
+
+    `_made_by` is the model of the last answer; nearly always, all answers are from the same model.
+    """
 
     run: Run[Tools]
     files: RevisionFiles
@@ -58,7 +61,7 @@ class Rewriting:
         self.caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token, self.generation)
 
     async def clean(self) -> Extracted | None:
-        """Clean the extracted text. None if there is no text."""
+        """Clean the extracted text. Returns None if there is no text."""
         sections = sections_of(self.plain)
         runs = group_into_calls(sections)
         # In sequence, so that a killed job repeats at most one call.
@@ -97,7 +100,7 @@ class Rewriting:
         return await self._finish()
 
     async def answer(self, pages: PageRange, ask: Ask) -> Answer:
-        """The answer for some pages; empty if the model refused, or if a single page is too long."""
+        """Return the answer for some pages; empty if the model refused, or if a single page is too long."""
         answer = await self._ask(f"{pages.first}-{pages.last}", ask)
         if answer and not answer.whole and pages.first == pages.last:
             answer, self._refusal = None, TokenLimit(f"Affected: page {pages.first}.")
@@ -105,7 +108,7 @@ class Rewriting:
         return answer or Answer("")
 
     async def _ask(self, part: str, ask: Ask) -> Answer | None:
-        """The answer, from this or an earlier attempt. None if the model refused."""
+        """Return the answer, from this or an earlier attempt; None if the model refused."""
 
         async def work() -> bytes:
             try:
@@ -149,7 +152,10 @@ class _Reader:
         return await self.work.answer(pages, ask)
 
     async def _show(self, pages: PageRange) -> FileReference | tuple[Picture, ...]:
-        """The pages as a PDF or as pictures. Raises `TokenLimit` if a PDF of several pages is too large to send."""
+        """Return the pages as a PDF or as pictures.
+
+        Raises `TokenLimit` if a PDF of several pages is too large to send.
+        """
         source_type, count = self.work.plain.source_type, pages.last - pages.first + 1
         if source_type is SourceType.PDF and self.sight.pdfs:
             sandbox = self.work.run.tools.sandbox

@@ -25,7 +25,7 @@ UNFINISHED_SECONDS = 24 * 3600
 
 
 async def do_housekeeping(run: Run[Tools]) -> JSON:
-    """Create event partitions for next month, and remove expired data and data left behind by killed processes."""
+    """Create next month's event partitions, and remove expired data and data that killed processes left behind."""
 
     async def create_partitions() -> JSON:
         async with run.tools.database.connection() as connection:

@@ -26,5 +26,5 @@ class Tools:
 
     @property
     def recognition(self) -> Recognition:
-        """Text recognition, in a separate sandbox if there is one: then only that sandbox loads the models."""
+        """Text recognition (OCR). If it has a separate sandbox, only that sandbox loads the OCR models."""
         return self.own_recognition or Recognition(self.sandbox, self.settings.ocr_language, self.settings.ocr_seconds)

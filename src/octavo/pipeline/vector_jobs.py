@@ -18,7 +18,7 @@ from octavo.pipeline.tools import Tools
 
 
 class EmbedInput(BaseModel):
-    """`model` has the form of OCTAVO_EMBEDDING_MODEL, which is also the default."""
+    """The input of the job. `model` has the form of OCTAVO_EMBEDDING_MODEL, which is also the default."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +44,10 @@ async def embed_document(run: Run[Tools]) -> JSON:
 
 
 async def embed_tags(run: Run[Tools]) -> JSON:
-    """Embed the tags of a document, so that similar tags can be found. The document is complete without this job."""
+    """Embed the tags of a document, so that similar tags can be found.
+
+    The document is complete even if this job fails.
+    """
     return await embed_new_tags(run, run.tools)
 
 

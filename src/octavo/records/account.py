@@ -15,7 +15,7 @@ BudgetScope = Literal["document", "owner", "month"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`stored_bytes` is null if there is no limit."""
+    """Limits for uploads and storage. `stored_bytes` is null if there is no limit."""
 
     upload_bytes: int
     stored_bytes: int | None
@@ -24,7 +24,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """`sign_up`: anybody can create an account. `extraction`: the modes available to you."""
+    """Limits and options that apply to you. `sign_up`: anybody can create an account.
+
+    `extraction`: the modes available to you.
+    """
 
     version: str
     limits: Limits
@@ -67,10 +70,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class BudgetsInForce:
-    """Budgets per document, per owner and month, and for all owners per month; the last only for administrators.
+    """Budgets per document, per owner and month, and per month for all owners together.
 
-    `spent_usd` is your cost this month including reservations for open calls; `everybody_usd` is the cost
-    of all owners.
+    Only administrators see the last one. `spent_usd` is your cost this month, including reservations for open calls.
+    `everybody_usd` is the cost of all owners together.
     """
 
     document: Budget
@@ -82,10 +85,10 @@ class BudgetsInForce:
 
 @dataclass(frozen=True, slots=True)
 class DocumentBudget:
-    """`usual_usd` is the default, which applies if no budget is set. A budget can be raised up to `most_usd`.
+    """`usual_usd` is the default, which applies if no budget is set. The budget can be raised up to `most_usd`.
 
-    `spent_usd` includes reservations for open calls. `paused` is the number of paused jobs, which need about
-    `needed_usd`. `over` is the budget that stops them: the document's, the owner's or the month's.
+    `spent_usd` includes reservations for open calls. `paused` is the number of paused jobs, which together need about
+    `needed_usd`. `over` names the exceeded budget: the document's, the owner's or the month's.
     """
 
     document_id: UUID
@@ -101,7 +104,7 @@ class DocumentBudget:
 
 @dataclass(frozen=True, slots=True)
 class PurposeUsage:
-    """`failed` counts calls without a usable answer; some of them cost money too."""
+    """Calls for one purpose. `failed` counts calls without a usable answer; some of them cost money, too."""
 
     purpose: str
     model: str
@@ -130,9 +133,9 @@ class MonthUsage:
 class Usage:
     """The usage of a month, such as `2026-11`. `estimated_usd` is the part of `cost_usd` that is only estimated.
 
-    `reserved_usd` is held for open calls; `saved_usd` is what reused answers would have cost; `budget_usd` is the
-    owner's monthly budget. `purposes` and `documents` are of this month, most expensive first; `months` are recent
-    months. `everybody_usd` is the cost of all owners, for administrators only.
+    `reserved_usd` is set aside for open calls; `saved_usd` is what reused answers would have cost; `budget_usd` is the
+    owner's monthly budget. `purposes` and `documents` belong to this month, most expensive first; `months` are recent
+    months. `everybody_usd` is the cost of all owners together, for administrators only.
     """
 
     month: str

@@ -11,7 +11,10 @@ from octavo.records.jobs import Eta, JobError
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """`version` counts changes of `content` and `system`. An analysis keeps the texts that it ran with."""
+    """A saved prompt. `version` counts changes of `content` and `system`.
+
+    An analysis keeps the version that it ran with.
+    """
 
     id: UUID
     title: str
@@ -60,7 +63,10 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`title` is the document's title. `units` counts pages, or passages if there are none; `unit` says which."""
+    """`title` is the document's title.
+
+    `units` is the number of pages or, without pages, of passages; `unit` says which.
+    """
 
     id: UUID
     document_id: UUID
@@ -97,7 +103,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class CitationView:
-    """`verified`: the quote was found on that page."""
+    """A citation. `verified`: the quote was found on this page."""
 
     page: int
     quote: str

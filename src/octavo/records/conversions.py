@@ -11,7 +11,7 @@ ENDED = frozenset({"complete", "failed", "dead_letter", "cancelled"})
 
 
 class FoundValue(BaseModel):
-    """`box` is left, top, right and bottom in points from the upper left corner of the page."""
+    """A value. `box` is left, top, right and bottom in points from the upper left corner of the page."""
 
     name: str
     value: str
@@ -36,7 +36,7 @@ class ModelSuggestion(BaseModel):
 class ModelCall(BaseModel):
     """A model call for the fields that the rules did not find. `error` is set if no model answered.
 
-    `said` contains all suggestions of the model; `values` of the conversion contain those that were accepted.
+    `said` contains all suggestions of the model. Accepted suggestions are also in the `values` of the conversion.
     """
 
     task: str

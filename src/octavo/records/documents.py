@@ -22,12 +22,11 @@ class DocumentJob:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`title` is the file name until a better one is known. `deleted_at` is set while the document is in the trash.
+    """`title` is the file name until a better title is known. `deleted_at` is set while the document is in the trash.
 
     `described_by` is `local` or the model that wrote the description. If describing failed, `status` is still
-    `completed`, `needs_classification` is true, and `error` contains the reason.
-    `version` counts uploads of new bytes, `revision` counts how often these bytes were processed. `superseded`: a newer
-    version exists.
+    `completed`, `needs_classification` is true, and `error` contains the reason. `version` counts uploads of new bytes;
+    `revision` counts how often these bytes were processed. `superseded`: a newer version exists.
     """
 
     id: UUID
@@ -76,7 +75,7 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class PageBox:
-    """`box` is left, top, right and bottom, in points from the upper left corner of the page."""
+    """A box on a page: left, top, right and bottom, in points from the upper left corner of the page."""
 
     page: int
     box: tuple[float, float, float, float]
@@ -110,7 +109,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """`state` is `pending`, or `skipped` when a retry would change nothing."""
+    """The result of a retry. `state` is `pending`, or `skipped` if a retry would change nothing."""
 
     document_id: UUID
     process_id: UUID
@@ -160,7 +159,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """`revision` is the current revision; `revisions` are all revisions whose text is still stored."""
+    """One version of a document.
+
+    `revision` is the current revision; `revisions` are all revisions whose text is still stored.
+    """
 
     document_id: UUID
     version: int
@@ -198,7 +200,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of characters in the Markdown; `page` is the page where it begins, if known."""
+    """A range of characters in the Markdown. `page` is the page where the range begins, if it is known."""
 
     start: int
     end: int
@@ -227,10 +229,10 @@ class OtherConnection:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`changes` is the number of text changes; `text` contains the first of them, or is None if one side has no text.
+    """`changes` is the number of text changes. `text` contains the first of them, or is None if one side has no text.
 
-    Connections that `appeared` exist only on the new side, those that `vanished` only on the old one; each list
-    contains the strongest ones.
+    Connections in `appeared` exist only on the new side, those in `vanished` only on the old side. Each list contains
+    only the strongest connections.
     """
 
     old: Side

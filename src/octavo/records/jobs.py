@@ -12,7 +12,7 @@ from octavo.core.types import JobStatus
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`done` counts only finished units."""
+    """The progress of a job. `done` counts only finished units."""
 
     done: int
     total: int | None
@@ -42,7 +42,10 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class WaitingBecause:
-    """`detail` is a sentence for people, with times in UTC; `facts` contains the values in it."""
+    """Why a job waits.
+
+    `detail` is a sentence for people, with times in UTC; `facts` contains the values in the sentence.
+    """
 
     reason: str
     detail: str
@@ -51,7 +54,10 @@ class WaitingBecause:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """In a list of jobs, `stages` contains only whole stages; for a single job also the finished parts of stages."""
+    """A job.
+
+    In a list of jobs, `stages` contains only whole stages; for a single job also the finished parts of stages.
+    """
 
     id: UUID
     kind: str

@@ -17,7 +17,10 @@ class Engine(StrEnum):
 
 
 class Status(StrEnum):
-    """`POSSIBLE`: found by a rule and not confirmed yet. `DISMISSED`: rejected by a person."""
+    """The status of a connection. `POSSIBLE`: found by a rule and not confirmed yet.
+
+    `DISMISSED`: rejected by a person.
+    """
 
     FOUND = "found"
     POSSIBLE = "possible"
@@ -27,7 +30,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """BM25 score of the words and similarity of the vectors; None where that search did not find the chunk."""
+    """The BM25 score by words, and the similarity by meaning; None if that search did not find the chunk."""
 
     text: float | None
     semantic: float | None
@@ -55,7 +58,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """The reason why a search that should include meaning used words only."""
+    """The reason why a search by meaning used only words."""
 
     code: str
     message: str
@@ -63,7 +66,10 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """Best hits first. `mode` is the mode actually used; `degraded` gives the reason if it differs from the request."""
+    """Hits, best first.
+
+    `mode` is the mode actually used; `degraded` is the reason if it differs from the requested mode.
+    """
 
     items: list[SearchHit]
     mode: Mode
@@ -76,10 +82,9 @@ class SearchPage:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`verified`: the chunk contains these words, and `quote` is its exact text. Otherwise `quote` is what
-    the model claimed.
+    """`verified`: the chunk contains these words, and `quote` is the exact text of the chunk.
 
-    The answer refers to it by `number`.
+    If not `verified`, `quote` is the text that the model claimed. Statements refer to the citation by its `number`.
     """
 
     number: int
@@ -93,7 +98,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`citations` are the numbers of citations. `verified`: at least one of these is verified."""
+    """One statement of an answer. `citations` are the numbers of its citations.
+
+    `verified`: at least one of them is verified.
+    """
 
     text: str
     citations: list[int]
@@ -115,7 +123,10 @@ class AnswerSources:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSide:
-    """`quote` is verbatim text of the chunk; `start` is its first character in the document's markdown."""
+    """One side of a connection.
+
+    `quote` is verbatim text of the chunk; `start` is its position in the document's Markdown.
+    """
 
     document_id: UUID
     title: str
@@ -129,7 +140,7 @@ class ConnectionSide:
 class Connection:
     """`source` is the side of the requested document. A contradiction that only rules found has the status `possible`.
 
-    `kind` is the type of a contradiction: negation, antonym, number, date or polarity.
+    `kind` is the kind of contradiction: negation, antonym, number, date or polarity.
     """
 
     id: UUID

@@ -1,4 +1,4 @@
-"""Answers a question: finds chunks, has a model answer from them, and verifies the citations."""
+"""Answers a question: finds chunks, lets a model answer from them, and verifies the citations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTHING = "Nothing in these documents answers this."
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks it is answered from. Models see nothing else."""
+    """A question and the chunks to answer it from. Models see nothing else."""
 
     owner: UUID
     text: str
@@ -38,7 +38,10 @@ class Question:
 async def find_sources(
     database: Database, gateway: Gateway, owner: UUID, question: str, documents: Sequence[UUID] = ()
 ) -> Question:
-    """Find the best chunks for a question, in all documents or in these. Raises `NotFound` if one does not exist."""
+    """Find the best chunks for a question, in all documents or in those given.
+
+    Raises `NotFound` if one does not exist.
+    """
     if documents:
         async with database.connection() as connection:
             known = {one.id for one in await find_documents(connection, owner, documents)}
@@ -62,7 +65,7 @@ async def find_sources(
 
 
 async def answer(gateway: Gateway, question: Question) -> Answer:
-    """Answer by a model within the owner's budget, or offline with sentences from the documents."""
+    """Answer with a model, within the owner's budget, or offline with sentences from the documents."""
     if not question.sources:
         return _nothing(LOCAL, 0.0)
     passages = [ChunkText(one.content, (one.title, *one.heading_path)) for one in question.sources]
@@ -80,7 +83,7 @@ def _nothing(made_by: str, cost: float) -> Answer:
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
-    """The best chunks within the character limit; always at least one."""
+    """The best chunks that fit within the character limit; always at least one."""
     chosen, left = list[SourceChunk](), MOST_CHARACTERS
     for source in sources:
         if len(source.content) <= left or not chosen:

@@ -53,14 +53,14 @@ MOST_SHOWN = 1000
 
 
 class QueryEmbedder(Protocol):
-    """Embeds a query. The AI gateway implements this."""
+    """The interface that embeds queries. The AI gateway implements it."""
 
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkFilter:
-    """Filters, phrases and exclusions as the database expects them, the same for every ranking."""
+    """Filters, phrases and exclusions in the form that the database expects. They are the same for every ranking."""
 
     owner: UUID
     chosen: Jsonb
@@ -82,7 +82,7 @@ async def find(
     filters: Filters | None = None,
     most_of_one: int | None = None,
 ) -> SearchPage:
-    """Embed the query and search; a hybrid search falls back to words if embedding fails."""
+    """Embed the query and search. If embedding fails, a hybrid search uses only words."""
     parsed = parse_query(query)
     vector, degraded = None, None
     if mode != "text":
@@ -136,7 +136,7 @@ def read_shown(cursor: str) -> int:
 
 
 async def embed_query(embedder: QueryEmbedder, owner: UUID, query: SearchQuery) -> Vectors:
-    """Embed a query. The owner pays for it, but only once for the same words."""
+    """Embed a query. The owner pays for the call, but only once for the same words."""
     try:
         async with asyncio.timeout(EMBED_SECONDS):
             return (await embedder.embed([query.text], Caller(owner))).output
@@ -155,9 +155,9 @@ async def search(
     vector: Vectors | None = None,
     most_of_one: int | None = None,
 ) -> list[SearchHit]:
-    """Find chunks, best first, with at most `most_of_one` of each document. Runs in the caller's transaction.
+    """Find chunks, best first, with at most `most_of_one` chunks of each document. Runs in the caller's transaction.
 
-    `vector` is the embedded query; without it the search uses words only.
+    `vector` is the embedded query; without it the search uses only words.
     """
     query = parse_query(query) if isinstance(query, str) else query
     await connection.execute(QUERIES.settle)
@@ -182,7 +182,10 @@ async def search(
 
 
 async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> tuple[list[Row], list[Row]]:
-    """Rank by the words of chunks, and by titles. Titles are ignored if the query has phrases or exclusions."""
+    """Rank by the words of chunks and, separately, by titles.
+
+    Titles are ignored if the query has phrases or exclusions.
+    """
     if not plan.terms:
         return [], []
     by_words = await _by_words(connection, chunk_filter, plan) if plan.lookups else []
@@ -198,7 +201,7 @@ async def _read_filter(connection: Connection, owner: UUID, query: SearchQuery, 
 
 
 async def _phrases(connection: Connection, owner: UUID, phrases: Sequence[str]) -> list[list[str]]:
-    """Convert each phrase to queries in the owner's languages."""
+    """Convert each phrase to database queries, one for each of the owner's languages."""
     if not phrases:
         return []
     rows = await _fetch(connection, QUERIES.phrases, {"owner": owner, "phrases": list(phrases)})
@@ -249,13 +252,13 @@ def _columns(plan: RankingPlan) -> dict[str, list[Any]]:
 
 
 async def _by_vector(connection: Connection, chunk_filter: ChunkFilter, vector: Vectors) -> list[Row]:
-    """Rank by similarity. Chunks that are far less similar than the best one are left out."""
+    """Rank by similarity. Leaves out chunks that are far less similar than the best chunk."""
     rows = await nearest(connection, chunk_filter, vector.model, as_text(vector.vectors[0]), POOL)
     return [row for row in rows if row["score"] >= SIMILAR_SHARE * rows[0]["score"]]
 
 
 async def nearest(connection: Connection, chunk_filter: ChunkFilter, model: str, vector: str, most: int) -> list[Row]:
-    """The chunks whose vectors of this model are nearest to this vector."""
+    """The chunks whose vectors are nearest to the given vector. Only vectors of the same model are compared."""
     (count,) = await _fetch(connection, QUERIES.count_chunks, {"owner": chunk_filter.owner})
     by_index = count["chunks"] > EXACT_CHUNKS
     values = {**chunk_filter.values(), "model": model, "vector": vector, "by_index": by_index, "most": most}
@@ -292,12 +295,12 @@ def _as_hit(row: Row, score: float, scores: Scores) -> SearchHit:
 
 
 def _page(row: Row, at: int) -> int | None:
-    """The page of the snippet, if the chunk spans several."""
+    """The page on which the snippet begins; None if the document has no pages."""
     if row["page_from"] is None:
         return None
     return row["page_from"] + bisect_right(row["page_starts"], row["char_start"] + at)
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
-    """Run a query and plan it for these values, because the best plan depends on how common the words are."""
+    """Run a query with a plan for these values, because the best plan depends on how common the words are."""
     return await fetch_rows(connection, query, values, prepare=False)

@@ -1,4 +1,4 @@
-"""Answers with citations. Every quote is looked up in the chunk it is attributed to. Pure functions."""
+"""Answers with citations. Each quote is looked up in the chunk that it is attributed to. Pure functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class SourceChunk:
-    """A chunk shown to the model; `page_starts` are the text offsets at which its later pages begin."""
+    """A chunk that the model sees. `page_starts` are the text positions at which its second and later pages begin."""
 
     chunk_id: UUID
     document_id: UUID
@@ -43,7 +43,10 @@ class SourceChunk:
 
 
 def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Statement], list[Citation]]:
-    """Number and verify the citations of an answer, from 1; the same quote in the same chunk gets the same number."""
+    """Verify the citations of an answer and number them from 1.
+
+    The same quote in the same chunk gets the same number.
+    """
     citations: dict[tuple[UUID, str], Citation] = {}
     statements: list[Statement] = []
     for statement in answer.statements:
@@ -57,14 +60,17 @@ def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Stat
 
 
 def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
-    """Format as plain text: [1] is a citation, [2?] an unverified one. `citations` are sorted by number."""
+    """Format an answer as plain text: [1] is a citation, [2?] an unverified one. `citations` are sorted by number."""
     cited = [citations[number - 1] for number in statement.citations]
     marks = "".join(f"[{one.number}]" if one.verified else f"[{one.number}?]" for one in cited)
     return f"{statement.text} {marks}" if marks else statement.text
 
 
 def _look_up(cited: ChunkCitation, sources: Sequence[SourceChunk], number: int) -> Citation:
-    """Find the quote in the named chunk, or else in the only other chunk that contains it: models confuse numbers."""
+    """Find the quote in the chunk that the model named.
+
+    If it is not there, but in exactly one other chunk, that chunk is cited: models confuse numbers.
+    """
     named = sources[cited.passage]
     found = find_quote(cited.quote, named.content)
     if found is None:

@@ -36,7 +36,10 @@ class QueryTooLong(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """`words` rank hits and include those of phrases; a hit must contain all `phrases` and none of `excluded`."""
+    """`words` rank the hits and include the words of phrases.
+
+    A hit must contain all `phrases` and none of `excluded`.
+    """
 
     words: tuple[str, ...]
     phrases: tuple[str, ...] = ()
@@ -44,7 +47,7 @@ class SearchQuery:
 
     @property
     def text(self) -> str:
-        """The text that is embedded."""
+        """The text to embed."""
         return " ".join(self.words)
 
 
@@ -52,8 +55,8 @@ class SearchQuery:
 class Filters:
     """A document must match all filters, and at least one entry of each of `documents`, `tags` and `kinds`.
 
-    `since` and `until` compare with the document's date, or with the day it was added if it has none. `kinds` are
-    source types. `versions` includes superseded versions, which otherwise must be named in `documents`.
+    `since` and `until` apply to the document's date or, if it has none, to the day it was added. `kinds` are source
+    types. `versions` includes superseded versions; without it, they are searched only if `documents` names them.
     """
 
     documents: Sequence[UUID] = ()
@@ -67,7 +70,7 @@ class Filters:
     versions: bool = False
 
     def as_json(self) -> dict[str, JSON]:
-        """The set filters, as the database expects them."""
+        """The filters that are set, in the form that the database expects."""
         given: dict[str, JSON] = {
             "documents": [str(one) for one in self.documents],
             "tags": list(self.tags),
@@ -83,7 +86,7 @@ class Filters:
 
 
 def parse_query(text: str) -> SearchQuery:
-    """Parse any text. Raises `NothingAsked` if it has no words to search for."""
+    """Parse the text of a search box. Raises `NothingAsked` if it has no words to search for."""
     if len(text) > MOST_CHARACTERS:
         raise QueryTooLong(f"It has {len(text)} characters; the limit is {MOST_CHARACTERS}.")
     words: list[str] = []

@@ -24,9 +24,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word as a search term of one language, and the number of the owner's chunks that contain it.
+    """A word as a search term of one language, and the number of the owner's chunks that contain it (`found_in`).
 
-    `often` matches the chunks that use it three times or more; `often_in` counts them, for common words only.
+    `often` is a query for the chunks that use the word three times or more; `often_in` is their number, set for common
+    words only.
     """
 
     config: str
@@ -40,7 +41,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class WeightedTerm:
-    """A term and its weight; `average` is the average length of a chunk in its language."""
+    """A term and its weight. `average` is the average length of a chunk in the term's language."""
 
     config: str
     query: str
@@ -49,7 +50,7 @@ class WeightedTerm:
 
 
 class IndexLookup(NamedTuple):
-    """A query to the index, and the approximate score that a match adds to a chunk."""
+    """A query to the index, and the approximate score that a chunk gains by matching it."""
 
     query: str
     worth: float
@@ -57,9 +58,9 @@ class IndexLookup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RankingPlan:
-    """`lookups` find the chunks to score; there are none if no chunk contains any of the words.
+    """`lookups` find the chunks to score; there are no lookups if no chunk contains any of the words.
 
-    `terms` include words that are in no chunk, because a title may contain them.
+    `terms` also contains words that are in no chunk, because a title may contain them.
     """
 
     lookups: tuple[IndexLookup, ...]
@@ -83,7 +84,7 @@ def plan_ranking(terms: Sequence[Term]) -> RankingPlan:
 
 
 def has_few(terms: Iterable[Term]) -> bool:
-    """Whether the owner of these terms has few chunks, in all languages together."""
+    """Whether the owner has few chunks, in all languages together."""
     return sum({term.config: term.chunks for term in terms}.values()) <= FEW
 
 
@@ -93,9 +94,10 @@ def rarity(term: Term) -> float:
 
 
 def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
-    """Find all chunks with a rare word; for a common word, those that use it often or contain all the words.
+    """Choose the index lookups. A rare word finds all chunks that contain it.
 
-    `weights` must list rare words first.
+    A common word finds only the chunks that use it often, and those that contain all words of the query. `weights` must
+    list rare words first.
     """
     left = MOST_CANDIDATES
     chosen: list[IndexLookup] = []
@@ -120,7 +122,7 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 
 
 def fuse(rankings: Iterable[tuple[float, Sequence[Key]]]) -> dict[Key, float]:
-    """Merge weighted rankings into one. Keys that rank high in one ranking, or well in several, come first.
+    """Merge weighted rankings into one. Keys that rank very high in one ranking, or well in several, come first.
 
     Scores are between 0 and 1; 1 means first in every ranking.
     """
@@ -134,7 +136,7 @@ def fuse(rankings: Iterable[tuple[float, Sequence[Key]]]) -> dict[Key, float]:
 
 
 def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one: int | None, limit: int) -> list[Key]:
-    """The first `limit` keys, with at most `most_of_one` of each group."""
+    """The first `limit` keys, with at most `most_of_one` keys of each group."""
     taken: Counter[Hashable] = Counter()
     chosen: list[Key] = []
     for key in ordered:

@@ -1,4 +1,4 @@
-"""Cuts the part of a chunk that matches a query, as plain text with the positions of the matched words."""
+"""Cuts a snippet from a chunk: the part that matches the query, as plain text with positions of the matched words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _OPENS = re.compile(r"(?<=[.!?…])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`marks` are the start and end of matched words. `at` is the position of the first one in the chunk."""
+    """`marks` are the start and end of each matched word.
+
+    `at` is the position of the first matched word in the chunk.
+    """
 
     text: str
     marks: list[tuple[int, int]]
@@ -32,7 +35,7 @@ class Snippet:
 
 
 def cut_snippet(marked: str, length: int = LENGTH) -> Snippet:
-    """Cut the part with the most distinct matched words, from the start of a sentence if one is near."""
+    """Cut the part with the most distinct matched words. It starts with a sentence if one begins nearby."""
     text, marks = read_marks(_tidy(marked))
     if len(text) <= length:
         return Snippet(text, marks, _place(marked, 0 if not marks else _first_found(marked, 0)))
@@ -47,7 +50,7 @@ def cut_snippet(marked: str, length: int = LENGTH) -> Snippet:
 
 
 def read_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return the text without marks, and the positions of the marked words."""
+    """Remove the marks from a text. Returns the text and the positions of the marked words."""
     parts: list[str] = []
     marks: list[tuple[int, int]] = []
     length = end = 0
@@ -72,7 +75,10 @@ def _bare(text: str) -> str:
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
-    """The index of the matched word that is followed by the most distinct ones within `length`; the first if tied."""
+    """The index of the matched word that begins the best snippet.
+
+    Within `length` characters after it there are the most distinct matched words.
+    """
     words = [text[start:end].lower() for start, end in marks]
     best, most, last = 0, -1.0, 0
     inside: dict[str, int] = {}
@@ -93,7 +99,7 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """The start of the sentence if it is near enough, else of a word."""
+    """Where the snippet starts: at the start of the sentence if that is near enough, else at the start of a word."""
     if found <= LEAD:
         return 0
     opens = [match.end() for match in _OPENS.finditer(text, found - LEAD, found)]
@@ -111,7 +117,7 @@ def _end(text: str, start: int, length: int) -> int:
 
 
 def _first_found(marked: str, number: int) -> int:
-    """The start of a matched word in the marked text."""
+    """The position of a matched word, given by its number, in the text with marks."""
     for place, match in enumerate(found for found in _FOUND.finditer(marked) if found[1]):
         if place == number:
             return match.start()
@@ -119,5 +125,5 @@ def _first_found(marked: str, number: int) -> int:
 
 
 def _place(marked: str, at: int) -> int:
-    """The same position in the text without marks."""
+    """Convert a position in the text with marks to the same position in the text without marks."""
     return at - sum(marked.count(mark, 0, at) for mark in (BEGIN, END))

@@ -1,4 +1,7 @@
-"""Counts the chunks that contain a word. Counts of common words are cached: they cost most and hardly change."""
+"""Counts the chunks that contain a word.
+
+Counts of common words are cached: counting them takes longest, and they hardly change.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ Word = tuple[UUID, str, str]
 
 @dataclass(frozen=True, slots=True)
 class TermCount:
-    """The count of one word in one language, at a time when the owner had `chunks` chunks."""
+    """The counts of one word in one language, taken when the owner had `chunks` chunks."""
 
     chunks: int
     found_in: int
@@ -31,7 +34,7 @@ class TermCount:
 
 
 class TermCountCache:
-    """Least-recently-used cache of counts. It may be empty at any time; missing words are counted again."""
+    """A least-recently-used cache of counts. Losing its content is harmless: missing words are counted again."""
 
     def __init__(self, most: int = MOST_CACHED) -> None:
         self._most = most
@@ -56,7 +59,7 @@ _cache = TermCountCache()
 
 
 async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) -> list[Term]:
-    """Convert words to search terms of the owner's languages, without counts."""
+    """Convert words to search terms, one for each of the owner's languages. The terms have no counts."""
     rows = await fetch_rows(connection, QUERIES.terms, {"owner": owner, "words": list(words)}, prepare=False)
     return [Term(**row, found_in=0, often_in=0) for row in rows]
 
@@ -64,7 +67,7 @@ async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) 
 async def count_terms(
     connection: Connection, owner: UUID, words: Sequence[str], cache: TermCountCache = _cache
 ) -> list[Term]:
-    """Like `read_terms`, with the counts that ranking needs."""
+    """Like `read_terms`, but with the counts that ranking needs."""
     terms = await read_terms(connection, owner, words)
     known = {term: cache.find((owner, term.config, term.query), term.chunks) for term in terms}
     missing = [term for term, count in known.items() if count is None]
@@ -79,7 +82,7 @@ async def count_terms(
 async def _count(
     connection: Connection, owner: UUID, terms: Sequence[Term], *, few: bool
 ) -> dict[tuple[str, str], tuple[int, int]]:
-    """Count, by language and word, the chunks that contain the word and the chunks that use it often."""
+    """Count, for each language and word, the chunks that contain the word and the chunks that use it often."""
     queries = {term.query: term.often for term in terms}
     values: dict[str, Any] = {"owner": owner, "queries": list(queries)}
     if few:

@@ -60,7 +60,7 @@ ROOMS = (
 
 
 def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: StreamIntervals | None = None) -> FastAPI:
-    """The application of one process; its services are opened when it starts."""
+    """Create the web application of one process. Its services are opened when the application starts."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -102,7 +102,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
 
 @cache
 def _routes() -> APIRouter:
-    """All routes, built once per process: FastAPI inspects every parameter and response, which takes a while."""
+    """Build all routes, once per process: FastAPI inspects every parameter and response, which takes a while."""
     routes = APIRouter()
     routes.include_router(system.HEALTH)
     for router in (settings_pages.router, *(router for room in ROOMS for router in room.ROUTERS)):

@@ -16,7 +16,7 @@ GRACE_SECONDS = 10
 
 
 class Server(uvicorn.Server):
-    """Ends open event streams before waiting for requests to finish, because streams do not finish otherwise."""
+    """Ends open event streams before waiting for requests to finish, because a stream never finishes otherwise."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -30,7 +30,7 @@ class Server(uvicorn.Server):
 
 
 def serve(settings: Settings, listener: socket.socket) -> None:
-    """Serve on a listening socket that the caller has opened."""
+    """Serve requests on a listening socket that the caller has opened."""
     server_of(create_app(settings), settings).run(sockets=[listener])
 
 

@@ -29,7 +29,7 @@ THINKING: dict[str, dict[str, Any]] = {
 
 
 class ApiModel(BaseModel):
-    """Base of all response types. Fields that Google omits when they are empty have defaults."""
+    """Base class of all response types. Fields that Google omits when they are empty have defaults."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 

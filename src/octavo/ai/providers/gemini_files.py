@@ -43,7 +43,7 @@ class UploadedFile:
 
 @dataclass(frozen=True, slots=True)
 class GeminiFiles:
-    """The files uploaded with one API key to one URL. An owner never uses a file of another owner."""
+    """Files uploaded with one API key to one base URL. An owner never uses a file that another owner uploaded."""
 
     database: Database
     http: HttpClient
@@ -54,7 +54,7 @@ class GeminiFiles:
     )
 
     async def upload(self, owner: UUID, file: FileReference) -> UploadedFile:
-        """Upload a file unless Google still has it. Concurrent callers upload it only once."""
+        """Upload a file unless Google still has it. If several callers need the same file, it is uploaded only once."""
         async with self._locks.setdefault((owner, file.sha256), asyncio.Lock()):
             return await self._find_or_send(owner, file)
 
@@ -91,7 +91,10 @@ class GeminiFiles:
         return await self._wait_until_active(sent.read_as(UploadReply).file)
 
     async def _wait_until_active(self, file: File) -> UploadedFile:
-        """Wait until Google has processed the file. If it takes more than ten minutes, it never becomes active."""
+        """Wait until Google has processed the file.
+
+        After ten minutes it counts as timed out: it will never become active.
+        """
         pause = FIRST_POLL_SECONDS
         try:
             async with asyncio.timeout(ACTIVE_SECONDS):

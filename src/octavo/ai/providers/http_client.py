@@ -34,7 +34,10 @@ class HttpReply:
     body: bytes
 
     def read_as(self, form: type[Form]) -> Form:
-        """Parse the body. If it does not match `form`, the call was billed, but the amount is unknown."""
+        """Parse the body.
+
+        If it does not match `form`, raises a fault with unknown usage, because the call was billed.
+        """
         try:
             return form.model_validate_json(self.body)
         except ValidationError:
@@ -57,7 +60,7 @@ class HttpClient:
     async def post(
         self, provider: str, url: str, body: object, headers: Mapping[str, str], seconds: float
     ) -> HttpReply:
-        """Send JSON. `provider` selects the patterns that classify an error response."""
+        """Send JSON. `provider` selects the patterns by which an error response is classified."""
         all_headers = {"content-type": "application/json", **headers}
         return await self.send(provider, "POST", url, json.dumps(body).encode(), all_headers, seconds)
 
@@ -97,7 +100,7 @@ async def _read(response: httpx.Response) -> bytes:
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
     """Seconds until the provider accepts requests again, from the header or the body.
 
-    A date is compared with the clock of the provider.
+    If the provider sends a date, it is compared with the provider's own clock.
     """
     in_body = _RETRY_DELAY.search(body)
     header = headers.get("retry-after") or (in_body[1] if in_body else None)

@@ -30,7 +30,7 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """Limits of one call: the longest side of a picture, the number of pages, and whether PDFs are accepted."""
+    """Limits of one call: the longest side of a picture in pixels, the number of pages, and PDF support."""
 
     pixels: int
     pages: int
@@ -45,7 +45,7 @@ class Provider(Protocol):
     vision_limits: ClassVar[VisionLimits]
 
     async def generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
-        """Call once. Raises only `ProviderFault`."""
+        """Call the model once. Raises only `ProviderFault`."""
         ...
 
 
@@ -57,6 +57,6 @@ class Embedder(Protocol):
 
 
 def unit_vector(vector: Sequence[float]) -> list[float]:
-    """Scale a vector to length 1, so that cosine similarity is a dot product. Not all providers do that."""
+    """Scale a vector to length 1, so that cosine similarity is a dot product. Not all providers return unit vectors."""
     length = math.sqrt(math.fsum(one * one for one in vector))
     return [one / length for one in vector] if length else list(vector)

@@ -34,14 +34,14 @@ class Statement(Output):
 
 
 class CitedAnswer(Output):
-    """No `statements` means that the chunks do not answer the question."""
+    """An answer with citations. Without `statements`, the chunks do not answer the question."""
 
     statements: Annotated[list[Statement], Field(max_length=MAX_STATEMENTS)]
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionToAnswer:
-    """The first heading of each chunk is the title of its document."""
+    """A question and the chunks to answer it from. The first heading of each chunk is the title of its document."""
 
     question: str
     chunks: Sequence[ChunkText]
@@ -62,7 +62,7 @@ def check_citations(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnswer
 
 
 def answer_offline(given: QuestionToAnswer) -> CitedAnswer:
-    """Answer with the best sentences of the chunks; each cites itself."""
+    """Answer with the best sentences of the chunks. Each sentence is its own citation."""
     from octavo.language import answer, offline_embedder
 
     quotes = answer(given.question, given.chunks, offline_embedder().embed, most=_MAX_OFFLINE).quotes

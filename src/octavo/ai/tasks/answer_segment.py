@@ -21,7 +21,10 @@ QuoteText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1
 
 
 class PageCitation(Output):
-    """`page` is the number used in the request; `quote` is verbatim; `relevance` is its weight for the answer."""
+    """A citation.
+
+    `page` is the page number used in the request, `quote` is verbatim, `relevance` is its weight for the answer.
+    """
 
     page: Annotated[int, Field(ge=1)]
     quote: QuoteText
@@ -29,7 +32,10 @@ class PageCitation(Output):
 
 
 class SegmentAnswer(Output):
-    """`found`: whether the pages contain an answer. `summary`: context for the next segment."""
+    """An answer. `found`: whether the pages contain an answer.
+
+    `summary`: context for the call about the next segment.
+    """
 
     found: bool
     answer: LongText
@@ -39,7 +45,7 @@ class SegmentAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentToAnswer:
-    """`texts` contains the numbered pages of the segment; `context` contains the pages before them, only as context.
+    """`texts` contains the numbered pages of the segment; `context` contains the pages before it, for context only.
 
     If `file` is set, it contains all of these pages in order, and only the offline provider uses the texts. `before` is
     the summary of the previous segment. `unit` says what the numbers count: `page` or `passage`.

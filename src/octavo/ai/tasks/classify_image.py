@@ -14,7 +14,7 @@ MAX_CHARACTERS = 8000
 
 @dataclass(frozen=True, slots=True)
 class ImageToClassify:
-    """`text` is the text that was recognised in the picture."""
+    """A picture. `text` is the text that was recognised in it."""
 
     picture: Picture
     filename: str

@@ -28,7 +28,7 @@ class ConsolidatedAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentResult:
-    """The answer for the pages from `first` to `last`."""
+    """The answer for one segment, the pages from `first` to `last`."""
 
     first: int
     last: int

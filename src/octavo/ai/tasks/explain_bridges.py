@@ -18,7 +18,7 @@ TOKENS_PER_PAIR = 80
 
 
 class Bridge(Output):
-    """`pair` is the index of the pair; `explanation` is one sentence."""
+    """The verdict on one pair. `pair` is the index of the pair; `explanation` is one sentence."""
 
     pair: Annotated[int, Field(ge=0)]
     is_bridge: bool

@@ -21,7 +21,7 @@ Text = Annotated[str, StringConstraints(max_length=500)]
 
 @dataclass(frozen=True, slots=True)
 class FieldToFind:
-    """`labels` contains the labels that the value may appear next to."""
+    """A field to find. `labels` contains the labels that may appear next to its value."""
 
     name: str
     type: str
@@ -35,7 +35,7 @@ class FieldsToFind:
 
 
 class FieldValue(Output):
-    """`quote` is verbatim from the text; missing fields are omitted."""
+    """The value of a field. `quote` is verbatim from the text. Fields that were not found are omitted."""
 
     name: Text
     value: Text

@@ -12,7 +12,10 @@ TOKENS_PER_PAGE = 600
 
 @dataclass(frozen=True, slots=True)
 class PagesToRead:
-    """`shown` is a file with only these pages, or one picture per page. `first` is the page number of the first one."""
+    """`shown` is a file with only the pages to read, or one picture per page.
+
+    `first` is the number of the first page.
+    """
 
     shown: FileReference | tuple[Picture, ...]
     first: int

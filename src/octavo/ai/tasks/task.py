@@ -52,7 +52,7 @@ def _read(name: str) -> Prompt:
 
 
 class UnusableAnswer(Exception):
-    """The reason an answer was rejected. It is sent to the model, which gets one chance to correct it."""
+    """The reason why an answer was rejected. The model gets this reason and one chance to correct its answer."""
 
 
 class MarkdownText(Output):
@@ -63,7 +63,7 @@ class MarkdownText(Output):
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[In, Out]):
-    """`build_parts` builds the request; `estimate_tokens` estimates the length of the answer, up to `output_tokens`.
+    """`build_parts` builds the request. `estimate_tokens` estimates the length of the answer, up to `output_tokens`.
 
     `check` raises `UnusableAnswer` if a well-formed answer is wrong. `offline` does the task without a model.
     """
@@ -112,13 +112,13 @@ def _parse(text: str, schema: Schema) -> JSON:
 
 
 def _explain(error: ValidationError) -> str:
-    """List where and why validation failed, without the values, which are text of the document."""
+    """List where and why validation failed. Values are left out, because they contain text of the document."""
     wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)]
     return "; ".join(wrong[:_MAX_MISTAKES])
 
 
 class Tasks:
-    """All tasks by name. Duplicates are refused."""
+    """All tasks by name. Two tasks cannot have the same name."""
 
     def __init__(self, *tasks: Task[Any, Any]) -> None:
         self._tasks = {task.name: task for task in tasks}

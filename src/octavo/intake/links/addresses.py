@@ -19,7 +19,10 @@ _SPACES = re.compile(r"[\s_+-]+")
 
 
 def canonical_url(given: str) -> str:
-    """Lower-case scheme and host; remove the default port, fragment and tracking parameters. Raises `BadUrl`."""
+    """Normalise a URL: lower-case scheme and host, no default port, fragment or tracking parameters.
+
+    Raises `BadUrl`.
+    """
     written = given.strip()
     if len(written) > MOST_CHARACTERS:
         raise BadUrl(f"It has more than {MOST_CHARACTERS:,} characters.")
@@ -34,7 +37,7 @@ def canonical_url(given: str) -> str:
 
 
 def label_of(url: str) -> str:
-    """A readable name: the site and the last part of the path that contains words."""
+    """A readable name for a URL: the site, and the last part of the path that contains words."""
     parts = urlsplit(url)
     words = [text for part in parts.path.split("/") if (text := _words(part))]
     site = (parts.hostname or "").removeprefix("www.")
@@ -54,7 +57,7 @@ _PATHS = frozenset({"shorts", "embed", "live", "v", "e"})
 
 
 def video_id(url: str) -> str | None:
-    """The id of a YouTube video (eleven characters); None if the URL is not a video."""
+    """The id of a YouTube video (eleven characters); None if the URL does not lead to a video."""
     try:
         parts = urlsplit(url.strip())
         host = _VARIANT.sub("", (parts.hostname or "").rstrip("."))
@@ -65,7 +68,7 @@ def video_id(url: str) -> str | None:
 
 
 def _candidate(host: str, path: str, query: str) -> str:
-    """The part of the URL where the id is expected."""
+    """The part of the URL where the video id is expected."""
     first, second, *_ = [step for step in path.split("/") if step] + ["", ""]
     if host == _SHORT_HOST:
         return first

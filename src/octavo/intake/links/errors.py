@@ -1,4 +1,4 @@
-"""Errors of fetching a link, with advice for the user."""
+"""Errors that occur when a link is fetched, with advice for the user."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PageNotText(LinkFailed):
 
     code = "PAGE_NOT_TEXT"
     error_class = ErrorClass.UNSUPPORTED
-    advice = "Add the URL of a page that describes it, or paste the text."
+    advice = "Add the URL of a page with text, or paste the text."
 
 
 class PageEmpty(BadInput):

@@ -34,7 +34,7 @@ _NO_TEXT = re.compile(r"(?:audio|video|font)/", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """A fetched page, unchanged. `url` is the final URL."""
+    """A fetched page, unchanged. `url` is the URL after all redirects."""
 
     url: str
     content_type: str
@@ -72,7 +72,7 @@ def check_status(answer: FetchResponse) -> None:
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """The delay in seconds that a site requests, up to a limit."""
+    """The number of seconds that a site requests to wait, up to a limit."""
     return read_retry_after(headers.get("retry-after"), datetime.now(UTC), longest=MOST_WAIT_SECONDS)
 
 

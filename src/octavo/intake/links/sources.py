@@ -1,4 +1,4 @@
-"""Turns links and pasted text into uploads whose bytes are the link or the text."""
+"""Turns links and pasted text into uploads. The bytes of the upload are the URL or the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class GivenSource:
 def link_source(
     given: str, *, allow: frozenset[str] = frozenset(), title: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """A web page or a video. Raises an error for URLs that are invalid or private, without using the network."""
+    """Create the source for a web page or a video.
+
+    Raises an error for invalid or private URLs, without using the network.
+    """
     if video := video_id(given):
         return _video(video, title, duplicates)
     url = canonical_url(given)
@@ -42,9 +45,12 @@ def video_source(given: str, *, title: str | None = None, duplicates: Policy = "
 def paste_source(
     text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
 ) -> GivenSource:
-    """Pasted text. `attribution` is where it comes from; if that is a URL, it is stored as the source URL."""
+    """Create the source for pasted text.
+
+    `attribution` says where the text comes from; a URL is stored as the source URL.
+    """
     if not text.strip():
-        raise Empty("The text contains no words.")
+        raise Empty("It contains no text.")
     given: dict[str, JSON] = {"title": title, "source": attribution}
     upload = NewUpload(
         _first_line(text) if title is None else title,
@@ -79,6 +85,6 @@ def _address(attribution: str | None) -> str | None:
 
 
 def _first_line(text: str) -> str:
-    """A name for text without a title: its first line, without slashes, which would look like a path."""
+    """A name for text without a title: its first line. Slashes are removed, because the name would look like a path."""
     line = next(line.strip() for line in text.splitlines() if line.strip())
     return line[:80].replace("/", " ").replace("\\", " ").strip(" .#*>-") or "Pasted text"

@@ -30,7 +30,7 @@ _SENT = ("accept-language", "content-type", "cookie")
 
 @dataclass(slots=True)
 class Exchange:
-    """The requests for one video. The library sends them from a thread; they run on the event loop."""
+    """The requests for one video. The YouTube library sends them from a thread; they run on the event loop."""
 
     client: GuardedClient
     loop: asyncio.AbstractEventLoop
@@ -52,11 +52,11 @@ class Exchange:
         return answer
 
     def _place(self, url: str) -> str:
-        """Replace the address of YouTube by the configured base URL. Other URLs stay unchanged."""
+        """Replace the address of YouTube by the configured base URL. URLs of other sites stay unchanged."""
         return self.base + url.removeprefix(YOUTUBE) if url.startswith((f"{YOUTUBE}/", f"{YOUTUBE}?")) else url
 
     def _note_details(self, body: bytes) -> None:
-        """Keep the video's details, which the response that lists the transcripts contains."""
+        """Keep the details of the video. They are in the same response as the list of transcripts."""
         try:
             said: object = json.loads(body)
         except ValueError:
@@ -114,7 +114,10 @@ def _fetch(exchange: Exchange, video: str) -> RawTranscript:
 
 
 def choose(offered: TranscriptList) -> Transcript:
-    """Choose the transcript in the video's language (that of the generated one), else in English, else the first."""
+    """Choose the transcript in the video's language, else in English, else the first.
+
+    The language of the generated transcript is the video's language. Transcripts written by people are preferred.
+    """
     every = list(offered)
     own = [one.language_code for one in every if one.is_generated][:1]
     for language in (*own, "en"):
@@ -202,7 +205,7 @@ def _explain(error: Exception, exchange: Exchange) -> OctavoError:
 
 
 def _explain_unplayable(reasons: list[str]) -> OctavoError:
-    """Find the error from the words of YouTube's reason, which is only text."""
+    """Find the error that matches YouTube's reason. YouTube gives the reason only as text."""
     said = " ".join(reasons).lower()
     if "live" in said or "premiere" in said:
         return errors.VideoLive()

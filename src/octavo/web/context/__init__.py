@@ -1,1 +1,1 @@
-"""Dependencies of routes: the services of the installation, the caller, and the limits for uploads."""
+"""Dependencies that routes declare: shared services, the caller, and the limits for uploads."""

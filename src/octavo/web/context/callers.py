@@ -31,7 +31,7 @@ def session_secret(request: Request) -> str | None:
 
 
 def remember_session(request: Request, secret: str) -> None:
-    """Send the session cookie with the response to this request."""
+    """Set the session cookie in the response to this request."""
     request.state.new_session = secret
     _set_cookie(request, secret, SESSION_SECONDS)
 
@@ -55,7 +55,10 @@ def address_of(request: Request) -> str:
 
 
 async def recognise(request: Request, services: ServicesOf) -> Caller | None:
-    """The caller, if the request has credentials. The request counts against the rate limit."""
+    """Identify the caller by the credentials of the request; None without credentials.
+
+    Counts against the rate limit.
+    """
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
     services.limits.admit(caller, address_of(request))
@@ -85,7 +88,7 @@ OptionalCaller = Annotated[Caller | None, Depends(recognise)]
 
 
 async def visit(request: Request, services: ServicesOf, caller: OptionalCaller) -> Caller | None:
-    """The caller. A first request opens an anonymous session, if visitors are allowed."""
+    """Identify the caller. A first request without credentials opens an anonymous session, if visitors are allowed."""
     if caller or not services.settings.anonymous:
         return caller
     async with services.database.transaction() as connection:
@@ -117,7 +120,7 @@ WriteCaller = Annotated[Caller, Depends(write)]
 
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
-    """A function for long responses that checks whether the credentials are still valid for this owner."""
+    """Return a function with which a long response checks that its credentials are still valid for this owner."""
     key = bearer_key(request.headers)
     secret = getattr(request.state, "new_session", None) or session_secret(request) or ""
 
@@ -135,7 +138,7 @@ def still_acts_for(request: Request, services: Services, caller: Caller) -> Call
 
 
 async def require_caller(caller: OptionalCaller) -> Caller:
-    """A caller with credentials; no anonymous session is opened."""
+    """Return the caller. A request without credentials is refused; no anonymous session is opened for it."""
     if caller is None:
         raise Unauthenticated
     return caller
@@ -154,7 +157,7 @@ AdminCaller = Annotated[Caller, Depends(administer)]
 
 
 async def find_person(caller: KnownCaller) -> UUID:
-    """The user who is signed in with this browser."""
+    """Return the id of the user who is signed in with this browser. Other callers are refused."""
     if caller.user_id is None or caller.via != "session":
         raise NotAllowed("Sign in with a password to do this.")
     return caller.user_id

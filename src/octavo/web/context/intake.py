@@ -1,4 +1,4 @@
-"""Dependencies of routes that add files: the intake, its limits, and the check whether a model may write the text."""
+"""Dependencies of routes that add files: the intake, its limits, and a check that a model may write the text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def limits_of(services: ServicesOf, caller: WriteCaller) -> IntakeLimits:
 
 
 def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
-    """Upload limits. Visitors without an account have their own."""
+    """Upload limits of an owner. Visitors without an account have separate limits."""
     stored = settings.anonymous_stored_bytes if anonymous else settings.stored_bytes
     return IntakeLimits(
         upload_bytes=settings.upload_bytes,

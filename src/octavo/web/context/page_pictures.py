@@ -47,7 +47,10 @@ UNCHANGED = {304: {"description": "The picture still has this ETag"}}
 
 
 class Width(IntEnum):
-    """Widths for list rows, for the column next to a text, and for reading. Only three, because pictures are stored."""
+    """Picture widths for list rows, for the column next to a text, and for reading.
+
+    There are only three, because every picture is stored.
+    """
 
     SMALL = 120
     MEDIUM = 800
@@ -66,7 +69,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilePageRequest:
-    """A page of a PDF in the bucket that is not a document."""
+    """A page of a PDF in the bucket that does not belong to a document, and the width of its picture in pixels."""
 
     key: str
     number: int
@@ -74,7 +77,7 @@ class FilePageRequest:
 
 
 class PagePictures:
-    """Draws, stores and returns page pictures. There is one object per web process."""
+    """Draws, stores and returns page pictures. Each web process has one instance."""
 
     def __init__(self, database: Database, bucket: Bucket, sandbox: Sandbox, clock: Clock = time.monotonic) -> None:
         self._database = database
@@ -90,7 +93,7 @@ class PagePictures:
         self._copies.close()
 
     async def find(self, wanted: PageRequest) -> Picture:
-        """The picture of a page, drawn first if it does not exist."""
+        """Return the picture of a page. Draws and stores it first if it does not exist."""
         page = await self._look_up(wanted)
         if page.picture:
             return page.picture
@@ -114,7 +117,10 @@ class PagePictures:
             return picture, await self._bucket.stream(picture.key)
 
     async def mark(self, wanted: PageRequest, boxes: Sequence[Box]) -> bytes:
-        """The picture of a page with boxes. It is not stored, because there are too many combinations."""
+        """Draw boxes on the picture of a page.
+
+        The result is not stored, because there are too many combinations of boxes.
+        """
         _, stream = await self.stream(wanted)
         picture = b"".join([chunk async for chunk in stream])
         page_width = (await self._look_up(wanted)).page_width
@@ -124,7 +130,7 @@ class PagePictures:
             return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
 
     async def find_quote(self, owner: UUID, document: UUID, number: int, quote: str) -> QuoteOnPage | None:
-        """The position of a quote on a page; None if the file is not a PDF."""
+        """Find the position of a quote on a page; None if the file is not a PDF."""
         page = await self._look_up(PageRequest(owner, document, number, DEFAULT_WIDTH))
         if page.source_type != SourceType.PDF:
             return None
@@ -132,7 +138,10 @@ class PagePictures:
             return await quote_in_sandbox(self._sandbox, path, number, quote)
 
     async def draw_file(self, wanted: FilePageRequest) -> bytes:
-        """Draw a page. It is not stored, because these files expire after days and browsers cache the picture."""
+        """Draw a page of a file.
+
+        The picture is not stored: the file expires after days, and browsers cache the picture.
+        """
         self._failures.check(wanted)
         try:
             async with self._limit.take(), self._copies.open(wanted.key) as path:
@@ -142,7 +151,10 @@ class PagePictures:
             raise
 
     async def measure_file(self, key: str) -> list[tuple[float, float]]:
-        """Width and height of the pages in points. They are cached, because objects never change."""
+        """Width and height of each page of a file, in points.
+
+        The sizes are cached, because stored files never change.
+        """
         if key not in self._sizes:
             async with self._limit.take(), self._copies.open(key) as path:
                 self._sizes[key] = await sizes_in_sandbox(self._sandbox, path, MOST_MEASURED)
@@ -174,7 +186,7 @@ class PagePictures:
 
 
 class FailedPages:
-    """Remembers pages that recently could not be drawn."""
+    """Remembers pages that could not be drawn, so that they are not tried again for a while."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -207,7 +219,7 @@ class Copy:
 
 
 class LocalCopies:
-    """A cache on disk of files from the bucket. The least recently used files are removed first, but none in use."""
+    """A disk cache of files from the bucket. Removes the least recently used files first, but never a file in use."""
 
     def __init__(self, bucket: Bucket, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES) -> None:
         self._bucket = bucket

@@ -1,1 +1,1 @@
-"""HTTP: problems, limits, security, forms, downloads, compression and assets. Independent of all rooms."""
+"""HTTP: errors, limits, security, forms, downloads, compression and assets. Independent of all rooms."""

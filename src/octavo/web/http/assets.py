@@ -1,4 +1,4 @@
-"""Scripts, styles and fonts, served under an address that contains their hash, so that browsers cache them forever.
+"""Scripts, styles and fonts. Their addresses contain a hash, so that browsers can cache the files forever.
 
 Addresses mirror the folders of `octavo.web`. The files are few and small, so they are kept in memory.
 """
@@ -48,7 +48,7 @@ VERSION = sha256(b"".join(name.encode() + one.content for name, one in FILES.ite
 
 
 def asset(name: str) -> str:
-    """The address of a file. Scripts and styles refer to each other by relative addresses, without this function."""
+    """The address of a file, for templates. Scripts and styles refer to each other by relative addresses instead."""
     return f"/static/{VERSION}/{name}"
 
 

@@ -56,7 +56,7 @@ def attachment(
 
 
 def is_known(etag: str, if_none_match: str | None) -> bool:
-    """Whether If-None-Match contains this ETag: the caller already has the current file."""
+    """Whether If-None-Match contains this ETag, which means that the caller already has the current file."""
     known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
     return etag in known or "*" in known
 
@@ -66,7 +66,10 @@ def names_a_date(if_range: str | None) -> bool:
 
 
 def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool:
-    """Whether the file is still the one named in If-Range. Weak or unreadable values do not match."""
+    """Whether the file is unchanged since the ETag or date in If-Range.
+
+    Weak ETags and unreadable values do not match.
+    """
     if not if_range:
         return True
     if not names_a_date(if_range):
@@ -75,7 +78,10 @@ def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int]:
-    """The requested range as start and end (exclusive); the whole file if the header is not one valid range."""
+    """Return the requested range as start and end (exclusive).
+
+    Returns the whole file if the header is not a single valid range.
+    """
     found = _RANGE.fullmatch(header.strip()) if header else None
     if not found or found.groups() == ("", ""):
         return 0, size

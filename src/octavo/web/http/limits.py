@@ -1,6 +1,6 @@
 """Rate limits, limits for wrong passwords, and bounded concurrency.
 
-Counted in the memory of one web process. This is exact enough against floods, and no count has to survive a restart.
+Each web process counts in its own memory. This is exact enough against floods, and no count has to survive a restart.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Buckets:
             raise TooFast((1 - tokens) * MINUTE / self._size)
 
     def _drop_full(self, now: float) -> None:
-        """Drop buckets that were idle for a minute: they are full, like new ones."""
+        """Drop buckets that were idle for a minute. They are full again, like new ones."""
         while self._buckets:
             key, (_, at) = next(iter(self._buckets.items()))
             if now - at < MINUTE and len(self._buckets) <= self._most_keys:
@@ -93,7 +93,7 @@ class Failures:
         self._drop_old(now)
 
     def succeed(self, key: str) -> None:
-        """The attempt succeeded, so it no longer counts as a failure."""
+        """Record that the attempt succeeded, so that it no longer counts as a failure."""
         tries = self._tries.get(key)
         if tries:
             tries.pop()
@@ -107,7 +107,7 @@ class Failures:
 
 
 class Transfers:
-    """Limits the uploads in progress of each owner."""
+    """Limits how many uploads of one owner can be in progress."""
 
     def __init__(self) -> None:
         self._running: Counter[UUID] = Counter()
@@ -129,7 +129,7 @@ class Transfers:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one web process."""
+    """All limits of one web process."""
 
     owners: Buckets
     addresses: Buckets
@@ -137,7 +137,10 @@ class Limits:
     transfers: Transfers = field(default_factory=Transfers)
 
     def admit(self, caller: Caller | None, address: str) -> None:
-        """Count a request. Visitors are also counted by address, as one address can create any number of owners."""
+        """Count a request of an owner.
+
+        Visitors are also counted by address, as one address can create any number of owners.
+        """
         if caller is None or caller.is_anonymous:
             self.addresses.take(address)
         if caller is not None and not caller.is_admin:
@@ -167,7 +170,10 @@ def group_address(host: str | None) -> str:
 
 
 class ConcurrencyLimit:
-    """Limits how many run in parallel and how many wait. Raises `TooFast` (429) if too many are waiting."""
+    """Limits how many tasks run in parallel, and how many run or wait in total.
+
+    One task more raises `TooFast` (429).
+    """
 
     def __init__(self, parallel: int, most_waiting: int, busy_seconds: float) -> None:
         self._limit = asyncio.Semaphore(parallel)

@@ -29,14 +29,14 @@ class BrokenMultipart(BadInput):
 
 
 class SeveralFiles(BadInput):
-    """The form has more than one file. Send each in a separate form."""
+    """The form has more than one file. Send each file in a separate form."""
 
     code = "SEVERAL_FILES"
 
 
 @dataclass(slots=True)
 class Form:
-    """`fields` contains the fields before the file and, once `file` has been read to its end, also those after it."""
+    """`fields` contains the fields before the file. The fields after the file are added once `file` has been read."""
 
     fields: dict[str, str]
     filename: str
@@ -104,7 +104,7 @@ class FormReader:
                 return
 
     async def _more(self) -> bool:
-        """Parse the next data. Returns false at the end of a complete form."""
+        """Parse the next piece of the request body. Returns False at the end of a complete form."""
         async for data in self._body:
             try:
                 self._parser.write(data)

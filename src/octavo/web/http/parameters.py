@@ -1,4 +1,4 @@
-"""Parameters, request models and error documentation shared by API routes."""
+"""Parameters, request models and error responses that API routes share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def _require_iso_date(value: object) -> object:
-    """Accept only a string such as 2026-11-15. Pydantic would also accept numbers, as seconds since 1970."""
+    """Accept only a date string such as 2026-11-15. Pydantic would also accept numbers, as seconds since 1970."""
     if not isinstance(value, str) or not _ISO_DATE.fullmatch(value):
         raise ValueError("must be a date such as 2026-11-15")
     return value
@@ -64,7 +64,10 @@ class Problem(BaseModel):
 
 
 class RetryRequest(BaseModel):
-    """`from_stage`: null resumes after the last finished stage, and an empty string starts over."""
+    """`from_stage` is the stage to retry from.
+
+    Null resumes after the last finished stage; an empty string starts over.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,7 +80,7 @@ _PROBLEM = {"schema": Problem.model_json_schema()}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Error responses of a route, for OpenAPI."""
+    """The error responses of a route, as OpenAPI describes them."""
     return {
         status: {"description": "Refused", "content": {"application/problem+json": _PROBLEM}} for status in statuses
     }

@@ -52,7 +52,7 @@ def problem(
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error before it is rendered. `is_plain`: raised by a library, without a specific message."""
+    """An error before it is rendered. `is_plain`: a library raised it, and it has no specific message."""
 
     status: int
     code: str
@@ -71,9 +71,9 @@ AsPage = Callable[[Request, Failure], Awaitable[Response | None]]
 
 
 def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, str]) -> None:
-    """Register one handler for each kind of failure.
+    """Register one handler for each kind of error.
 
-    The response to a crash does not pass through the middleware, so `crash_headers` are added here.
+    The response to an unexpected error does not pass through the middleware, so `crash_headers` are added here.
     """
 
     async def answer(request: Request, failure: Failure) -> Response:
@@ -112,7 +112,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
 
     @app.exception_handler(ClientDisconnect)
     async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
-        """The caller disconnected. A response is required, but nobody reads it."""
+        """Handle a caller that disconnected. A response must be returned, but nobody reads it."""
         del error
         log.info("caller left", path=request.url.path)
         return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was complete.")
@@ -174,7 +174,7 @@ def describe_validation_errors(errors: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _place(error: Mapping[str, Any]) -> str:
-    """The name of the field, or the part of the request if it has none."""
+    """The name of the invalid field or, if the error has no field, the part of the request, such as `body`."""
     first, *rest = error["loc"] or ("request",)
     named = [] if error["type"] == "json_invalid" else rest
     return ".".join(map(str, named or [first]))

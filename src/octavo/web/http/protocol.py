@@ -1,7 +1,8 @@
 """Lets clients close connections first.
 
-The side that closes first keeps the port in TIME_WAIT for a minute. If that is the server, another program cannot use
-the port right after a stop. A client that knows the length of a response closes as soon as it has read it.
+The side that closes a connection first keeps its port in TIME_WAIT for a minute. If the server closed first, another
+program could not use the port right after a stop. A client that knows the length of a response closes the connection as
+soon as it has read the whole response.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ DROP = "octavo.drop"
 
 
 class PatientTransport:
-    """Wraps a transport and delays `close`; everything else is passed through."""
+    """Wraps a transport and delays `close`; all other calls are passed through."""
 
     def __init__(self, transport: asyncio.Transport, may_wait: Callable[[], bool]) -> None:
         self._transport = transport
@@ -45,7 +46,10 @@ class PatientTransport:
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with delayed closing. HTTP/1.0 closes immediately, since its response may end with the connection."""
+    """HTTP/1.1 with delayed closing.
+
+    An HTTP/1.0 connection is closed immediately, since that may mark the end of the response.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._patient = PatientTransport(transport, self._answer_is_framed)
@@ -64,7 +68,7 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Drop idle connections, which have nothing in flight, instead of closing them."""
+        """Abort the connection if it is idle, instead of closing it. Otherwise it ends after the current response."""
         cycle = self._current()
         if cycle is None or cycle.response_complete:
             self.transport.abort()

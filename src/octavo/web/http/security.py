@@ -1,6 +1,6 @@
 """Checks for every request and headers for every response, around all routes.
 
-Plain ASGI, so that streamed responses are not buffered.
+Written as plain ASGI middleware, so that streamed responses are not buffered.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def answers_to(header: str | None, settings: Settings) -> bool:
 
 
 def bearer_key(headers: Headers) -> str | None:
-    """The API key of a request, which may be empty. Other schemes are ignored; they are meant for a proxy in front."""
+    """The API key in the Authorization header, possibly empty; None for other schemes, which are meant for a proxy."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
 
@@ -158,12 +158,18 @@ class HostCheck:
         return await self._app(scope, receive, send)
 
     def _is_for_us(self, hosts: list[str]) -> bool:
-        """Several Host headers are refused, because a proxy in front may have checked a different one."""
+        """Whether the Host header names this server.
+
+        Several Host headers are refused, because a proxy in front may have checked a different one.
+        """
         return len(hosts) <= 1 and answers_to(hosts[0] if hosts else None, self._settings)
 
 
 class SameSite:
-    """Refuses changing requests that another site makes a browser send (CSRF). Allowed origins can use an API key."""
+    """Refuses POST and other changing requests that another site makes a browser send (CSRF).
+
+    Allowed origins can use an API key.
+    """
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
         self._app = app
@@ -210,7 +216,7 @@ class SessionHeaders:
 
 
 def readable_from(origin: str, send: Send) -> Send:
-    """Let scripts of that origin read the response, but only if they send no cookies."""
+    """Let scripts of this origin read the response, but only if their request sends no cookies."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -239,7 +245,7 @@ def refusal(error: OctavoError) -> Response:
 
 
 class BodyLimit:
-    """Limits request bodies: by their Content-Length, or while they are read."""
+    """Limits the size of request bodies: by their Content-Length or, without it, while they are read."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

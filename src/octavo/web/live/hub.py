@@ -43,7 +43,7 @@ class TooFarBehind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StreamIntervals:
-    """Intervals for reading the database, sending heartbeats and checking callers again."""
+    """How often the database is read, heartbeats are sent, and the access of callers is checked again."""
 
     poll_seconds: float = 0.25
     heartbeat_seconds: float = 15.0
@@ -76,7 +76,10 @@ class Subscription:
             self.ended.set()
 
     def catch_up(self) -> bool:
-        """Whether the queue contains all later events. If not, the stream must read the database once more."""
+        """Whether the queue contains all events that the stream has not read.
+
+        If not, the stream must read the database again.
+        """
         self._is_behind, self._has_dropped = self._has_dropped, False
         return not self._is_behind
 
@@ -122,7 +125,7 @@ class Hub:
             self._leave(owner, subscription)
 
     def recheck(self, owner: UUID) -> None:
-        """Credentials of this owner changed: check all its streams again immediately."""
+        """Check immediately whether all streams of this owner still have access, because its credentials changed."""
         for subscription in self._subscriptions.get(owner, ()):
             subscription.recheck.set()
 

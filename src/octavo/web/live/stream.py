@@ -41,7 +41,7 @@ def public_form(event: Event) -> LiveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """The owner whose events are sent, and the cursor to start after; None for new events only."""
+    """The owner whose events are sent, and the cursor after which they start; None sends only new events."""
 
     owner: UUID
     after: Cursor | None
@@ -102,7 +102,7 @@ class EventStream(Response):
                 await send_body(send, HEARTBEAT)
 
     async def _events(self, subscription: Subscription, start: Cursor) -> AsyncGenerator[Iterable[Event]]:
-        """Missed events page by page, then live events; an empty list each time a heartbeat is due."""
+        """Yield missed events page by page, then live events. Yields an empty list each time a heartbeat is due."""
         position, has_all = start, self._follower.after is None
         while not has_all and not is_cancelled():
             async with self._hub.database.connection() as connection:
@@ -156,7 +156,10 @@ async def wait_for_leaving(receive: Receive) -> None:
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of them finishes, and cancel the others. Errors are raised, except an unavailable database."""
+    """Wait until the caller leaves or a coroutine finishes, and cancel the rest.
+
+    Raises their errors, except an unavailable database.
+    """
     tasks = [asyncio.create_task(one) for one in others]
     try:
         await asyncio.wait([leaving, *tasks], return_when=asyncio.FIRST_COMPLETED)

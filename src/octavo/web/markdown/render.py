@@ -42,7 +42,7 @@ class Block:
 
 
 def render_window(text: str, start: int = 0, references: References | None = None) -> list[Block]:
-    """The top-level blocks of Markdown that starts at `start` of its document, in order."""
+    """Render Markdown to its top-level blocks, in order. `start` is the position of the text in its document."""
     environment: Environment = {"references": dict(references or {})}
     parser = make_parser()
     tokens = parser.parse(text, environment)
@@ -51,12 +51,12 @@ def render_window(text: str, start: int = 0, references: References | None = Non
 
 
 def render_plain(text: str, start: int = 0) -> list[Block]:
-    """The Markdown source, unrendered, as one block; no block if the text is blank."""
+    """Return the Markdown source, unrendered, as one block; no block if the text is blank."""
     return [Block(start, start + len(text.rstrip()), _plain(text))] if text.strip() else []
 
 
 def read_references(texts: Sequence[str]) -> References:
-    """The link definitions in these texts. If a name is defined twice, the first definition counts."""
+    """Read the link definitions in these texts. If a name is defined twice, the first definition counts."""
     environment: Environment = {"references": {}}
     parser = make_parser()
     for text in texts:
@@ -68,7 +68,7 @@ def read_references(texts: Sequence[str]) -> References:
 
 
 def make_parser() -> MarkdownIt:
-    """CommonMark with tables, strikethrough and footnote marks."""
+    """Create a parser for CommonMark with tables, strikethrough and footnote marks."""
     options: Any = {"html": True, "inline_definitions": True, "maxNesting": MOST_NESTING}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.core.ruler.at("inline", _read_inline)
@@ -80,7 +80,10 @@ def make_parser() -> MarkdownIt:
 
 
 def _read_inline(state: StateCore) -> None:
-    """Parse inline Markdown; blocks with too many marks stay plain text."""
+    """Parse inline Markdown.
+
+    Blocks with too many special characters stay plain text, because parsing them takes too long.
+    """
     for token in state.tokens:
         if token.type != "inline":
             continue
@@ -161,7 +164,10 @@ def _block(
 
 
 def _prepare(token: Token) -> None:
-    """Headings start at `h2`, because the page has its own `h1`; table cells are aligned by a class."""
+    """Adjust a token for the page. Headings start at `h2`, because the page has its own `h1`.
+
+    Table cells are aligned by a class, and pictures inside a link are marked as linked.
+    """
     if token.type in {"heading_open", "heading_close"}:
         token.tag = f"h{min(int(token.tag[1:]) + 1, 6)}"
     if aligned := _ALIGNED.get(str(token.attrs.pop("style", None))):
@@ -187,6 +193,6 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """The start of each line, as the parser counts lines, and the end of the text."""
+    """The positions at which lines start, as the parser counts lines, followed by the end of the text."""
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
     return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

@@ -77,7 +77,10 @@ def is_address(address: str) -> bool:
 
 
 def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
-    """Replaces a picture, which is not loaded, by its description and address. `linked`: already inside a link."""
+    """Replace a picture, which is not loaded, by its description and address.
+
+    `linked`: the picture is inside a link.
+    """
     shown = f'<span class="picture">{escape(words.strip()) or "Picture"}</span>'
     if linked or not is_address(address):
         return shown

@@ -39,7 +39,7 @@ _RULES = re.compile(r"[-=|:\s]*")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A document in a list. `named`: the title is not just the file name; it is shown in a serif typeface."""
+    """A document in a list. `named`: the title is not just the file name, so it is shown in a serif typeface."""
 
     document: Document
     words: StatusText
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def picture(self) -> str | None:
-        """The picture of the first page, if the file could be opened."""
+        """The address of the picture of the first page, if the document has page pictures."""
         document = self.document
         return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else None
 
@@ -79,7 +79,7 @@ async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Doc
 
 
 async def _openings(connection: Connection, documents: list[UUID]) -> dict[UUID, str]:
-    """The first words of documents without a summary."""
+    """The first words of documents that have no summary."""
     values = {"documents": documents, "characters": OPENING_CHARACTERS}
     rows = await fetch_rows(connection, QUERIES.openings, values) if documents else []
     return {row["document_id"]: row["opening"] for row in rows}
@@ -111,7 +111,7 @@ def kind_of(document: Document) -> str:
 
 
 def badge_of(document: Document) -> str:
-    """The letters shown instead of a picture."""
+    """The short label, such as PDF, that is shown instead of a picture."""
     if document.source_type in {"web", "youtube", "paste"}:
         return {"web": "WEB", "youtube": "VIDEO", "paste": "TEXT"}[document.source_type]
     return (_suffix(document.filename) or document.source_type).upper()[: BADGE_LETTERS + 1]

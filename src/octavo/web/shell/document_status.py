@@ -1,6 +1,6 @@
 """How pages show the status of a document: its label, the cause and the available actions.
 
-Pure: takes a document, its processing job and the time, and returns texts.
+Pure functions: they take a document, its processing job and the time, and return texts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parts that forms share: validation with the models of the API, confirmation pages, and the way back."""
+"""Parts that forms share: validation with the models of the API, confirmation pages, and redirects back to the page."""
 
 from __future__ import annotations
 
@@ -40,13 +40,19 @@ def read_form(
 
 
 def local_path(address: str, otherwise: str = "/") -> str:
-    """The address if it is a path on this server, else `otherwise`. Other addresses could lead to another site."""
+    """Return the address if it is a path on this server, else `otherwise`.
+
+    Other addresses could lead to another site.
+    """
     return address if _LOCAL.fullmatch(address) else otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A confirmation page. `keep` is the address for "no"; `other` is the label and the address of an alternative."""
+    """A confirmation page.
+
+    `keep` is the address that "no" leads to; `other` is the label and the address of an alternative.
+    """
 
     title: str
     text: str

@@ -1,4 +1,4 @@
-"""The frame around every page: the caller, the current place in the rail, and the jobs in the dock."""
+"""The frame around every page: the caller, the selected entry in the rail, and the jobs in the dock."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def is_for_people(request: Request) -> bool:
 
 
 async def as_page(request: Request, failure: Failure) -> Response | None:
-    """The error as a page; None for programs. A caller who must sign in is redirected to the sign-in page."""
+    """Render the error as a page; None for programs. A caller who must sign in is redirected to the sign-in page."""
     if not is_for_people(request):
         return None
     if failure.code == Unauthenticated.code:

@@ -34,7 +34,7 @@ cast("dict[str, object]", templates.env.filters).update(ago=format_ago, dollars=
 
 
 def render(request: Request, template: str, frame: Frame | None, status: int = 200, **values: object) -> HTMLResponse:
-    """A whole page or a fragment of one. Browsers do not cache it."""
+    """Render a whole page or a fragment of a page. Browsers must not cache it."""
     return templates.TemplateResponse(
         request, template, values | {"frame": frame}, status, headers={"cache-control": "no-store"}
     )

@@ -65,7 +65,7 @@ async def sign_in(request: Request, services: Services, caller: Caller | None, e
 
 
 async def sign_out(request: Request, services: Services, caller: Caller | None) -> None:
-    """End the session of this browser. An anonymous visitor loses access to the documents."""
+    """End the session of this browser. An anonymous visitor loses access to their documents."""
     if caller and caller.via == "key":
         raise NotAllowed("API keys cannot sign out. Revoke the key instead.")
     async with services.database.connection() as connection:
@@ -112,7 +112,7 @@ async def describe(connection: Connection, caller: Caller) -> Me:
 
 
 def _recheck_streams(services: Services, caller: Caller | None) -> None:
-    """Check the permissions of this owner's open event streams again, so that old streams of this browser end."""
+    """Check the access of this owner's open event streams again, so that streams of this browser's old session end."""
     if caller:
         services.live.recheck(caller.owner_id)
 
@@ -120,7 +120,10 @@ def _recheck_streams(services: Services, caller: Caller | None) -> None:
 async def _verify(
     request: Request, services: Services, email: str, account: Account | None, password: SecretStr
 ) -> tuple[Account, str]:
-    """The account and the password hash to store. Raises `WrongCredentials`, and `TooFast` after too many of these."""
+    """Check the password. Returns the account and the password hash to store.
+
+    Raises `WrongCredentials`, or `TooFast` after too many wrong passwords.
+    """
     tries = f"{email.lower()} {address_of(request)}"
     services.limits.sign_ins.begin(tries)
     kept = account.password_hash if account else None

@@ -66,7 +66,7 @@ async def session(services: ServicesOf, caller: ReadCaller) -> Me:
 
 @router.delete("/session", status_code=204, responses=problems(401, 403), openapi_extra=NO_SIGN_IN)
 async def sign_out(request: Request, services: ServicesOf, caller: OptionalCaller) -> None:
-    """End the session of this browser. An anonymous visitor loses access to the documents."""
+    """End the session of this browser. An anonymous visitor loses access to their documents."""
     await accounts.sign_out(request, services, caller)
 
 

@@ -180,7 +180,7 @@ async def make_key(
     scope: Field = "write",
     days: Field = "",
 ) -> Response:
-    """Create a key. The page is rendered without a redirect, because the key is shown only once."""
+    """Create an API key. The page is rendered without a redirect, because the key is shown only once."""
     given = {"name": name.strip(), "scope": scope, "expires_in_days": days or None}
     wanted, wrong = read_form(NewKeyRequest, given, KEY_WRONG)
     if wanted is None:
@@ -247,7 +247,7 @@ async def keep(
 
 
 def _keep(request: Request, answer: Response, name: str, value: str | None) -> None:
-    """Store a choice in a cookie that scripts can read; None, the default, deletes the cookie."""
+    """Store a preference in a cookie that scripts can read. None means the default and deletes the cookie."""
     secure = request.url.scheme == "https"
     if value is None:
         answer.delete_cookie(name, samesite="lax", secure=secure)

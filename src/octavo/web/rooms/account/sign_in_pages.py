@@ -119,7 +119,7 @@ async def _show(
     status: int = 200,
     **values: Any,  # noqa: ANN401
 ) -> Response:
-    """The sign-up page, with the number of documents that will be moved to the account."""
+    """Show the sign-up page, with the number of documents that will be moved to the account."""
     brought = 0
     if caller and caller.is_anonymous:
         async with services.database.connection() as connection:

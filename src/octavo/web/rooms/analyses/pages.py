@@ -157,7 +157,7 @@ async def show_page(
     prompt: UUID | None = None,
     cited: Annotated[int | None, Query(ge=0, le=100_000)] = None,
 ) -> Response:
-    """Show an analysis. `item` or `page` is opened next to the answers, or the page of the citation number `cited`."""
+    """Show an analysis. The item, the page, or the page of the citation in the query is opened next to the answers."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         shown = await _load(connection, owner, analysis)
@@ -232,7 +232,7 @@ async def _load(connection: Connection, owner: UUID, analysis: UUID) -> Analysis
 
 
 def _as_html(content: str | None) -> str:
-    """The answer as safe HTML, because answers of models are as untrusted as documents."""
+    """Render the answer of a model as safe HTML, because it is as untrusted as a document."""
     return "".join(block.html for block in render_window(content)) if content else ""
 
 
@@ -242,7 +242,10 @@ def _unit(analysis: Analysis) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SideQuery:
-    """The part of the address that says what to open; unknown ids are ignored. `cited` is a number from 0."""
+    """Query parameters that select the content of the side panel; unknown ids are ignored.
+
+    `cited` is the index of a citation, from 0.
+    """
 
     page: int | None = None
     item: UUID | None = None
@@ -252,7 +255,7 @@ class SideQuery:
 
 @dataclass(frozen=True, slots=True)
 class SidePanel:
-    """`found` is the position of the quote on the page; None if unknown."""
+    """The panel next to the answers. `found` is the position of the quote on the page; None if it is unknown."""
 
     item: ItemView | None
     page: int | None
@@ -262,12 +265,15 @@ class SidePanel:
 
     @property
     def height(self) -> int:
-        """The height of a picture that is 800 pixels wide; if unknown, that of a page in letter size."""
+        """The height of the page picture at a width of 800 pixels.
+
+        If the page size is unknown, letter size is assumed.
+        """
         return round(800 * self.found.height / self.found.width) if self.found else 1035
 
     @property
     def words(self) -> str | None:
-        """The message if the quote cannot be marked on the page."""
+        """The message to show if the quote cannot be marked on the page."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:
@@ -305,7 +311,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
-    """The position of a verified quote; None if it is unknown, so that the page is shown without a mark."""
+    """Find the position of a verified quote. None if it is unknown; the page is then shown without a mark."""
     if not citation.verified:
         return None
     try:

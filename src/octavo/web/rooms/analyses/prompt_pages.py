@@ -33,7 +33,7 @@ WRONG = {
 
 
 class PromptForm(BaseModel):
-    """The form as submitted, valid or not."""
+    """The prompt form as submitted, valid or not."""
 
     title: Line = ""
     content: Text = ""
@@ -55,7 +55,7 @@ async def list_page(request: Request, services: ServicesOf, frame: SettingsFrame
 
 @router.get("/new")
 async def new_page(request: Request, services: ServicesOf, frame: SettingsFrame, like: UUID | None = None) -> Response:
-    """An empty form, or a copy of another prompt."""
+    """Show an empty form, or a copy of another prompt."""
     given = PromptForm()
     if like:
         async with services.database.connection() as connection:
@@ -82,7 +82,7 @@ async def add(
 async def show_page(
     request: Request, services: ServicesOf, frame: SettingsFrame, prompt: UUID, said: str = ""
 ) -> Response:
-    """The form to edit a prompt, and its earlier versions."""
+    """Show the form to edit a prompt, and its earlier versions."""
     found, versions = await _load(services, frame, prompt)
     return _form(request, frame, found, _as_given(found), said=said, versions=versions)
 
@@ -179,7 +179,10 @@ def _as_given(prompt: Prompt) -> PromptForm:
 
 
 def _read(given: PromptForm) -> tuple[PromptFields | None, dict[str, str]]:
-    """Validate as the API does. Line endings are normalised, so that saving without changes makes no new version."""
+    """Validate the form with the rules of the API.
+
+    Line endings are normalised, so that saving without changes makes no new version.
+    """
     words: dict[str, Any] = {name: text.replace("\r\n", "\n").strip() for name, text in given.model_dump().items()}
     order = words["execution_order"] or str(DEFAULT_ORDER)
     words["execution_order"] = int(order) if order.isascii() and order.isdecimal() else -1

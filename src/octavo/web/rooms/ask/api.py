@@ -56,7 +56,10 @@ HEARTBEAT_SECONDS = 15.0
 
 
 async def answer_events(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes]:
-    """The events of an answer: its statements, their citations and `done`. If it fails, `error` is the only event."""
+    """Yield the events of an answer: its statements, their citations and `done`.
+
+    If it fails, `error` is the only event.
+    """
     try:
         answer = await make()
     except OctavoError as error:
@@ -72,7 +75,7 @@ async def answer_events(make: Callable[[], Awaitable[Answer]]) -> AsyncGenerator
 
 
 def frame(name: str, data: dict[str, Any]) -> bytes:
-    """One server-sent event; the JSON contains no line breaks."""
+    """Encode one server-sent event. The JSON contains no line breaks."""
     return write_event(json.dumps(data, default=str), name=name)
 
 
@@ -127,9 +130,10 @@ class AskRequest(BaseModel):
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
     """Answer a question from your documents, as server-sent events.
 
-    Each `text` event is a statement: its text with the numbers of its citations. The `citations` event lists these with
-    document, chunk, page and quote; `verified` is true if the quote is in the text word for word. The answer is made as
-    a whole and sent statement by statement. Without a model it consists of sentences from the documents.
+    Each `text` event is one statement: its text and the numbers of its citations. The `citations` event lists the
+    citations with document, chunk, page and quote; `verified` is true if the quote is in the text word for word. The
+    answer is made as a whole and sent statement by statement. Without a model it consists of sentences from the
+    documents.
     """
     gateway = services.models.gateway
     asking = await find_sources(services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ())
@@ -141,6 +145,6 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
 
 
 async def answer_in_turn(services: Services, asking: AskedQuestion) -> Answer:
-    """Answer a question, with a limit for parallel answers: without a model they use this machine's processor."""
+    """Answer a question. The number of parallel answers is limited: without a model they use this machine's CPU."""
     async with services.shared(answer_limit).take():
         return await answer(services.models.gateway, asking)

@@ -31,7 +31,7 @@ async def ask_page(
     frame: AskFrame,
     document: Annotated[list[UUID] | None, Query(max_length=MOST_CHOSEN)] = None,
 ) -> Response:
-    """The ask page. The documents named in the address are selected."""
+    """Show the ask page. The documents named in the query are selected."""
     return await _render(request, services, frame, "", document or [])
 
 
@@ -84,7 +84,7 @@ async def _render(
 
 
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
-    """The selected documents, then the newest readable ones."""
+    """The documents to choose from: the selected ones, then the newest readable ones."""
     known = {one.id for one in named}
     return [*named, *(one for one in newest if one.text_ready and one.id not in known)]
 

@@ -22,7 +22,7 @@ Dollars = Annotated[float, Field(strict=True, ge=0, le=MAX_USD, allow_inf_nan=Fa
 
 
 class BudgetsRequest(BaseModel):
-    """US dollars. Budgets that are not sent stay unchanged; null resets to the default in the settings."""
+    """Budgets in US dollars. Budgets that are not sent stay unchanged; null resets to the default in the settings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,7 +37,7 @@ class BudgetsRequest(BaseModel):
 
 
 class DocumentBudgetRequest(BaseModel):
-    """US dollars; null resets to the default for all documents."""
+    """The budget in US dollars; null resets to the default for all documents."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,13 +46,13 @@ class DocumentBudgetRequest(BaseModel):
 
 @router.get("/settings/budgets", responses=problems(401))
 async def budgets(services: ServicesOf, caller: ReadCaller) -> BudgetsInForce:
-    """The budgets for your documents and for you; administrators also see the overall budget."""
+    """The budgets per document and per owner; administrators also see the budget for all owners together."""
     return await budgets_of(services, caller)
 
 
 @router.put("/settings/budgets", responses=problems(400, 401, 403, 422))
 async def change_budgets(services: ServicesOf, caller: AdminCaller, wanted: BudgetsRequest) -> BudgetsInForce:
-    """Change the budgets for everybody, immediately. Paused jobs resume where the budget allows."""
+    """Change the budgets for everybody, immediately. Paused jobs resume if the new budgets allow it."""
     await change(services, caller, wanted)
     return await budgets_of(services, caller)
 
@@ -107,7 +107,7 @@ Month = Annotated[
 
 @usage_router.get("/usage", responses=problems(401, 422))
 async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -> Usage:
-    """Your model costs in a month by purpose, and the amount saved by reusing answers."""
+    """Your model costs in a month by purpose, and the amount that reused answers saved."""
     owner, everybody, defaults = caller.owner_id, caller.is_admin, Budgets.of(services.settings)
     async with services.database.connection() as connection:
         budgets = await read_budgets(connection, owner, defaults, everybody=everybody)

@@ -67,7 +67,7 @@ async def document_page(
 async def raise_budget(
     request: Request, services: ServicesOf, caller: WriteCaller, frame: LibraryFrame, document: str, usd: Field = ""
 ) -> Response:
-    """Raise the budget and go back to the document, whose paused work resumes."""
+    """Raise the budget of a document and go back to the document, whose paused work resumes."""
     ident = read_id(document)
     wanted, wrong = read_form(DocumentBudgetRequest, read_amounts({"usd": usd}), SENTENCES)
     if wanted is not None:
@@ -97,13 +97,16 @@ async def _show(
 
 
 def as_written(found: BudgetsInForce) -> dict[str, str]:
-    """The form fields with the budgets that are set; a default is an empty field."""
+    """The form fields with the budgets that are set. A budget at its default is an empty field."""
     given = {"document": found.document, "owner": found.owner, "month": found.month}
     return {name: plain_number(one.usd) if one and one.is_set else "" for name, one in given.items()}
 
 
 def suggest(budget: DocumentBudget) -> str:
-    """The amount suggested in the form: enough whole dollars for all paused calls, or else the current budget."""
+    """The amount suggested in the form.
+
+    It is enough for all paused calls, in whole dollars; without paused calls it is the budget that is set.
+    """
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))
         return plain_number(min(enough, budget.most_usd))
@@ -116,7 +119,10 @@ def plain_number(amount: float) -> str:
 
 
 def read_amounts(written: Mapping[str, str]) -> dict[str, float | str | None]:
-    """The amounts for validation: an empty field is null; a text that is not a number is kept and will be rejected."""
+    """Convert the form fields for validation.
+
+    An empty field becomes None; text that is not a number is kept, so that validation rejects it.
+    """
     return {name: _read_amount(value.strip()) for name, value in written.items()}
 
 

@@ -1,4 +1,4 @@
-"""Connections between documents: the map, the list, their weights, and decisions about them."""
+"""Connections between documents: the map, the list, the weights, and the decisions of people."""
 
 from octavo.web.rooms.connections import api, pages
 

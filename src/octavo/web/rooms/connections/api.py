@@ -123,7 +123,7 @@ async def connections_map(
     engine: Engine | None = None,
     least: Annotated[float, Query(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0,
 ) -> ConnectionMap:
-    """The sixty most strongly connected documents as nodes with positions, and the connections between them."""
+    """The sixty documents with the strongest connections as nodes with positions, and the connections between them."""
     async with services.database.connection() as connection:
         if focus is not None:
             await show_document(connection, caller.owner_id, focus)

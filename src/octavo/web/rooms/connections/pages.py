@@ -1,4 +1,4 @@
-"""Connections between documents: the map, the list, their weights, and decisions about them."""
+"""Connections between documents: the map, the list, the weights, and the decisions of people."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ ENGINES: dict[Engine, tuple[str, str, str, str]] = {
 
 
 class MapQuery(BaseModel):
-    """The query of the address; empty fields are ignored. `one` and `other` are documents whose quotes are shown."""
+    """Query parameters of the map page; empty ones are ignored.
+
+    `one` and `other` are documents whose quotes are shown.
+    """
 
     focus: UUID | Literal[""] = ""
     engine: Engine | Literal[""] = ""
@@ -62,7 +65,10 @@ class MapQuery(BaseModel):
         return bool(self.focus or self.engine or self.least)
 
     def address(self, **changed: object) -> str:
-        """The address of this page with some parameters changed. The open pair is dropped unless it is one of them."""
+        """The address of this page with some parameters changed.
+
+        The open pair is closed, unless `changed` contains it.
+        """
         kept = {"focus": self.focus, "engine": self.engine, "min": self.least or "", "view": self.view}
         query = {name: str(value) for name, value in {**kept, **changed}.items() if value}
         return f"/connections?{urlencode(query)}" if query else "/connections"
@@ -83,7 +89,7 @@ class Pair:
 async def map_page(
     request: Request, services: ServicesOf, frame: MapFrame, asked: Annotated[MapQuery, Query()]
 ) -> Response:
-    """The map or the list. Filters, view and the open pair are in the address."""
+    """Show the map or the list. Filters, view and the open pair are query parameters."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         focus = await show_document(connection, owner, asked.focus) if asked.focus else None
@@ -105,7 +111,7 @@ async def map_page(
 
 
 async def _pair(connection: Database, owner: UUID, asked: MapQuery) -> Pair | None:
-    """The connections between two documents; None if one of them was deleted."""
+    """The connections between the two documents of the open pair; None if no pair is open or a document was deleted."""
     if not (asked.one and asked.other):
         return None
     try:

@@ -131,7 +131,7 @@ async def convert(
 
 
 def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
-    """The intake for conversions. The lower size limit of a remote conversion service also applies."""
+    """The intake for conversions. If a remote conversion service has a lower size limit, that limit applies."""
     settings = services.settings
     most = limits.upload_bytes
     if settings.conversion_gateway_url:
@@ -178,7 +178,7 @@ async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
 
 @router.get("/conversions/{conversion}", responses=problems(401, 404, 422))
 async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> ConversionView:
-    """The status of a conversion and, once complete, its values with their positions."""
+    """The status of a conversion and, once it is complete, its values with their positions."""
     async with services.database.connection() as connection:
         return await _show(connection, caller.owner_id, conversion)
 
@@ -239,7 +239,7 @@ async def download(
 
 @router.get("/conversions/{conversion}/source", responses=problems(401, 404, 409, 410, 422), response_class=Response)
 async def source(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> StreamingResponse:
-    """The converted file, as long as it is stored."""
+    """The converted file, while it is still stored."""
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         file = await library.find_result(connection, caller.owner_id, conversion, "source")
@@ -311,7 +311,7 @@ async def page_picture(
     width: Annotated[Width, Query(description="Maximum width in pixels.")] = Width.MEDIUM,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """A page picture of the converted file, as long as the file is stored."""
+    """A page picture of the converted file, while the file is still stored."""
     async with services.database.connection() as connection:
         await show_conversion(connection, caller.owner_id, conversion)
         file = await find_result(connection, caller.owner_id, conversion, "source")

@@ -1,4 +1,7 @@
-"""The values of a conversion as its page shows them: fields, tables, boxes, changes, and the model's answers. Pure."""
+"""The values of a conversion as its page shows them: fields, tables, boxes, changes, and the model's answers.
+
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A field, with or without a value; `path` is its name in a correction."""
+    """A field, with or without a value. `path` is its name in corrections."""
 
     path: str
     label: str
@@ -25,7 +28,10 @@ class Cell:
 
     @property
     def is_settled(self) -> bool:
-        """Found on the page or confirmed by a person. A missing value is settled unless it is required."""
+        """Whether the value was found on the page or confirmed by a person.
+
+        A missing value is settled unless it is required.
+        """
         if self.value is None:
             return not self.required
         return self.value.verified or self.value.confidence >= CERTAIN
@@ -55,7 +61,7 @@ class ReviewFields:
         return next((one for one in self.every if one.path == path), None)
 
     def next_unsettled(self, path: str | None) -> Cell | None:
-        """The next field after this one that is not settled, continuing from the start."""
+        """The next field after this one that is not settled, wrapping around to the first field."""
         every = self.every
         at = next((index for index, one in enumerate(every) if one.path == path), -1)
         return next(
@@ -112,7 +118,7 @@ def _cell(path: str, label: str, kind: Field | Column, value: Value | None, firs
 
 
 def marks_on(laid: ReviewFields, page: int, current: str | None) -> list[Mark]:
-    """Boxes on a page, the current one last, so that it is drawn on top."""
+    """The boxes of values on a page. The selected box is last, so that it is drawn on top."""
     marks = [
         Mark(one.path, one.value.place.box, one.path == current)
         for one in laid.every
@@ -122,7 +128,10 @@ def marks_on(laid: ReviewFields, page: int, current: str | None) -> list[Mark]:
 
 
 def changes_between(before: Conversion | None, after: Conversion) -> list[Change]:
-    """The changes of a revision; none for the first. An accepted value has an identical text before and after."""
+    """The changes of a revision; none for the first.
+
+    A value that a person only confirmed has the same text before and after.
+    """
     if before is None:
         return []
     old, new = ({one.path: one for one in made.values} for made in (before, after))
@@ -158,7 +167,10 @@ MODEL_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The model's answer for one field. `outcome` is the tone, icon and label of a chip."""
+    """The model's answer for one field.
+
+    `outcome` is the tone, icon and label of the chip that shows what became of the answer.
+    """
 
     path: str
     label: str

@@ -1,4 +1,4 @@
-"""Settings page for mappings: list, read, try on a PDF, and add them."""
+"""Settings page for mappings: list, read and add mappings, and try them on a PDF."""
 
 from __future__ import annotations
 
@@ -169,14 +169,14 @@ async def _show_one(
 
 
 async def _to_try_on(services: Services, frame: Frame) -> dict[str, str]:
-    """Recent conversions to try a mapping on; their files may still be stored."""
+    """Recent conversions whose files can be used to try a mapping. Some of the files may have been removed."""
     async with services.database.connection() as connection:
         page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
     return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}
 
 
 def _as_written(text: str) -> str:
-    """Normalise the line endings of forms."""
+    """Normalise the line endings of a submitted text, and remove NUL characters."""
     return text.replace("\r\n", "\n").replace("\0", "")
 
 
@@ -189,7 +189,7 @@ async def _text_of(services: Services, owner: UUID, fields: dict[str, str]) -> t
 
 
 async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
-    """Save the uploaded file for the trial. Returns whether the form contained one."""
+    """Save the uploaded file for the trial. Returns whether the form contained a file."""
     taken = 0
     with path.open("wb") as file:
         async for chunk in body:
@@ -230,7 +230,10 @@ class MappingTrials:
         self._limit = ConcurrencyLimit(1, MOST_WAITING, BUSY_SECONDS)
 
     async def run(self, path: Path, mapping_text: str, label: str) -> Conversion:
-        """The values that the rules of this mapping find, without a model. Raises if the PDF cannot be read."""
+        """Return the values that the rules of this mapping find, without a model.
+
+        Raises an error if the PDF cannot be read.
+        """
         async with self._limit.take():
             pdf = PdfInSandbox(self._sandbox, path, limits=self._sandbox.limits, recognition=self._recognition)
             return (await convert_pdf_in_sandbox(pdf, mapping_text, label)).conversion

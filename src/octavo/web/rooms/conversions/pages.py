@@ -61,7 +61,10 @@ async def convert(
     limits: LimitsOf,
     content_type: Annotated[str, Header()] = "",
 ) -> Response:
-    """Convert one file; scripts send several. A rejected file also appears in the list, with the reason."""
+    """Convert one file; scripts send several files one by one.
+
+    A rejected file also appears in the list, with the reason.
+    """
     intake = conversion_intake(services, limits)
     fields: dict[str, str] = {}
     try:
@@ -115,5 +118,5 @@ async def load_rows(connection: Connection, frame: Frame, cursor: str | None) ->
 
 
 async def titles_of(stored: list[StoredMapping]) -> dict[str, str]:
-    """Titles by mapping name; parsing all mappings takes a moment."""
+    """Map mapping names to titles. Parsing all mappings takes a moment, so this runs in a thread."""
     return await asyncio.to_thread(lambda: {one.name: one.read().title for one in stored})

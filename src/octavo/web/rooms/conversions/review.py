@@ -45,7 +45,7 @@ Name = Annotated[str, Form(min_length=1, max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class ReviewQuery:
-    """The query of the address: which part of the conversion is shown."""
+    """Query parameters of the review page: the view, field, page and revision to show."""
 
     view: View = "fields"
     field: str | None = None
@@ -67,7 +67,7 @@ ReviewParameters = Annotated[ReviewQuery, Depends(review_query)]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of one revision, and all revisions."""
+    """The values of one revision, and the list of all revisions."""
 
     mapping: Mapping
     revisions: list[Revision]
@@ -91,7 +91,7 @@ class RejectedCorrection:
 async def show_page(
     request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID, asked: ReviewParameters
 ) -> Response:
-    """The review page. `field` is marked on its page; `page` shows another page."""
+    """Show the review page. `field` is marked on its page; `page` shows another page instead."""
     return render(request, "conversion.html", frame, **await _shown(services, frame, conversion, asked))
 
 
@@ -173,7 +173,7 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Revi
 
 
 async def _values(connection: Connection, owner: UUID, found: StoredConversion, number: int | None) -> Values | None:
-    """The values of a revision; None if there are none or they are no longer stored."""
+    """The values of a revision; None if the conversion is not complete or its values are no longer stored."""
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
     mapping = (await find_mapping(connection, owner, found.mapping)).read()
@@ -211,7 +211,7 @@ def _page(laid: ReviewFields, asked: ReviewQuery, sheets: list[tuple[float, floa
 
 
 def _history(values: Values) -> list[dict[str, Any]]:
-    """Revisions, newest first, each with its changes."""
+    """All revisions, newest first, each with its changes."""
     made = {one.number: values.of(one.number) for one in values.revisions}
     return [
         {"revision": one, "changes": changes_between(made.get(one.number - 1), after)}

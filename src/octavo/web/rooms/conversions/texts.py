@@ -1,4 +1,4 @@
-"""How pages show the status of a conversion: its label, the cause and the available actions. Pure."""
+"""How pages show the status of a conversion: its label, the cause and the available actions. Pure functions."""
 
 from __future__ import annotations
 

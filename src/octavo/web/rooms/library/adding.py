@@ -118,7 +118,10 @@ async def replace(
     document: UUID,
     content_type: ContentType = "",
 ) -> Response:
-    """Replace a document by a new file, which gets its tags and collection. The old document goes to the trash."""
+    """Replace a document by a new file.
+
+    The new document gets the old one's tags and collection; the old one goes to the trash.
+    """
     owner = caller.owner_id
     async with services.database.connection() as connection:
         old = await show_document(connection, owner, document)
@@ -137,7 +140,7 @@ async def replace(
 
 @router.post("/actions/documents/{document}/unlock")
 async def unlock(services: ServicesOf, caller: WriteCaller, document: UUID, password: Password) -> Response:
-    """Process the same file with its password, which is not stored."""
+    """Process a password-protected document again with its password. The password is not stored."""
     await services.shared(Unlocking).retry(caller.owner_id, document, password.get_secret_value())
     return back_to(LIBRARY)
 

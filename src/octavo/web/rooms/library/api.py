@@ -114,7 +114,7 @@ async def documents(  # noqa: PLR0917 - query parameters
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Page[Document]:
-    """Your documents, newest first. `trashed`: those in the trash instead. `versions`: older versions too."""
+    """Your documents, newest first. `trashed`: list the trash instead. `versions`: include older versions."""
     filters = Filters(id, q, status, tag, collection, trashed, versions=versions)
     async with services.database.connection() as connection:
         return await list_documents(connection, caller.owner_id, filters, cursor=cursor, limit=limit)
@@ -145,7 +145,7 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
 async def refuse_other_methods() -> None:
-    """Allow only POST for `/bulk`; other methods would read `bulk` as the id of a document."""
+    """Allow only POST for `/bulk`. For other methods, `bulk` would be taken for the id of a document."""
     raise WrongMethod(["POST"])
 
 

@@ -53,7 +53,10 @@ async def export(request: Request, services: ServicesOf, caller: ReadCaller, doc
 
 
 async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """Pass the parts on. If one fails, drop the connection, so that the interrupted export does not look complete."""
+    """Pass on the parts of an export.
+
+    If a part fails, drop the connection, so that the interrupted export does not look complete.
+    """
     try:
         async for part in parts:
             yield part

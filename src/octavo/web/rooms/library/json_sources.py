@@ -78,7 +78,7 @@ SCHEMA: dict[str, Any] = {"oneOf": [kind.model_json_schema() for kind in _KINDS.
 
 
 async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow: frozenset[str]) -> GivenSource:
-    """Read a source from a JSON body. Stops reading as soon as the body is certainly too long."""
+    """Read a source from a JSON body. Stops reading as soon as the body is longer than any valid source."""
     limit = min(upload_bytes, PASTE_BYTES)
     read = bytearray()
     async for chunk in body:

@@ -29,7 +29,7 @@ Text = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class LibraryQuery(BaseModel):
-    """The query of the address. Empty fields are ignored, so that plain forms can send them all."""
+    """Query parameters of the library page. Empty ones are ignored, so that plain forms can send all of them."""
 
     status: Tab | Literal[""] = ""
     tag: Text = ""
@@ -50,7 +50,10 @@ class LibraryQuery(BaseModel):
         return self.filters != Filters()
 
     def address(self, **changed: str) -> str:
-        """The address of this page with some parameters changed. It shows the first page unless a cursor is given."""
+        """The address of this page with some parameters changed.
+
+        It leads to the first page of results, unless `changed` contains a cursor.
+        """
         wanted = self.model_dump(exclude={"cursor"}, exclude_defaults=True) | changed
         given = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "newest")}
         return f"/library?{urlencode(given)}" if given else "/library"
@@ -69,7 +72,7 @@ async def library(
     frame: LibraryFrame,
     asked: Annotated[LibraryQuery, Query()],
 ) -> Response:
-    """The list of documents. Filters, order and view are in the address."""
+    """Show the list of documents. Filters, order and view are query parameters."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         page = await list_documents(connection, owner, asked.filters, sort=asked.sort, cursor=asked.cursor, limit=ROWS)

@@ -46,7 +46,10 @@ class Unlocking:
         return retried
 
     async def _unlock(self, owner: UUID, document: UUID, password: str) -> Stored | None:
-        """The unlocked file as an object that no row refers to yet; None if the file needs no password."""
+        """Store an unlocked copy of the file, to which no row refers yet.
+
+        Returns None if the file needs no password.
+        """
         async with self._database.connection() as connection:
             key = await find_locked(connection, owner, document)
         async with self._limit.take():

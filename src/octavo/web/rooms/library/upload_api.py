@@ -105,7 +105,7 @@ async def content(intake: IntakeOf, caller: ReadCaller, upload: UUID) -> Streami
 
 @router.post("/uploads/{upload}/finalize", responses=problems(401, 403, 404, 409, 413, 422))
 async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID) -> Outcome:
-    """Create the document, or return the existing one with the same content. Repeating it returns the same result."""
+    """Create the document, or return the existing one with the same content. Repeated calls return the same result."""
     return await intake.finalize(caller.owner_id, upload, limits)
 
 
@@ -148,8 +148,8 @@ async def add(
 ) -> Outcome:
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
-    For raw bytes, send the fields in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`, `version_of`.
-    JSON contains one of `url`, `youtube_url` and `text`.
+    For raw bytes, send the other fields in the query: `duplicates`, `title`, `extraction`, `sha256`, `bytes`,
+    `version_of`. JSON contains exactly one of `url`, `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     with services.limits.transfers.one(caller.owner_id, limits.concurrent):

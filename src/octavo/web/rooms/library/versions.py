@@ -1,4 +1,4 @@
-"""Versions of a document: adding one, listing them, and comparing two side by side."""
+"""Versions of a document: add a version, list all versions, and compare two of them side by side."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def add_version(
     document: UUID,
     content_type: ContentType = "",
 ) -> Response:
-    """Add a new version. The old one is kept, and edits made by people are copied to the new one."""
+    """Add a new version. The old version is kept, and edits made by people are copied to the new one."""
     owner = caller.owner_id
     with services.limits.transfers.one(owner, limits.concurrent):
         form = await read_file(request, content_type)

@@ -93,7 +93,7 @@ class WebhookEdit(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TestJob:
-    """The job that sends the test; its status shows the result."""
+    """The job that sends the test event; its status shows the result."""
 
     job_id: UUID
 

@@ -1,4 +1,4 @@
-"""The notifications page: documents that are ready, errors, and who resolved them."""
+"""The notifications page: documents that are ready, errors, and the people who resolved them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes the numbers of SVG charts. Pure."""
+"""Computes the coordinates and labels of SVG charts. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMES = 5
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The peak in the half hour that starts `at`."""
+    """The longest queue in the half hour that starts at `at`."""
 
     at: datetime
     number: int
@@ -22,7 +22,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`line` and `area` are points of an SVG, which is stretched; labels must not be, so they are outside of it."""
+    """A chart as an SVG that is stretched to its frame. `line` and `area` are points of the SVG.
+
+    The labels are outside the SVG, because they must not be stretched.
+    """
 
     line: str
     area: str
@@ -35,7 +38,7 @@ class Chart:
 
 
 def follow_depth(changes: Iterable[tuple[datetime, int]], now: datetime, hours: int) -> list[Point]:
-    """The peak of the queue in each half hour, computed from its changes in each minute."""
+    """The longest queue in each half hour, computed from the change of its length in each minute."""
     by_minute = dict[datetime, int](changes)
     at = now.replace(minute=now.minute // 30 * 30, second=0, microsecond=0) - timedelta(hours=hours)
     depth = sum(change for minute, change in by_minute.items() if minute < at)
@@ -66,7 +69,7 @@ def draw_depth(points: Sequence[Point]) -> Chart:
 
 
 def round_up(number: int) -> int:
-    """The next round number whose half is also round."""
+    """The next round number, for the top of the scale. Half of it is a whole number, for the middle of the scale."""
     step = 2
     while step * 5 < number:
         step *= 10

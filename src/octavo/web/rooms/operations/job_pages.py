@@ -35,7 +35,7 @@ async def jobs(
     kind: Annotated[str, Query(max_length=100, pattern=r"^[\w.:-]*$")] = "",
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
-    """The list of jobs. Filters are in the address; an unknown status is ignored."""
+    """Show the list of jobs. Filters are query parameters; an unknown status is ignored."""
     state = status if status in TABS else ""
     async with services.database.connection() as connection:
         page = await _list(connection, [state] if state else list(STATES), kind or None, cursor)

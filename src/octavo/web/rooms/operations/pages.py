@@ -56,7 +56,7 @@ class Overview:
 
 
 async def find_administrator(services: ServicesOf, caller: OptionalCaller) -> Caller:
-    """The caller, if they are an administrator. For other callers these pages do not exist."""
+    """Return the caller if they are an administrator. For other callers these pages do not exist."""
     if caller is None and not services.settings.anonymous:
         raise Unauthenticated
     if caller is None or not caller.is_admin:

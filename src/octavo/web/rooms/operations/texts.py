@@ -1,4 +1,4 @@
-"""Texts of the operations pages about health and jobs. Pure."""
+"""Texts of the operations pages about health and jobs. Pure functions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Health:
 
 
 def describe_health(checks: Sequence[Check], workers: Sequence[WorkerView], waits: timedelta | None) -> Health:
-    """The health with its most severe problems: failed checks and missing workers, or else a slow queue."""
+    """Describe the most severe problems: failed checks and missing workers or, if there are none, a slow queue."""
     down = tuple(f"The {check.name} check failed: {check.detail}" for check in checks if not check.ok)
     if not any(worker.alive for worker in workers):
         down += ("No worker is running, so no jobs are processed. Start one with `octavo worker`.",)
@@ -69,14 +69,14 @@ def waiting_time(oldest: datetime | None, now: datetime) -> timedelta | None:
 
 
 def stage_words(job: JobView) -> str:
-    """The current activity of a document job; other kinds show the name of their stage."""
+    """What a document job is doing now. For other kinds of jobs, the name of their stage."""
     if job.kind == "process_document":
         return stage_of(job)
     return job.stage or "the start"
 
 
 def finished_words(kind: str, stage: str) -> str:
-    """The activity that this stage finished."""
+    """What a document job did in this finished stage. For other kinds of jobs, the name of the stage."""
     if kind != "process_document":
         return stage
     names = list(STAGES)

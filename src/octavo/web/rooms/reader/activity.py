@@ -64,7 +64,10 @@ TONES = {"complete": "ok", "failed": "bad", "dead_letter": "bad", "paused": "war
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """An event as a sentence. `more` contains the cause of a failure, the duration of a stage or the attempt."""
+    """An event as a sentence.
+
+    `more` is the cause of a failure, the duration of a stage, or the number of the attempt.
+    """
 
     id: int
     at: datetime

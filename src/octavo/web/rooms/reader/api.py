@@ -72,5 +72,5 @@ async def _answer(services: Services, wanted: PageRequest, boxes: list[Box], hea
 
 
 def _digest(picture: str, boxes: list[Box]) -> str:
-    """Identifies the picture with its boxes, without drawing it."""
+    """A checksum for the picture with its boxes, computed without drawing it."""
     return sha256(f"{picture} {boxes}".encode()).hexdigest() if boxes else picture

@@ -21,7 +21,7 @@ MOST_SHOWN, MOST_DISMISSED = 40, 20
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsPanel:
-    """The content of the panel. `is_ready`: the text is indexed and can be compared."""
+    """The content of the panel. `is_ready`: the text is indexed, so it can be compared with other documents."""
 
     document_id: UUID
     chunk: UUID | None
@@ -48,7 +48,10 @@ async def show_connections(
 async def connections_fragment(
     request: Request, services: ServicesOf, caller: ReadCaller, document: UUID, of: UUID | None = None
 ) -> Response:
-    """The panel as a fragment. `of` is a chunk whose connections are shown; by default those of the document."""
+    """The panel as a fragment.
+
+    `of` is the chunk whose connections are shown; without it, those of the whole document are.
+    """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
         shown = await show_connections(connection, caller.owner_id, document, is_ready=found.embeddings_ready, chunk=of)

@@ -33,7 +33,7 @@ class ChunkPosition:
 
 @dataclass(frozen=True, slots=True)
 class ShownBlock:
-    """A block as shown. `anchors` are chunks that start inside it."""
+    """A block as shown. `anchors` are the ids of chunks that start inside it."""
 
     start: int
     end: int
@@ -84,7 +84,7 @@ def arrange(
 
 
 def _lead(position: int, text: str) -> int:
-    """Move the start of a chunk before the Markdown syntax of its first line, if it starts right after that."""
+    """Move the start of a chunk to the start of its line, if only Markdown syntax precedes the chunk there."""
     line = text.rfind("\n", 0, max(position, 0)) + 1
     return line if position > 0 and not _WORD.search(text, line, position) else position
 
@@ -96,7 +96,7 @@ def _numbered(block: Block, heading: int | None) -> Block:
 
 
 def _add(leaf: Leaf, block: Block, places: Sequence[ChunkPosition], begins: Sequence[int], anchored: set[UUID]) -> None:
-    """Add a block to its chunk. Each chunk gets one anchor, at its first visible block."""
+    """Add a block to the chunk that it belongs to. Each chunk gets one anchor, at its first visible block."""
     now = bisect_right(begins, block.start)
     place = places[now - 1] if now else None
     if not leaf.chunks or leaf.chunks[-1].place != place:
@@ -123,7 +123,10 @@ class Mark(NamedTuple):
 
 
 def marks_of(boxes: Iterable[Sequence[float]], plan: Plan) -> list[Mark]:
-    """Converts chunk boxes (page, left, top, right, bottom, in points). Boxes on pages without a size are dropped."""
+    """Convert chunk boxes (page, left, top, right, bottom, in points) to marks.
+
+    Boxes on pages of unknown size are dropped.
+    """
     return [mark for box in boxes if (mark := _mark(box, plan.sheet_of(int(box[0]))))]
 
 
@@ -136,7 +139,10 @@ def _mark(box: Sequence[float], sheet: Sheet | None) -> Mark | None:
 
 
 def most_common_size(sheets: Iterable[Sheet]) -> tuple[int, int]:
-    """The most common page size. The picture frame has this size, so that nothing moves from page to page."""
+    """The most common page size.
+
+    The picture frame has this size, so that the layout does not move from page to page.
+    """
     sizes = Counter((round(one.width), round(one.height)) for one in sheets if one.width and one.height)
     width, height = sizes.most_common(1)[0][0] if sizes else FALLBACK_SIZE
     return max(width, 1), max(1, min(height, round(width * MOST_HEIGHT)))

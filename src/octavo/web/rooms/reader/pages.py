@@ -92,7 +92,7 @@ async def reader(  # noqa: PLR0917 - query parameters
     panel: str = "",
     of: str = "",
 ) -> Response:
-    """The reader page. It opens at page `p`, character `at` or chunk `c`; `go` redirects to a page.
+    """Show the reader page. It opens at page `p`, character `at` or chunk `c`; `go` redirects to a page.
 
     `of` is a chunk whose connections are shown instead of those of the whole document.
     """
@@ -142,7 +142,7 @@ async def _margins(services: Services, owner: UUID, document: UUID, text: OpenTe
 
 
 def _page(text: OpenText | None, wanted: Position) -> int | None:
-    """The page to show first."""
+    """The number of the page to show first; None if the text has no pages."""
     if text is None or not text.plan.sheets:
         return None
     numbers = [sheet.number for _, sheet in text.plan.breaks_in(text.window)]
@@ -177,7 +177,7 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _language(language: str | None) -> str | None:
-    """The language tag for HTML: en-GB, not en_GB."""
+    """Convert a language code to a tag for HTML: en-GB, not en_GB."""
     tag = (language or "").replace("_", "-")
     return tag if tag and all(part.isascii() and part.isalnum() for part in tag.split("-")) else None
 

@@ -28,7 +28,7 @@ Choose: TypeAlias = Callable[[Plan], Window]
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """A text that is open at one window. `front` is the front matter of the text."""
+    """A text that is opened at one window. `front` is the front matter of the Markdown, if the window contains it."""
 
     revision: int
     plan: Plan
@@ -91,7 +91,7 @@ async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stor
 
 
 async def open_text(services: Services, owner: UUID, document: UUID, stored: Stored, choose: Choose) -> OpenText:
-    """Open the window that `choose` returns. If the text was replaced meanwhile, the new one is opened."""
+    """Open the window that `choose` selects. If the text was replaced meanwhile, the new text is opened."""
     try:
         markdown = (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
     except ObjectMissing:
@@ -132,7 +132,7 @@ async def find_place(connection: Connection, owner: UUID, document: UUID, chunk:
 
 
 def moment_address(document: Document, seconds: float | None) -> str | None:
-    """The address of the recording at that second."""
+    """The address that opens the recording at this second; None if the document is not a recording."""
     if seconds is None or document.source_type != "youtube" or not document.source_url:
         return None
     place = urlsplit(document.source_url)
@@ -143,7 +143,7 @@ def moment_address(document: Document, seconds: float | None) -> str | None:
 
 
 def format_moment(seconds: float) -> str:
-    """12:34 or 1:02:03, as in video players."""
+    """Format a time in a recording as 12:34 or 1:02:03, as video players do."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

@@ -44,7 +44,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """`number` is None for an entry that is only in the table of contents of the file."""
+    """A heading. `number` is None for an entry that is only in the table of contents of the file."""
 
     number: int | None
     level: int
@@ -55,7 +55,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`plain`: the source is shown instead of rendered Markdown."""
+    """A part of the text that is shown at one time. `plain`: the source is shown instead of rendered Markdown."""
 
     number: int
     start: int
@@ -65,7 +65,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a text is divided. `places` are the positions of page breaks: the first block of each page."""
+    """How a text is divided. `places` are the positions of the first block of each page."""
 
     windows: tuple[Window, ...]
     headings: tuple[Heading, ...]
@@ -85,7 +85,7 @@ class Plan:
         return sorted([*beside, *self.headings], key=lambda one: one.start)
 
     def window_at(self, position: int) -> Window:
-        """The window that contains the character, or the nearest."""
+        """The window that contains this character, or the nearest window."""
         place = bisect_right([window.start for window in self.windows], position) - 1
         return self.windows[max(place, 0)]
 
@@ -98,7 +98,7 @@ class Plan:
         return self.sheets[place] if place < len(self.sheets) and self.sheets[place].number == number else None
 
     def breaks_in(self, window: Window) -> list[tuple[int, Sheet]]:
-        """The page breaks in a window; in the last window also those after the end of the text."""
+        """The page breaks in a window. The last window also has the page breaks after the end of the text."""
         first = bisect_left(self.places, window.start)
         is_last = window.number == len(self.windows)
         last = len(self.places) if is_last else bisect_left(self.places, window.end)
@@ -139,7 +139,7 @@ def _windows(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> I
 
 
 def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list[tuple[int, bool]]:
-    """The start of each window, and whether it is plain."""
+    """The start of each window, and whether the window shows its source unrendered."""
     longest = CHARACTERS_OF_PAGES if places else CHARACTERS
     cuts: list[tuple[int, bool]] = []
     begun = 0
@@ -154,7 +154,7 @@ def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list
 
 
 def _window_starts(markdown: str, block: Block) -> Iterator[int]:
-    """The starts of the windows for a block that is too large: after a line or a word, if possible."""
+    """The starts of the windows into which a block that is too large is cut: after a line or a word, if possible."""
     start = block.start
     while start < block.end:
         yield start

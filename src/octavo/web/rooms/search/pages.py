@@ -29,7 +29,7 @@ Text = Annotated[str, Field(max_length=500)]
 
 
 class SearchQuery(BaseModel):
-    """The query of the address. Empty fields are ignored, so that plain forms can send them all."""
+    """Query parameters of the search page. Empty ones are ignored, so that plain forms can send all of them."""
 
     # Any text is accepted; for an invalid search the page shows a message.
     q: str = ""
@@ -48,7 +48,7 @@ class SearchQuery(BaseModel):
         return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
 
     def address(self, cursor: str) -> str:
-        """The address of the next page."""
+        """The address of the next page of results."""
         return "/search?" + urlencode(
             {name: value for name, value in {**self.model_dump(), "cursor": cursor}.items() if value}
         )
@@ -97,7 +97,7 @@ class Group:
 async def search_page(
     request: Request, services: ServicesOf, frame: SearchFrame, asked: Annotated[SearchQuery, Query()]
 ) -> Response:
-    """The search page. Query, mode and filters are in the address."""
+    """Show the search page. Query, mode and filters are query parameters."""
     owner = frame.caller.owner_id
     found, wrong = await _find(services, owner, asked) if asked.q.strip() else (None, None)
     async with services.database.connection() as connection:

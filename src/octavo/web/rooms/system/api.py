@@ -45,7 +45,7 @@ LastEventId = Annotated[
 
 
 class Events(BaseModel):
-    """Send `cursor` as `after` in the next request."""
+    """One page of events. Send `cursor` as `after` in the next request."""
 
     items: list[LiveEvent]
     cursor: str
