@@ -91,7 +91,7 @@ def main() -> None:
     options = parser.parse_args()
     chance = random.Random(options.seed)  # noqa: S311 - for sampling
     for name, texts in (("Docstrings", list(docstrings())), ("User-facing sentences", sorted(set(user_texts())))):
-        drawn = chance.sample(texts, options.count)
+        drawn = chance.sample(texts, min(options.count, len(texts)))
         sys.stdout.write(f"# {name}: {options.count} of {len(texts)}\n\n")
         sys.stdout.write("".join(f"{number}. {text}\n" for number, text in enumerate(drawn, 1)) + "\n")
 

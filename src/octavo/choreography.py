@@ -102,21 +102,21 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.VISITOR_MERGED: Consequence(
         "detect_connections",
         (PERSON,),
-        "The documents of a visitor moved to the account that the visitor signed in to.",
+        "A visitor's documents were moved to the account that the visitor signed in to.",
         priority=6,
     ),
     Cause.COMPARISON_REQUESTED: Consequence(
         "detect_connections", (PERSON,), "A person requested a new comparison of documents.", priority=7
     ),
     Cause.MANY_VECTORS: Consequence(
-        "index_vectors", ("detect_connections",), "An owner has too many vectors of a model to compare all of them."
+        "index_vectors", ("detect_connections",), "An owner has too many vectors of one model to compare them all."
     ),
     Cause.LONG_TEXT_READY: Consequence(
         "analyse_document",
         ("process_document",),
-        "The text of a document longer than OCTAVO_ANALYSE_PAGES is ready, and the document was never analysed.",
+        "The text of a document longer than OCTAVO_ANALYSE_PAGES is ready, and the document has never been analysed.",
     ),
-    Cause.ANALYSIS_REQUESTED: Consequence("analyse_document", (PERSON,), "An analysis is started."),
+    Cause.ANALYSIS_REQUESTED: Consequence("analyse_document", (PERSON,), "An analysis was requested."),
     Cause.ITEM_DUE: Consequence(
         "answer_segment",
         ("analyse_document", "answer_segment", "recover_analyses", PERSON),
@@ -125,7 +125,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.PROMPT_ANSWERED: Consequence(
         "consolidate_answers",
         ("answer_segment", "recover_analyses", PERSON),
-        "All segments of an analysis are answered for one prompt.",
+        "A prompt has been answered for every segment of an analysis.",
         priority=4,
     ),
     Cause.CONVERSION_REQUESTED: Consequence(
@@ -134,7 +134,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.DELIVERY_DUE: Consequence(
         "deliver",
         (RELAY,),
-        "A recipient subscribed to this kind of event, and has received all earlier events of the same process.",
+        "A recipient is subscribed to this kind of event and has received all earlier events with the same process id.",
         priority=3,
     ),
     Cause.TEST_DELIVERY_REQUESTED: Consequence(

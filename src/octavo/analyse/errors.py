@@ -26,7 +26,7 @@ class BuiltInPrompt(BadInput):
 
 
 class TooManyPrompts(BadInput):
-    """The limit of 500 prompts is reached. Delete some first."""
+    """The limit of 500 prompts has been reached. Delete some first."""
 
     code = "TOO_MANY_PROMPTS"
     status = 409

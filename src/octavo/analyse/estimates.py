@@ -61,7 +61,7 @@ def eta_of(counts: Counts) -> Eta | None:
 def health_of(counts: Counts) -> Health:
     """The most serious problem or, if there is none, the current state, as a message for people."""
     if counts.status == "completed":
-        return Health(ok=True, message="All prompts are answered.")
+        return Health(ok=True, message="All prompts have been answered.")
     problem = next((message for applies, message in _problems(counts) if applies), None)
     state = f"{counts.running} running." if counts.running else "Waiting in the queue."
     return Health(ok=problem is None, message=problem or state)
@@ -69,7 +69,7 @@ def health_of(counts: Counts) -> Health:
 
 def _problems(counts: Counts) -> list[tuple[bool, str]]:
     return [
-        (counts.phase == "abandoned", "No progress for two days. Restart it."),
+        (counts.phase == "abandoned", "No progress for two days. Restart the analysis."),
         (counts.status == "error", counts.error_message or "The analysis failed."),
         (not counts.live_workers, "No worker is running."),
         (counts.paused > 0, f"{counts.paused} paused: the budget is used up."),

@@ -35,7 +35,7 @@ MEBIBYTE = 1 << 20
 
 app = typer.Typer(
     name="octavo",
-    help="Self-hosted document platform: add documents, search them, ask them, convert them.",
+    help="Self-hosted document platform: add documents, search them, ask them questions, and convert them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -78,7 +78,7 @@ def everything(
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Self-hosted document platform: add documents, search them, ask them, convert them."""
+    """Self-hosted document platform: add documents, search them, ask them questions, and convert them."""
     del version
 
 
@@ -141,7 +141,7 @@ def stop(as_json: AsJson = False) -> None:
 
 @app.command()
 def web(
-    fd: Annotated[int | None, typer.Option(hidden=True, help="Serve on this open socket.")] = None,
+    fd: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of an open socket to serve on.")] = None,
     parent: Parent = None,
 ) -> None:
     """Run one web server. On a single machine, `octavo up` does this for you."""
@@ -151,7 +151,7 @@ def web(
     settings = begin("web", parent)
     listener = socket.socket(fileno=fd) if fd is not None else listen(settings.host, settings.port)
     if fd is None:
-        typer.echo(f"Octavo's web server listens at {address_of(listener)}")
+        typer.echo(f"The web server is listening at {address_of(listener)}")
     with listener:
         serve(settings, listener)
 
@@ -178,7 +178,7 @@ def migrate(as_json: AsJson = False) -> None:
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Check database, jobs, documents, files, storage and sandbox. Exits with code 0 only if every check passes."""
+    """Check the database, jobs, documents, files, storage and sandbox. Exits with code 0 only if every check passes."""
     from octavo.ops.doctor import examine
 
     checks = asyncio.run(examine(load_settings()))

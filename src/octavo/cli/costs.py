@@ -110,9 +110,9 @@ def show(
 
 @budgets_app.command("set")
 def set_all(
-    document: Annotated[str | None, typer.Option(metavar="USD", help="Per document.")] = None,
-    owner: Annotated[str | None, typer.Option(metavar="USD", help="Per owner, per month.")] = None,
-    month: Annotated[str | None, typer.Option(metavar="USD", help="Total for all owners together, per month.")] = None,
+    document: Annotated[str | None, typer.Option(metavar="USD", help="Budget per document.")] = None,
+    owner: Annotated[str | None, typer.Option(metavar="USD", help="Monthly budget per owner.")] = None,
+    month: Annotated[str | None, typer.Option(metavar="USD", help="Monthly budget for all owners together.")] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,

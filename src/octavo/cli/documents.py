@@ -51,7 +51,7 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     tag: Annotated[str | None, typer.Option(help="Only documents with this tag.")] = None,
     collection: Annotated[str | None, typer.Option(help="Only documents in this collection.")] = None,
     q: Annotated[
-        str | None, typer.Option("--q", "-q", help="Only documents with this text in title, file name or author.")
+        str | None, typer.Option("--q", "-q", help="Only documents with this text in the title, file name or author.")
     ] = None,
     trashed: Annotated[bool, typer.Option("--trashed", help="List the trash.")] = False,
     versions: Annotated[bool, typer.Option("--versions", help="Include older versions.")] = False,
@@ -206,7 +206,7 @@ def change(target: Target, action: BulkAction, documents: list[str], trashed: tu
 def confirm_purge(count: int, as_json: bool) -> None:
     """Ask for confirmation on a terminal; elsewhere --yes is required."""
     if as_json or not open_console().is_terminal:
-        raise BadInput("Permanent deletion needs confirmation. Use --yes without a terminal.")
+        raise BadInput("Permanent deletion must be confirmed. If there is no terminal, use --yes.")
     if not typer.confirm(f"Delete {count_of(count, 'document')} permanently? This cannot be undone."):
         typer.echo("Nothing was deleted.")
         raise typer.Exit(1)

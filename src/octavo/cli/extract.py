@@ -37,7 +37,7 @@ def extract(
         Path | None, typer.Option(metavar="PATH", help="Write to this file instead of standard output.")
     ] = None,
     name: Annotated[
-        str, typer.Option(help="Name for standard input, such as notes.md; its ending selects the format.")
+        str, typer.Option(help="File name for standard input, such as notes.md. Its extension determines the format.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:

@@ -48,12 +48,12 @@ def add(  # noqa: PLR0917 - each is an option of the command
     kind: Annotated[str, typer.Argument(help="Kind of job, such as demo.")],
     count: Annotated[int, typer.Option(min=1, max=MOST_ADDED, help="Number of jobs.")] = 1,
     given: Annotated[str, typer.Option("--input", metavar="JSON", help="Input of each job, as a JSON object.")] = "{}",
-    priority: Annotated[int, typer.Option(min=0, max=9, help="0 is first, 9 is last.")] = 5,
+    priority: Annotated[int, typer.Option(min=0, max=9, help="Priority from 0 (runs first) to 9 (runs last).")] = 5,
     key: Annotated[str | None, typer.Option(help="Add nothing if a job with this key exists.")] = None,
     delay: Annotated[
         float, typer.Option(min=0, max=LONGEST_DELAY_SECONDS, help="Seconds to wait before the first attempt.")
     ] = 0,
-    cap_key: Annotated[str | None, typer.Option(help="Name of a group with limited concurrency.")] = None,
+    cap_key: Annotated[str | None, typer.Option(help="Name of a group of jobs with limited concurrency.")] = None,
     cap: Annotated[int | None, typer.Option(min=1, help="How many jobs of the group can run in parallel.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -254,7 +254,7 @@ async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], cou
         for begin in range(0, count, BATCH):
             added += await enqueue(connection, [new_job() for _ in range(min(BATCH, count - begin))])
     except psycopg.DataError as error:
-        raise BadInput(f"The database rejected it: {error.diag.message_primary}.") from None
+        raise BadInput(f"The database rejected the job: {error.diag.message_primary}.") from None
     return added
 
 

@@ -32,7 +32,9 @@ class Scope(StrEnum):
 def add(
     name: Annotated[str, typer.Argument(help="Name of the key, such as laptop.")],
     scope: Annotated[Scope, typer.Option(help="Permissions of the key.")] = Scope.WRITE,
-    days: Annotated[int | None, typer.Option(min=1, max=3650, help="Days until it expires. Default: never.")] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, max=3650, help="Days until the key expires. Default: no expiry.")
+    ] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -46,7 +48,7 @@ def add(
     if as_json:
         return print_json(made)
     typer.echo(made.key)
-    typer.echo("Save it now: it is not shown again. Set it as OCTAVO_KEY, together with OCTAVO_SERVER.", err=True)
+    typer.echo("Save it now: it will not be shown again. Set it as OCTAVO_KEY, together with OCTAVO_SERVER.", err=True)
     return None
 
 
@@ -70,7 +72,7 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
 
 @app.command()
 def rm(
-    keys: Annotated[list[str], typer.Argument(metavar="ID", help="Key ids (or part of them) or full names.")],
+    keys: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of keys, parts of ids, or full names.")],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,

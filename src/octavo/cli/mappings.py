@@ -75,7 +75,7 @@ def add(file: MappingFile, server: Server = None, key: Key = None, as_json: AsJs
 @app.command("test")
 def try_mapping(
     file: MappingFile,
-    pdfs: Annotated[list[str] | None, typer.Argument(metavar="PDF", help="PDFs to test it with.")] = None,
+    pdfs: Annotated[list[str] | None, typer.Argument(metavar="PDF", help="PDFs to test the mapping with.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Validate a mapping file and, with PDFs, show the values it finds. Nothing is stored, and no server is needed."""

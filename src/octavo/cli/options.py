@@ -14,7 +14,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Cursor = Annotated[str | None, typer.Option(help="Next page: the `next_cursor` of the previous one.")]
 Server = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Server to use instead of this machine; also OCTAVO_SERVER.", show_default=False),
+    typer.Option(
+        metavar="URL",
+        help="Server to use instead of this machine. You can also set OCTAVO_SERVER.",
+        show_default=False,
+    ),
 ]
 Key = Annotated[
     str | None,
@@ -39,7 +43,7 @@ PROMPT_FOR_IT = "-"
 
 Password = Annotated[
     str | None,
-    typer.Option(help="Password of an encrypted PDF; - asks for it or, in a pipe, reads a line of standard input."),
+    typer.Option(help="Password of an encrypted PDF; - asks for it or, in a pipe, reads a line from standard input."),
 ]
 
 

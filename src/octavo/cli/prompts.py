@@ -23,7 +23,7 @@ app = typer.Typer(help="Manage the prompts for `octavo analyse`.", no_args_is_he
 Title = Annotated[str | None, typer.Option(help="Title of the prompt.")]
 System = Annotated[str | None, typer.Option(help="System prompt: instructions for the answer.")]
 Order = Annotated[int | None, typer.Option(min=0, help="Prompts with a lower number run first.")]
-Active = Annotated[bool | None, typer.Option(help="Run it when no prompt is named.")]
+Active = Annotated[bool | None, typer.Option(help="Run this prompt when no prompt is named.")]
 Which = Annotated[str, typer.Argument(metavar="PROMPT", help="Title of the prompt, or part of its id.")]
 
 

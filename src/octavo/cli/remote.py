@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 SIGN_OUT_SECONDS = 1.0
 CONNECTIONS = 10
-NO_KEY = "Another server requires an API key: use --key or OCTAVO_KEY. Create one there with `octavo keys add`."
+NO_KEY = (
+    "A remote server requires an API key. Set it with --key or OCTAVO_KEY. To create one, run `octavo keys add` on "
+    "that server."
+)
 LOCAL_HINT = "See `octavo status`."
 
 Answer = TypeVar("Answer")

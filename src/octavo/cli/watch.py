@@ -30,7 +30,10 @@ app = typer.Typer()
 @app.command()
 def watch(
     documents: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Documents to follow. Default: all that are not finished.")
+        list[str] | None,
+        typer.Argument(
+            metavar="ID", help="Documents to follow. Default: all documents that are still being processed."
+        ),
     ] = None,
     server: Server = None,
     key: Key = None,

@@ -95,4 +95,4 @@ async def stream_answer(
                     raise RemoteProblem(int(data["status"]), str(data["code"]), str(data["title"]), data["detail"])
                 if record := ANSWER_PARTS.get(event.name):
                     yield record, data
-    raise Unreachable(f"{transport.address} ended the answer before it was complete.")
+    raise Unreachable(f"{transport.address} closed the connection before the response was complete.")

@@ -204,7 +204,7 @@ def _opposite_tones(pair: ChunkPair, mine: Sequence[Claim], theirs: Sequence[Cla
         for one in (claim for claim in mine if roots <= claim.roots):
             for other in (claim for claim in theirs if roots <= claim.roots):
                 if _judge_oppositely(one, other):
-                    yield Conflict("polarity", 0.5, one, other, f"One speaks well of {concept}, the other does not.")
+                    yield Conflict("polarity", 0.5, one, other, f"One is positive about {concept}, the other is not.")
 
 
 def _judge_oppositely(one: Claim, other: Claim) -> bool:

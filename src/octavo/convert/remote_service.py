@@ -63,7 +63,9 @@ class RemoteService:
         try:
             return read_xml(response.body, mapping.read(), "gateway")
         except SchemaMismatch as error:
-            raise GatewayFailed(f"Its response is not the XML of {mapping.name}: {error}"[:_MOST_DETAIL]) from None
+            raise GatewayFailed(
+                f"Its response is not valid XML for the mapping {mapping.name}: {error}"[:_MOST_DETAIL]
+            ) from None
 
     @property
     def _address(self) -> str:

@@ -450,7 +450,7 @@ class AlreadyMember(BadInput):
 
 
 class LastOwner(BadInput):
-    """There must be at least one owner. Make another member owner first."""
+    """There must be at least one owner. Make another member an owner first."""
 
     code = "LAST_OWNER"
     error_class = ErrorClass.PERMANENT

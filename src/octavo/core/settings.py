@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     database_url: Annotated[
         SecretStr | None,
         Field(
-            description="`postgresql://…` of a shared PostgreSQL (16 or newer, with pgvector 0.8 or newer). "
+            description="`postgresql://…` URL of a shared PostgreSQL server (16 or newer, with pgvector 0.8 or newer). "
             "Unset: the built-in PostgreSQL in the data folder."
         ),
     ] = None
@@ -122,11 +122,15 @@ class Settings(BaseSettings):
     ] = 10
     lease_seconds: Annotated[
         float,
-        Field(ge=1, description="Lease time: how long a silent worker keeps its jobs. Renewed every quarter of it."),
+        Field(
+            ge=1,
+            description="Lease time in seconds: how long a silent worker keeps its jobs. A lease is renewed four times "
+            "in this period.",
+        ),
     ] = 60
     faults: Annotated[
         str,
-        Field(description="For tests: named fault points where a worker dies, such as `stage.commit.before@1=kill`."),
+        Field(description="For tests: named points at which a worker fails, such as `stage.commit.before@1=kill`."),
     ] = ""
     upload_bytes: Annotated[int, Field(ge=1, description="Maximum size of an added file, in bytes.")] = 200 * MEBIBYTE
     stored_bytes: Annotated[
@@ -160,8 +164,9 @@ class Settings(BaseSettings):
     ocr_language: Annotated[
         str,
         Field(
-            description="Language of scans and images, such as `de`, `zh` or `ja`. Characters that it does not use are "
-            "dropped. `auto` recognises Latin letters, Chinese and Japanese; other scripts are not supported."
+            description="Language of scans and images, such as `de`, `zh` or `ja`. Characters that this language does "
+            "not use are dropped. `auto` recognises Latin letters, Chinese and Japanese; other scripts are not "
+            "supported."
         ),
     ] = ANY_LANGUAGE
     ocr_seconds: Annotated[
@@ -172,12 +177,12 @@ class Settings(BaseSettings):
         Field(
             ge=1,
             le=64,
-            description="Number of pages that one worker process recognises in parallel. Each takes one CPU and half "
-            "a GB of memory, twice as much for tall images.",
+            description="Number of pages that one worker process recognises in parallel. Each page takes one CPU and "
+            "half a GB of memory, or twice as much memory for tall images.",
         ),
     ] = 2
     fetch_bytes: Annotated[
-        int, Field(ge=1, description="Maximum size of a fetched link after decompression, in bytes.")
+        int, Field(ge=1, description="Maximum size of content fetched from a link, after decompression, in bytes.")
     ] = 50 * MEBIBYTE
     fetch_seconds: Annotated[
         float, Field(gt=0, le=500, description="Time limit for fetching one link including redirects, in seconds.")
@@ -228,24 +233,24 @@ class Settings(BaseSettings):
     ] = 30
     conversion_gateway_url: Annotated[
         str | None,
-        Field(description="URL of a service that converts instead of Octavo: it receives the PDF and returns XML."),
+        Field(description="URL of a service that converts PDFs instead of Octavo. It receives a PDF and returns XML."),
     ] = None
     conversion_gateway_seconds: Annotated[
         float, Field(gt=0, le=500, description="Timeout of the conversion service, in seconds.")
     ] = 60
     conversion_gateway_bytes: Annotated[
-        int, Field(ge=1, description="Maximum size of a file for the conversion service, in bytes.")
+        int, Field(ge=1, description="Maximum size of a file sent to the conversion service, in bytes.")
     ] = 20 * MEBIBYTE
     conversion_delete_after_download: Annotated[
         bool,
-        Field(description="Delete the result of a conversion in the daily clean-up after its first download."),
+        Field(description="Delete the result of a conversion in the first daily clean-up after it is downloaded."),
     ] = False
     requests_per_minute: Annotated[
-        int, Field(ge=1, description="Requests per minute and owner that one web process accepts.")
+        int, Field(ge=1, description="Maximum requests per minute for each owner, per web process.")
     ] = 12_000
     requests_per_minute_anonymous: Annotated[
         int,
-        Field(ge=1, description="Requests per minute and IP address without an account that one web process accepts."),
+        Field(ge=1, description="Maximum requests per minute for each IP address without an account, per web process."),
     ] = 6000
     proxies: Annotated[
         Texts,
@@ -270,12 +275,12 @@ class Settings(BaseSettings):
     ] = 15
     mail_from: Annotated[str, Field(description="Sender address for outgoing mail.")] = "octavo@localhost"
     admin_mail: Annotated[
-        str | None, Field(description="Mail address that is notified of the failed jobs of all owners.")
+        str | None, Field(description="Mail address that is notified when jobs of any owner fail.")
     ] = None
     admin_slack: Annotated[
         SecretStr | None,
         Field(
-            description="Slack-compatible webhook that is notified of the failed jobs of all owners, such as `https://…`."
+            description="Slack-compatible webhook that is notified when jobs of any owner fail, such as `https://…`."
         ),
     ] = None
     gemini_key: Annotated[SecretStr | None, Field(description="API key for Google Gemini.")] = None
@@ -290,7 +295,7 @@ class Settings(BaseSettings):
     anthropic_url: Annotated[str, Field(description="Base URL of the Anthropic API.")] = "https://api.anthropic.com"
     anthropic_model: Annotated[str, Field(min_length=1, description="Anthropic model.")] = "claude-haiku-4-5"
     compatible_key: Annotated[
-        SecretStr | None, Field(description="API key for the server below, if it requires one.")
+        SecretStr | None, Field(description="API key for the OpenAI-compatible server, if it requires one.")
     ] = None
     compatible_url: Annotated[
         str | None,
@@ -299,7 +304,7 @@ class Settings(BaseSettings):
             "vLLM, for the provider `compatible`."
         ),
     ] = None
-    compatible_model: Annotated[str | None, Field(description="Model on that server.")] = None
+    compatible_model: Annotated[str | None, Field(description="Model to use on the OpenAI-compatible server.")] = None
     providers: Annotated[
         Texts,
         Field(
@@ -319,7 +324,7 @@ class Settings(BaseSettings):
         str | None,
         Field(
             description="Embedding model, such as `openai:text-embedding-3-small` or `local`. "
-            "Unset: that of the first provider in OCTAVO_PROVIDERS that has one."
+            "Unset: the embedding model of the first provider in OCTAVO_PROVIDERS that has one."
         ),
     ] = None
     prices: Annotated[
@@ -332,8 +337,9 @@ class Settings(BaseSettings):
     provider_limits: Annotated[
         Texts,
         Field(
-            description="Maximum requests and tokens per minute for all workers together, separated by commas, such as "
-            "`gemini=1000/1000000`. Rate limits that a provider reports are always respected."
+            description="Maximum requests and tokens per minute for each provider, for all workers together, such as "
+            "`gemini=1000/1000000`; separate providers with commas. Rate limits that a provider reports are always "
+            "respected."
         ),
     ] = ()
     document_budget: Annotated[
@@ -341,29 +347,29 @@ class Settings(BaseSettings):
         Field(
             ge=0,
             le=1e6,
-            description="Budget for models per document, in US dollars. The default should be enough to describe 1,000 "
+            description="Model budget per document, in US dollars. The default should be enough to describe 1,000 "
             "pages and run five prompts on them with the default Gemini model. This and the next two settings are "
-            "defaults: `octavo budgets` and the web pages change budgets without a restart.",
+            "defaults: `octavo budgets` and the web pages can change budgets without a restart.",
         ),
     ] = 3.0
     owner_budget: Annotated[
-        float, Field(ge=0, le=1e6, description="Budget for models per owner and month, in US dollars.")
+        float, Field(ge=0, le=1e6, description="Monthly model budget for each owner, in US dollars.")
     ] = 20.0
     month_budget: Annotated[
-        float, Field(ge=0, le=1e6, description="Budget for models for all owners per month, in US dollars.")
+        float, Field(ge=0, le=1e6, description="Monthly model budget for all owners together, in US dollars.")
     ] = 100.0
     anonymous_models: Annotated[
         bool,
-        Field(description="Allow sending documents of visitors without an account to providers other than `local`."),
+        Field(description="Allow documents of visitors without an account to be sent to providers other than `local`."),
     ] = False
     server: Annotated[
         str | None,
         Field(
-            description="Server for commands about documents, such as `https://docs.example.org`. Unset: this machine."
+            description="Server that document commands use, such as `https://docs.example.org`. Unset: this machine."
         ),
     ] = None
     key: Annotated[
-        SecretStr | None, Field(description="API key for that server, created there with `octavo keys add`.")
+        SecretStr | None, Field(description="API key for OCTAVO_SERVER, created on that server with `octavo keys add`.")
     ] = None
 
     @field_validator("data_dir")
@@ -400,7 +406,7 @@ class Settings(BaseSettings):
     def _host_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         names = tuple(name.lower() for name in value)
         if not all(HOST_NAME.fullmatch(name) for name in names):
-            raise ValueError("must be names without scheme and port, such as docs.example.org")
+            raise ValueError("must be host names without a scheme or port, such as docs.example.org")
         return names
 
     @field_validator("fetch_allow")

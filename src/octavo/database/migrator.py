@@ -105,7 +105,7 @@ def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied
     newer = sorted(set(applied) - {migration.number for migration in known})
     if newer:
         raise WrongDatabase(
-            f"It was created by a newer Octavo (migration {newer[-1]}; this version has {len(known)}). "
+            f"It was created by a newer version of Octavo (migration {newer[-1]}; this version has {len(known)}). "
             "Install that version, or use another database."
         )
     for migration in known:

@@ -40,7 +40,7 @@ class EmbeddingTools(Protocol):
 
 
 class UnknownModel(BadInput):
-    """Unknown model. Use provider:model with one of OCTAVO_PROVIDERS, or local."""
+    """Unknown model. Use provider:model with a provider from OCTAVO_PROVIDERS, or local."""
 
     code = "UNKNOWN_MODEL"
     status = 404

@@ -68,7 +68,7 @@ def refuse_literal(target: Target, allow: frozenset[str] = frozenset()) -> None:
 
 def _parsed(url: str) -> httpx.URL:
     if len(url) > URL_CHARACTERS:
-        raise BadUrl(f"It has more than {URL_CHARACTERS:,} characters.")
+        raise BadUrl(f"It is longer than {URL_CHARACTERS:,} characters.")
     try:
         return httpx.URL(url.strip())
     except (httpx.InvalidURL, ValueError):

@@ -34,7 +34,7 @@ class HashMismatch(BadInput):
 
 
 class SizeMismatch(BadInput):
-    """The size of the received bytes differs from the announced one. Send the file again."""
+    """The number of received bytes differs from the announced size. Send the file again."""
 
     code = "SIZE_MISMATCH"
 

@@ -132,7 +132,7 @@ async def _due(connection: Connection) -> list[DueSchedule]:
 async def _start(connection: Connection, schedule: DueSchedule, planned: datetime) -> UUID:
     row = await (await connection.execute(QUERIES.local_owner)).fetchone()
     if row is None:
-        raise NotFound("The local owner, who owns the jobs of schedules, is missing. Run `octavo migrate`.")
+        raise NotFound("The local owner, which scheduled jobs belong to, is missing. Run `octavo migrate`.")
     job = NewJob(
         schedule.kind,
         row[0],

@@ -49,13 +49,13 @@ def _backing_off(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
 
 
 def _provider(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
-    return f"the model provider accepts no requests, next attempt {_next_try(facts, zone)}"
+    return f"the model provider is not accepting requests, next attempt {_next_try(facts, zone)}"
 
 
 def _cap(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     del zone
     group, colon, _ = facts["cap_key"].partition(":")
-    return f"{facts['taken']} of {'this ' if colon else ''}{group} already run"
+    return f"{facts['taken']} of {'this ' if colon else ''}{group} already running"
 
 
 def _paused(facts: Mapping[str, Any], zone: tzinfo | None) -> str:

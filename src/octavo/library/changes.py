@@ -256,7 +256,7 @@ async def _begin_revision(
         }
         row = await (await connection.execute(QUERIES.inherit_stages, values)).fetchone()
         if not describing and (not row or not row[0]):  # a duplicate has no stages to continue from
-            raise BadInput(f"No finished stage {from_stage}.")
+            raise BadInput(f"There is no finished stage {from_stage}.")
     return Retried(held.id, process, "pending")
 
 

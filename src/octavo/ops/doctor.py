@@ -98,7 +98,7 @@ async def schema(installation: Installation) -> str:
 @check("jobs")
 async def jobs(installation: Installation) -> str:
     """Check that the state of every job matches its last event, and that every transition was legal."""
-    await _refuse_rows(installation, QUERIES.jobs_unlike_events, "Jobs differ from their events")
+    await _refuse_rows(installation, QUERIES.jobs_unlike_events, "Jobs do not match their events")
     await _refuse_rows(installation, QUERIES.broken_jobs, "Jobs violate their invariants")
     await _refuse_rows(installation, QUERIES.illegal_histories, "Jobs made illegal transitions")
     await _refuse_rows(installation, QUERIES.left_leases, "Jobs were abandoned by their workers")
@@ -108,15 +108,15 @@ async def jobs(installation: Installation) -> str:
 
 @check("caps")
 async def caps(installation: Installation) -> str:
-    await _refuse_rows(installation, QUERIES.wrong_caps, "Wrong slot counts")
+    await _refuse_rows(installation, QUERIES.wrong_caps, "Slot counts are incorrect")
     await _refuse_rows(installation, QUERIES.idle_caps, "Free slots were not given to waiting jobs")
-    return "all slot counts are right"
+    return "all slot counts are correct"
 
 
 @check("schedules")
 async def schedules(installation: Installation) -> str:
     await _refuse_rows(installation, QUERIES.late_schedules, "Schedules are late")
-    return "none is late"
+    return "no schedule is late"
 
 
 @check("documents")
@@ -126,10 +126,10 @@ async def documents(installation: Installation) -> str:
     Also checks that the recorded storage usage of owners is right, and that no chunk is orphaned.
     """
     await _refuse_rows(installation, QUERIES.wrong_documents, "Documents do not match the status of their jobs")
-    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents without an upload")
+    await _refuse_rows(installation, QUERIES.uncanonical_documents, "Documents have no upload")
     await _refuse_rows(installation, QUERIES.wrong_versions, "Versions are in the wrong order")
-    await _refuse_rows(installation, QUERIES.wrong_references, "Wrong reference counts of files")
-    await _refuse_rows(installation, QUERIES.wrong_usage, "Wrong storage usage of owners")
+    await _refuse_rows(installation, QUERIES.wrong_references, "Reference counts of files are incorrect")
+    await _refuse_rows(installation, QUERIES.wrong_usage, "Recorded storage usage of owners is incorrect")
     await _refuse_rows(installation, QUERIES.orphan_chunks, "Orphaned chunks")
     row = await (await installation.connection.execute(QUERIES.count_documents)).fetchone()
     total, trashed, chunks = row or (0, 0, 0)
@@ -149,7 +149,7 @@ async def analyses(installation: Installation) -> str:
 @check("ledger")
 async def ledger(installation: Installation) -> str:
     """Check that the recorded spending equals the sum of the model calls."""
-    await _refuse_rows(installation, QUERIES.wrong_spending, "Wrong sums of model costs")
+    await _refuse_rows(installation, QUERIES.wrong_spending, "Totals of model costs are incorrect")
     row = await (await installation.connection.execute(QUERIES.count_calls)).fetchone()
     calls, cost = row or (0, 0)
     return f"{calls} model calls, {cost:.2f} USD"

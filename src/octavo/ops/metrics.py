@@ -35,7 +35,7 @@ async def read_metrics(connection: Connection) -> list[Metric]:
     (spent,) = await fetch_rows(connection, QUERIES.spent, {})
     alive, lost = workers.get(True, {}), workers.get(False, {})
     return [
-        Metric("build_info", "Version of this process.", [({"version": __version__}, 1)]),
+        Metric("build_info", "Octavo version of this process.", [({"version": __version__}, 1)]),
         Metric("jobs", "Jobs by state.", [({"status": one}, jobs.get(one, 0)) for one in STATES]),
         Metric("jobs_queued", "Queued jobs by kind.", [({"kind": row["kind"]}, row["jobs"]) for row in queue]),
         Metric(
@@ -55,7 +55,7 @@ async def read_metrics(connection: Connection) -> list[Metric]:
             "Age of the oldest heartbeat among the running workers.",
             [({}, alive["heartbeat_seconds"])] if alive else [],
         ),
-        Metric("ai_spent_usd", "Cost of models this month, in US dollars.", [({}, spent["spent_usd"])]),
+        Metric("ai_spent_usd", "Cost of model calls this month, in US dollars.", [({}, spent["spent_usd"])]),
     ]
 
 

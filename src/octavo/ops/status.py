@@ -66,7 +66,7 @@ def stop(settings: Settings) -> bool:
         deadline = time.monotonic() + STOP_SECONDS
         while record_file.is_claimed():
             if time.monotonic() > deadline:
-                raise TimedOut(f"Process {record.pid} does not stop. End it with `kill -9 {record.pid}`.")
+                raise TimedOut(f"Process {record.pid} did not stop. End it with `kill -9 {record.pid}`.")
             time.sleep(POLL_SECONDS)
     server = embedded_server(settings)
     left = server is not None and server.pid() is not None

@@ -23,7 +23,7 @@ async def make_key(
 ) -> NewKey:
     if not caller.may_grant(scope):
         raise NotAllowed(
-            "Only signed-in users and keys with the scope admin can create keys, and only up to their own permissions."
+            "Only signed-in users and keys with the admin scope can create keys, and only up to their own permissions."
         )
     key = PREFIX + new_token()
     values = {"id": new_id(), "owner": caller.owner_id, "user": caller.user_id, "name": name, "scope": scope}
@@ -54,5 +54,5 @@ async def read_key(connection: Connection, key: str) -> Caller | None:
 def _whose(caller: Caller) -> dict[str, Any]:
     """Query parameters that select the keys that the caller can manage."""
     if not caller.may_grant("read"):
-        raise NotAllowed("Only signed-in users and keys with the scope admin can see and change keys.")
+        raise NotAllowed("Only signed-in users and keys with the admin scope can see and change keys.")
     return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

@@ -149,7 +149,7 @@ async def probe(bucket: Bucket) -> None:
     try:
         await bucket.copy(written, copied)
         if await bucket.read(copied) != content:
-            raise StorageFailed("The bucket returned different bytes from those written.")
+            raise StorageFailed("The bucket returned bytes that differ from those written.")
         await _expect_refusal(bucket, written, copied)
     finally:
         await bucket.delete([written, copied])

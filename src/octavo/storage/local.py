@@ -33,13 +33,14 @@ _SIGNING_KEY_BYTES = 32
 _ADVICE = {
     errno.ENOSPC: "The disk is full. Free some space in {root}; work then resumes automatically.",
     errno.EDQUOT: "The disk quota is used up. Free some space in {root}; work then resumes automatically.",
-    errno.EACCES: "No permission to use {root}. Check its owner.",
-    errno.EPERM: "Not permitted in {root}. Check its owner, and that its file system supports hard links.",
+    errno.EACCES: "No permission to access {root}. Check who owns the folder.",
+    errno.EPERM: "The operation is not permitted in {root}. Check who owns the folder and whether its file system "
+    "supports hard links.",
     errno.EROFS: "{root} is read-only. Check how its file system is mounted.",
     errno.ENOENT: "{root} has been removed or is not mounted.",
     errno.ENOTDIR: "{root} contains a file where a folder is expected.",
     errno.ELOOP: "{root} contains a symbolic link where a file is expected.",
-    errno.EIO: "The disk of {root} reports an error. Check the disk.",
+    errno.EIO: "The disk that holds {root} reported an error. Check the disk.",
     errno.EMFILE: "Too many open files. Raise the limit (ulimit -n).",
 }
 

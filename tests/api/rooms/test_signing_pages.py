@@ -44,10 +44,10 @@ async def test_somebody_signs_up_with_what_they_have_and_in_again_from_elsewhere
 
 async def test_signing_up_says_what_comes_along(house: House) -> None:
     browser = await guest(house)
-    assert "Documents of this browser will be moved to your account" in words(await browser.get("/sign-up"))
+    assert "Documents from this browser will be moved to your account" in words(await browser.get("/sign-up"))
     headers = {"x-upload-filename": "a.txt"}
     assert (await browser.post("/api/v1/documents", content=b"A text", headers=headers)).status_code == 202
-    assert "The 1 document of this browser will be moved to your account." in words(await browser.get("/sign-up"))
+    assert "The 1 document from this browser will be moved to your account." in words(await browser.get("/sign-up"))
 
 
 @pytest.mark.parametrize(

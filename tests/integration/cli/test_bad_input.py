@@ -110,7 +110,7 @@ def test_a_database_of_a_newer_version(database_info: str, folder: Path) -> None
         connection.execute(b"INSERT INTO schema_migrations (number, name, digest) VALUES (999, 'later', '0')")
     environment = octavo_environment(folder / "data", database_url=as_url(database_info), port=free_port())
     for command in ("up", "migrate"):
-        assert "newer Octavo" in refused([command], environment, folder)
+        assert "newer version of Octavo" in refused([command], environment, folder)
 
 
 def test_a_data_folder_of_another_major_version(folder: Path) -> None:

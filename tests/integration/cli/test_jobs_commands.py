@@ -115,7 +115,7 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
         (["add", "demo", "--input", '{"stages": -1}'], "stages"),
         (["add", "demo", "--input", '{"stagse": 1}'], "stagse"),
         (["add", "demo", "--input", '{"fail": "loudly"}'], "fail"),
-        (["add", "demo", "--key", "\udcff"], "database rejected it"),
+        (["add", "demo", "--key", "\udcff"], "database rejected the job"),
         (["add", "demo", "--count", "2", "--key", "k"], "--count"),
         (["add", "demo", "--cap-key", "k"], "used together"),
         (["ls", "--kind", "nothing"], "nothing is not one of analyse_document"),

@@ -250,7 +250,7 @@ def test_a_user_who_goes_while_another_starts_does_not_take_the_server_along(dat
 def test_root_is_told_about_a_folder_that_the_database_cannot_enter(folder: Path) -> None:
     closed = folder / "closed"
     closed.mkdir(0o700)
-    with pytest.raises(NotPossibleHere, match="cannot enter") as refused:
+    with pytest.raises(NotPossibleHere, match="cannot access") as refused:
         EmbeddedPostgres(DataFolder(closed / "data")).start()
     assert "OCTAVO_DATA_DIR" in refused.value.line
     assert closed.stat().st_mode & 0o777 == 0o700

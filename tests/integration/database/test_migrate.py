@@ -75,7 +75,7 @@ async def test_a_database_of_a_newer_version_is_not_touched(database_info: str) 
         await connection.execute(
             b"INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later', repeat('0', 64))"
         )
-    with pytest.raises(WrongDatabase, match="newer Octavo"):
+    with pytest.raises(WrongDatabase, match="newer version of Octavo"):
         await migrate(database_info)
 
 

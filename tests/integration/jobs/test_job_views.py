@@ -130,7 +130,7 @@ async def test_a_cap_names_its_group_and_how_many_run(
     engine.put(owner, count=3, cap_key="analysis:7", cap=2)
     job = engine.one("SELECT id FROM jobs WHERE NOT admitted")
     because = await waiting(connection, job)
-    assert (because.reason, because.detail) == ("cap", "2 of this analysis already run")
+    assert (because.reason, because.detail) == ("cap", "2 of this analysis already running")
     assert because.facts == {"cap_key": "analysis:7", "most": 2, "taken": 2}
 
 
@@ -177,8 +177,8 @@ def test_places_are_said_as_people_say_them(number: int, said: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "facts", "said"),
     [
-        ("cap", {"cap_key": "kind:demo", "taken": 5}, "5 of this kind already run"),
-        ("cap", {"cap_key": "bulk", "taken": 1}, "1 of bulk already run"),
+        ("cap", {"cap_key": "kind:demo", "taken": 5}, "5 of this kind already running"),
+        ("cap", {"cap_key": "bulk", "taken": 1}, "1 of bulk already running"),
         ("paused", {"code": "ASKED", "message": "By you."}, "By you."),
         ("paused", {}, "paused"),
     ],

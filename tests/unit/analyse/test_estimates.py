@@ -58,9 +58,9 @@ def test_what_is_left_takes_as_many_rounds_as_run_at_once() -> None:
         ({"paused": 3}, "3 paused: the budget is used up."),
         ({"items_failed": 1}, "1 of 50 failed."),
         ({"running": 0, "idle_seconds": 960.0}, "No progress for 16 minutes."),
-        ({"status": "error", "phase": "abandoned"}, "No progress for two days. Restart it."),
+        ({"status": "error", "phase": "abandoned"}, "No progress for two days. Restart the analysis."),
         ({"status": "error", "error_message": "Some pages could not be asked."}, "Some pages could not be asked."),
-        ({"status": "completed", "phase": "completed"}, "All prompts are answered."),
+        ({"status": "completed", "phase": "completed"}, "All prompts have been answered."),
     ],
 )
 def test_the_worst_is_told_first(changed: dict[str, object], message: str) -> None:

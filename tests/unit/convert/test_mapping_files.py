@@ -32,7 +32,7 @@ BROKEN = [
     ("= total", "= totals", "checks: sum(lines.amount) = totals: unknown field totals"),
     ("= total", "total", "checks: a check must have two sides"),
     ("row: Line", "row: Line\n    rows: 2", "lines: unknown key 'rows'"),
-    ("name: bill_v2", "name: bill", "name: must have only lower-case letters"),
+    ("name: bill_v2", "name: bill", "name: can contain only lower-case letters"),
     ("xml: Lines", "xml: Total", "fields: two elements are named Total"),
     ("fields:", "fields: [", "invalid YAML"),
     ("xml: Bill", "xml: Bill\nxml: Bill", "'xml' is a duplicate key"),

@@ -24,7 +24,7 @@ def test_what_was_not_applied_is_missing_in_order() -> None:
 
 
 def test_a_database_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(WrongDatabase, match="newer Octavo"):
+    with pytest.raises(WrongDatabase, match="newer version of Octavo"):
         missing_migrations([ONE], applied(ONE, TWO))
 
 

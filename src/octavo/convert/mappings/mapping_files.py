@@ -113,7 +113,7 @@ class _Reader:
         name = self._text("name", read.get("name"))
         if not _FULL_NAME.fullmatch(name):
             raise self.refuse(
-                "name", "must have only lower-case letters, digits and _, and end with a version such as _v1"
+                "name", "can contain only lower-case letters, digits and _, and must end with a version such as _v1"
             )
         fields = tuple(self._field(key, one) for key, one in self._table("fields", read.get("fields")).items())
         if not fields:
@@ -298,7 +298,9 @@ class _Reader:
 
     def _own_name(self, name: str) -> None:
         if not _NAME.fullmatch(name):
-            raise self.refuse(name, "a name must have only lower-case letters, digits and _, and start with a letter")
+            raise self.refuse(
+                name, "a name can contain only lower-case letters, digits and _, and must start with a letter"
+            )
 
     def _only(self, where: str, read: Settings, known: set[str]) -> None:
         if unknown := sorted(read.keys() - known):

@@ -57,7 +57,7 @@ def _wanted(name: str) -> Account:
     except KeyError:
         raise BadSetting(f"OCTAVO_POSTGRES_ACCOUNT: account {name} not found on this machine.") from None
     if account.uid == 0:
-        raise BadSetting("OCTAVO_POSTGRES_ACCOUNT: PostgreSQL does not run as root. Use another account.")
+        raise BadSetting("OCTAVO_POSTGRES_ACCOUNT: PostgreSQL cannot run as root. Use another account.")
     return account
 
 

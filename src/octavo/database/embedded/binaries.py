@@ -32,7 +32,7 @@ def find_binaries(major: int) -> Binaries:
     if major not in TREES:
         brought = " and ".join(str(known) for known in sorted(TREES))
         raise WrongDatabase(
-            f"The data folder was created by PostgreSQL {major}, but this Octavo includes {brought}. "
+            f"The data folder was created by PostgreSQL {major}, but this version of Octavo includes {brought}. "
             f"Dump it with pg_dump {major}, start Octavo on an empty data folder, and restore the dump there."
         )
     binaries = Binaries(major, _package() / TREES[major])

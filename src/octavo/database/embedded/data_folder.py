@@ -71,5 +71,5 @@ def explain(error: OSError, path: Path) -> str:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return f"The disk is full: {path} cannot be written. Free some space, or set OCTAVO_DATA_DIR."
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return f"No permission to write {path}. Set OCTAVO_DATA_DIR to a writable folder."
+        return f"No permission to write to {path}. Set OCTAVO_DATA_DIR to a writable folder."
     return f"{path} cannot be used as a folder: {error.strerror}. Set OCTAVO_DATA_DIR to another one."

@@ -166,14 +166,14 @@ class EmbeddedPostgres:
             if self._wait_until_ready():
                 return
             time.sleep(RETRY_SECONDS)
-        raise DatabaseUnavailable(f"PostgreSQL does not start. {self._last_log_line()}")
+        raise DatabaseUnavailable(f"PostgreSQL did not start. {self._last_log_line()}")
 
     def _refuse_closed_folder(self, account: Account) -> None:
         closed = None if account.is_ours else first_closed_folder(self._folder.root, account)
         if closed:
             raise NotPossibleHere(
-                f"PostgreSQL runs as {account.name}, which cannot enter {closed}. "
-                "Set OCTAVO_DATA_DIR to a folder that any account may enter, such as /var/lib/octavo."
+                f"PostgreSQL runs as {account.name}, which cannot access {closed}. "
+                "Set OCTAVO_DATA_DIR to a folder that every account can access, such as /var/lib/octavo."
             )
 
     def _make_socket_folder(self, account: Account) -> None:
@@ -225,7 +225,7 @@ class EmbeddedPostgres:
         deadline = time.monotonic() + STOP_SECONDS
         while is_locked(self._keeper_lock):
             if time.monotonic() > deadline:
-                raise DatabaseUnavailable(f"PostgreSQL does not stop. See {self.log_file}.")
+                raise DatabaseUnavailable(f"PostgreSQL did not stop. See {self.log_file}.")
             time.sleep(POLL_SECONDS)
 
     def _wait_until_ready(self) -> bool:
@@ -235,7 +235,7 @@ class EmbeddedPostgres:
             if not self._has_keeper():
                 return False
             if time.monotonic() > deadline:
-                raise DatabaseUnavailable(f"PostgreSQL does not become ready. {self._last_log_line()}")
+                raise DatabaseUnavailable(f"PostgreSQL did not become ready. {self._last_log_line()}")
             time.sleep(POLL_SECONDS)
         return True
 

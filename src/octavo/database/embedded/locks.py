@@ -31,7 +31,7 @@ class FileLock:
         deadline = time.monotonic() + seconds
         while not self.try_lock(shared=shared):
             if time.monotonic() > deadline:
-                raise DatabaseUnavailable(f"Another process has held {self.path} for {seconds:.0f} seconds.")
+                raise DatabaseUnavailable(f"Another process has held the lock {self.path} for {seconds:.0f} seconds.")
             time.sleep(POLL_SECONDS)
 
     def close(self) -> None:

@@ -134,7 +134,7 @@ def convert(archive: Archive) -> str:
 def _reject_encrypted(archive: Archive) -> None:
     manifest = archive.find("META-INF/manifest.xml")
     if manifest and any(True for _ in descendants(parse(manifest), "manifest:encryption-data")):
-        raise Encrypted("Octavo cannot open encrypted ODT files yet. Save it without a password.")
+        raise Encrypted("Octavo cannot open encrypted ODT files yet. Save the file without a password.")
 
 
 def read_metadata(archive: Archive) -> Metadata:

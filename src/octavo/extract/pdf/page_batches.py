@@ -145,7 +145,7 @@ def _refusing() -> Generator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise Defect("The sandbox returned invalid pages of a PDF.") from None
+        raise Defect("The sandbox returned invalid pages for a PDF.") from None
 
 
 def _is(kind: type[Value], value: object) -> Value:

@@ -159,7 +159,7 @@ def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _unusable() -> Defect:
-    return Defect("The sandbox returned invalid words of a PDF.")
+    return Defect("The sandbox returned invalid words for a PDF.")
 
 
 async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from octavo.core.errors import BadInput, ErrorClass, NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
 
 COPIES = Paywalled.advice
-PASTE_TRANSCRIPT = "If you have a transcript, paste it; times at the beginning of lines are recognised."
+PASTE_TRANSCRIPT = "If you have a transcript, paste it; timestamps at the beginning of lines are recognised."
 
 
 class LinkFailed(OctavoError):
@@ -98,7 +98,7 @@ class TranscriptOff(LinkFailed):
 
 
 class VideoUnavailable(LinkFailed):
-    """This video is private, removed or not available here."""
+    """This video is private, has been removed, or is not available here."""
 
     code = "VIDEO_UNAVAILABLE"
     advice = "Check whether it plays in a private browser window."
@@ -125,7 +125,7 @@ class VideoTooManyRequests(LinkFailed):
 
 
 class VideoBlocked(LinkFailed):
-    """YouTube blocked this server as a robot."""
+    """YouTube blocked this server as a suspected bot."""
 
     code = "VIDEO_BLOCKED"
     error_class = ErrorClass.TRANSIENT

@@ -28,7 +28,7 @@ class RangeNotSatisfiable(BadInput):
 
     def __init__(self, size: int) -> None:
         self.headers = {"content-range": f"bytes */{size}"}
-        super().__init__(f"The file has {size:,} bytes.")
+        super().__init__(f"The file size is {size:,} bytes.")
 
 
 def attachment(

@@ -59,7 +59,7 @@ class FormReader:
         kind, options = parse_options_header(content_type)
         boundary = options.get(b"boundary")
         if kind != b"multipart/form-data" or not boundary:
-            raise BrokenMultipart("Its boundary is missing.")
+            raise BrokenMultipart("The multipart boundary is missing.")
         self._body = body
         self._most_field_bytes = field_bytes
         self._fields: dict[str, str] = {}
@@ -72,7 +72,7 @@ class FormReader:
         try:
             self._parser = MultipartParser(boundary, self._callbacks())
         except FormParserError:
-            raise BrokenMultipart("Its boundary is too long.") from None
+            raise BrokenMultipart("The multipart boundary is too long.") from None
 
     def _callbacks(self) -> MultipartCallbacks:
         return {

@@ -164,7 +164,9 @@ QUALITIES = {
     "full": StatusText("ok", "check", "Full text"),
     "ocr": StatusText("", "check", "OCR text"),
     "empty": StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,)),
-    "stored_only": StatusText("", "box", "Stored only", "Stored unchanged. This file type is not read.", (DOWNLOAD,)),
+    "stored_only": StatusText(
+        "", "box", "Stored only", "Stored unchanged. Text cannot be extracted from this file type.", (DOWNLOAD,)
+    ),
 }
 
 

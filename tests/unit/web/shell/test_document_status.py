@@ -106,7 +106,7 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
     ),
     "stored only": (
         {"quality": "stored_only"},
-        ("", "Stored only", "Stored unchanged. This file type is not read.", ["Download"]),
+        ("", "Stored only", "Stored unchanged. Text cannot be extracted from this file type.", ["Download"]),
     ),
     "needs classification": (
         {"needs_classification": True, "error": JobError("TIMEOUT", "The model did not answer in 90 s.")},
@@ -183,7 +183,7 @@ def test_ten_minutes_without_progress_are_stale() -> None:
 WAITING: dict[str, tuple[dict[str, Any], str]] = {
     "in line": (waiting("behind", position=3), "3rd in the queue"),
     "nobody works": (waiting("no_worker", live_workers=0), "No worker is running"),
-    "a cap": (waiting("cap", cap_key="analysis:1", taken=5), "5 of this analysis already run"),
+    "a cap": (waiting("cap", cap_key="analysis:1", taken=5), "5 of this analysis already running"),
 }
 
 

@@ -96,7 +96,7 @@ def _reject_drm(archive: Archive) -> None:
     data = archive.find(_ENCRYPTION)
     methods = [one.get("Algorithm") or "" for one in _named(parse(data), "EncryptionMethod")] if data else []
     if any(method not in _FONT_METHODS for method in methods):
-        raise Encrypted("It is protected by the DRM of a bookshop. Only the reader of that shop can open it.")
+        raise Encrypted("It is protected by a bookshop's DRM. Only that shop's reading app can open it.")
 
 
 def _metadata(root: Element) -> Metadata:

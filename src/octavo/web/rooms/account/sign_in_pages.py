@@ -139,8 +139,8 @@ QUESTION = Question("Sign out?", "Your documents are kept.", "/sign-out", "Sign 
 def _warning(services: Services) -> Question:
     return Question(
         title="Sign out and lose your documents?",
-        text="You have no account, so your documents are tied to this browser. After signing out nobody can reach "
-        "them. Create an account first to keep them.",
+        text="You have no account, so your documents are tied to this browser. After you sign out, nobody can "
+        "access them. Create an account first to keep them.",
         action="/sign-out",
         verb="Sign out anyway",
         keep="/library",

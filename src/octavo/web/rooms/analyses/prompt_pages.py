@@ -137,10 +137,10 @@ async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsF
     found, versions = await _load(services, frame, prompt)
     if found.built_in:
         raise BuiltInPrompt
-    number = f"All {len(versions)} versions are deleted. " if len(versions) > 1 else ""
+    number = f"All {len(versions)} versions will be deleted. " if len(versions) > 1 else ""
     question = Question(
         title=f"Delete “{found.title}”?",
-        text=f"{number}Its answers are kept.",
+        text=f"{number}Existing answers are kept.",
         action=f"/settings/prompts/{prompt}/delete",
         verb="Delete",
         keep=f"/settings/prompts/{prompt}",

@@ -99,7 +99,9 @@ async def convert(
     limits: LimitsOf,
     caller: WriteCaller,
     request: Request,
-    mapping: Annotated[Name | None, Query(description="For raw bytes; forms and JSON have their own field.")] = None,
+    mapping: Annotated[
+        Name | None, Query(description="Name of the mapping, for raw bytes. Forms and JSON have a field for it.")
+    ] = None,
     content_type: Annotated[str, Header()] = "",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
 ) -> ConversionView:

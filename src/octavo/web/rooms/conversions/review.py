@@ -198,7 +198,7 @@ async def _sheets(services: Services, owner: UUID, found: StoredConversion) -> d
             source = await find_result(connection, owner, found.id, "source")
         return {"sheets": await services.pictures.measure_file(source.key), "no_sheets": None}
     except Expired:
-        return {"sheets": [], "no_sheets": "The file is no longer stored. Its values are kept."}
+        return {"sheets": [], "no_sheets": "The file is no longer stored. The values extracted from it are kept."}
     except OctavoError as error:
         return {"sheets": [], "no_sheets": f"{error.line} ({error.code})"}
 

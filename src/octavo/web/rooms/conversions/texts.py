@@ -19,7 +19,10 @@ def describe_conversion(
     """The status texts of a conversion. `sure` summarises the confidence; None while there are no values."""
     if found.archived_at:
         return StatusText(
-            "", "box", "Archived", f"Removed by retention on {format_date(found.archived_at.date(), now.date())}"
+            "",
+            "box",
+            "Archived",
+            f"Result expired and was deleted on {format_date(found.archived_at.date(), now.date())}",
         )
     if found.status == JobStatus.COMPLETE:
         return _complete(found, sure)

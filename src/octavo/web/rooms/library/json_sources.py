@@ -111,4 +111,4 @@ def _parse(body: bytes) -> JsonSource:
 
 
 def _too_long(limit: int) -> TooLarge:
-    return TooLarge(f"Pasted text is limited to {limit:,} bytes. Add longer texts as a file.")
+    return TooLarge(f"Pasted text is limited to {limit:,} bytes. Add longer text as a file.")

@@ -140,7 +140,7 @@ async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsF
         hook = await subscribers.show_subscriber(connection, frame.caller.owner_id, webhook)
     question = Question(
         title=f"Delete {hook.address}?",
-        text="No more events are sent, and the delivery log is deleted.",
+        text="No more events will be sent, and the delivery log will be deleted.",
         action=f"/settings/webhooks/{webhook}/delete",
         verb="Delete",
         keep=f"/settings/webhooks/{webhook}",

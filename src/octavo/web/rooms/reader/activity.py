@@ -26,7 +26,7 @@ SENTENCES = {
     "restored": "Restored from the trash",
     "downloaded": "Original downloaded",
     "superseded": "New version added",
-    "expired": "Removed by retention",
+    "expired": "Expired conversion files deleted",
     "analysis.created": "Analysis requested",
     "analysis.queued": "Analysis queued",
     "analysis.analyzing": "Analysis planned",

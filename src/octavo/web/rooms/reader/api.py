@@ -46,7 +46,7 @@ async def page_picture(
     number: Annotated[int, Path(ge=1, le=1_000_000)],
     box: Boxes,
     width: Annotated[Width, Query(description="Maximum width in pixels.")] = Width.LARGE,
-    chunk: Annotated[UUID | None, Query(description="A chunk whose positions on the page are marked.")] = None,
+    chunk: Annotated[UUID | None, Query(description="Id of a chunk to mark on the page.")] = None,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """A page of a PDF or image as a picture, optionally with boxes."""

@@ -48,7 +48,7 @@ function check(transfer) {
   const { uploadBytes, uploadLimit } = document.body.dataset;
   const { size } = transfer.file;
   if (Number(uploadBytes) && size > Number(uploadBytes)) {
-    transfer.fail(new RequestError({ detail: `The file has ${bytes(size)}. The limit is ${uploadLimit}.`, code: "TOO_LARGE" }));
+    transfer.fail(new RequestError({ detail: `The file is ${bytes(size)}. The limit is ${uploadLimit}.`, code: "TOO_LARGE" }));
   }
 }
 
