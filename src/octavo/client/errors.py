@@ -44,7 +44,7 @@ class NotOctavo(OctavoError):
 
 
 class FileChanged(BadInput):
-    """The file became shorter while it was sent. Add it again."""
+    """The file became shorter while it was being sent. Add it again."""
 
     code = "FILE_CHANGED"
 
